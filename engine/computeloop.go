@@ -224,13 +224,13 @@ func (t *computeLoop) finish(jobs []*job) {
 // sharesPass reports whether two micro-batches can be computed in one pass.
 func (j *job) sharesPass(k *job) bool {
 	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w &&
-		j.backward == k.backward &&
+		j.backward() == k.backward() &&
 		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
 }
 
 // cost is what a job adds to its share: about the tokens of a forward pass.
 func (j *job) cost() int64 {
-	if j.backward {
+	if j.backward() {
 		return 3 * int64(j.tokens)
 	}
 	return 1 + int64(j.tokens)

@@ -1,13 +1,14 @@
 // Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
 //
 // The life of a request: a call of a TrainingClient gets a number and enters the training run's queue (queue.go),
-// which executes requests in SeqID order. A forward or backward is cut into micro-batches (train.go, micro.go), an
-// optimizer step runs as a whole (trainingrun.go). The compute loop (computeloop.go) takes this work from all
-// training runs in a fair order (share.go). A failed request does not change the run's state. Samples of all
-// requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go) over KV pages of package
-// engine/internal/cache. The compute loop and the scheduler alternate on the same threads (turn.go), in the order of
-// the computing time that each tenant has used (clock.go); training can be interrupted between two layers. The
-// memory of training runs and samplers is reserved before it is allocated (memory.go, footprint.go).
+// which executes requests in SeqID order. A backward is cut into parts (gradient.go), these and a forward into
+// micro-batches (train.go, micro.go); an optimizer step runs as a whole (trainingrun.go). The compute loop
+// (computeloop.go) takes this work from all training runs in a fair order (share.go). A failed request does not change
+// the run's state. Samples of all requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go)
+// over KV pages of package engine/internal/cache. The compute loop and the scheduler alternate on the same threads
+// (turn.go), in the order of the computing time that each tenant has used (clock.go); training can be interrupted
+// between two layers. The memory of training runs and samplers is reserved before it is allocated (memory.go,
+// footprint.go).
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -49,7 +50,7 @@ type Options struct {
 	// Kernel forces a path of package kernel, "portable" for instance; default the best that passes its self-test.
 	Kernel string
 	// Order in which bf16 products add, "sequential" or "blocked"; default the order that Dir was begun with, or the
-	// processor's own in a new folder.
+	// processor's own in a new folder. Dir also keeps the arithmetic that it was begun with, see [Numerics].
 	Order string
 	// Seed of the random choices that requests leave open; nil uses the system's randomness.
 	Seed *uint64
@@ -103,6 +104,7 @@ func def[T int | int64](v *T, d T) {
 // Engine is a tinker.Service, with the methods that package journal needs to make it durable.
 type Engine struct {
 	opts      Options
+	numerics  arithmetic
 	compute   nn.Compute
 	turn      turn
 	bases     map[string]*base
@@ -136,16 +138,17 @@ var _ tinker.Service = (*Engine)(nil)
 // needed.
 func Open(opts Options) (*Engine, error) {
 	opts.defaults()
-	order, err := orderOf(opts.FS, opts.Dir, opts.Order)
+	numerics, err := arithmeticOf(opts.FS, opts.Dir, opts.Order)
 	if err != nil {
 		return nil, err
 	}
-	k, err := pick(opts.Kernel, order, opts.Log)
+	k, err := pick(opts.Kernel, numerics.order, opts.Log)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, bases: map[string]*base{}, runs: map[string]*trainingRun{}, unloaded: map[string]bool{},
-		saved: map[string]weak.Pointer[version]{}, damaged: map[string]string{},
+	e := &Engine{opts: opts, numerics: numerics, bases: map[string]*base{}, runs: map[string]*trainingRun{},
+		unloaded: map[string]bool{},
+		saved:    map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
 	e.memory.total = max(0, opts.Memory)
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now

@@ -10,7 +10,7 @@ type MemoryEstimate struct {
 	Cache     int64
 	Step      int64 // activations and logits of a sampling step
 	Pages     int64 // keys and values of a micro-batch, as far as the cache has room besides the samples'
-	Optimizer int64 // trained parameters, their packed form, gradient and two moments
+	Optimizer int64 // trained parameters, their packed form, gradient, a part of it, and two moments
 	Tape      int64 // activations of a micro-batch
 	Backward  int64 // their gradients, and logits
 	CacheFull bool  // the samples decoded together need more than Cache: they take turns
@@ -50,7 +50,7 @@ func (d Description) Memory(samples, length, rank int) MemoryEstimate {
 		Cache:   max(pages, min(2*int64(samples)*pages, o.CacheBytes)),
 		Step: int64(c.PassBytes(min(prefillTokens+samples, samples*length), rank) +
 			min(stepLogits, 4*samples*c.Vocab)),
-		Optimizer: 20 * trained,
+		Optimizer: 24 * trained,
 		Tape:      int64(c.TapeBytes(rows, rank, false)),
 		Backward:  int64(c.BackwardBytes(rows, rank)),
 	}

@@ -11,19 +11,19 @@ import (
 const runOverhead = 128 << 10
 
 // runBytes estimates the memory of a run in bytes: its parameters, a gradient, the copy of it that a failed request
-// restores, and two moments, all f32; and two packed versions of its weights, since a step makes the new one while the
-// old one is in use.
+// restores, a part of it, and two moments, all f32; and two packed versions of its weights, since a step makes the new
+// one while the old one is in use.
 func (b *base) runBytes(l tinker.LoRA) int64 {
 	c := b.config
 	if l.Rank == 0 {
-		n := 6 * 4 * c.Parameters()
+		n := 7 * 4 * c.Parameters()
 		if c.Tied {
-			n += 4 * 4 * int64(c.Vocab) * int64(c.Dim) // two more accumulators, and their copies
+			n += 6 * 4 * int64(c.Vocab) * int64(c.Dim) // two more accumulators, their copies and a part's
 		}
 		return runOverhead + n + 2*c.WeightBytes()
 	}
 	m := modelLoRA(l)
-	return runOverhead + 5*4*m.Parameters(c) + 2*m.PackedBytes(c)
+	return runOverhead + 6*4*m.Parameters(c) + 2*m.PackedBytes(c)
 }
 
 // bytes estimates the memory of one version's weights in bytes, without the base model's.

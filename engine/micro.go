@@ -12,17 +12,19 @@ import (
 
 // microBatch is data of one training run that is computed in one pass, which may have micro-batches of other runs too.
 type microBatch struct {
-	loss     loss.Loss
-	items    []checkedDatum // with the same number of targets per row
-	backward bool
-	tokens   int
+	loss   loss.Loss
+	items  []checkedDatum // with the same number of targets per row
+	into   *model.Grads   // where their gradient is added; nil: it is not computed
+	tokens int
 }
+
+func (m *microBatch) backward() bool { return m.into != nil }
 
 // pass computes micro-batches in one pass. An error of one does not affect the others.
 func (t *computeLoop) pass(jobs []*job) {
 	seqs, pages, tokens := pagedSequences(jobs)
 	defer jobs[0].r.version.cache.Release(pages)
-	w, back := jobs[0].r.version.w, jobs[0].backward
+	w, back := jobs[0].r.version.w, jobs[0].backward()
 	var tape *model.Tape
 	if back {
 		tape = t.tape(int64(tokens)*tapeBytes(w.Config, false) > t.e.opts.TapeBytes)
@@ -43,7 +45,7 @@ func (t *computeLoop) pass(jobs []*job) {
 	grads := make([]*model.Grads, len(jobs))
 	for i, j := range jobs {
 		if j.err == nil {
-			j.r.gathered, grads[i] = true, j.r.grads
+			grads[i] = j.into
 		}
 	}
 	t.runner.Backward(w, seqs, tape, grads...)

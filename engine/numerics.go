@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
@@ -15,45 +17,100 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Numerics names the arithmetic of this version. It changes whenever the same requests could give different bits. The
-// order in which products add belongs to the arithmetic too; each folder has one, see orderFile.
-const Numerics = "trinity-3"
+// Numerics names the arithmetic of new folders. It changes whenever the same requests could give different bits. A
+// folder keeps the arithmetic and the order of products that it was begun with, see orderFile.
+const Numerics = "trinity-4"
 
-// orderFile is the file of Options.Dir that names the order in which bf16 products add. The processor that begins the
-// folder chooses the order and every later one follows it, so that a job keeps its bits on another machine.
+// arithmetic is what the bits of a folder's results follow from, beside its models and requests.
+type arithmetic struct {
+	name  string
+	order kernel.Order
+	part  int // most tokens of a gradient's part; 0: a request has one part, which is added to the gradient row by row
+}
+
+// partTokens are the sizes of a gradient's parts in the arithmetics that this version computes.
+func partTokens() map[string]int { return map[string]int{"trinity-3": 0, Numerics: 8192} }
+
+// id is the full name: trinity-4-blocked.
+func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
+
+// orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add; folders of
+// trinity-3 have the order alone in it. The processor that begins the folder chooses the order and every later one
+// follows it, so that a job keeps its bits on another machine.
 const orderFile = "order"
 
-// orderOf returns the order of dir. A new dir gets the order want or, if that is empty, the processor's own.
-func orderOf(files disk.FS, dir, want string) (kernel.Order, error) {
-	order := kernel.Native()
+// arithmeticOf returns the arithmetic of dir. A new dir gets the newest in the order want or, if that is empty, the
+// processor's own.
+func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
+	fresh := arithmetic{Numerics, kernel.Native(), partTokens()[Numerics]}
 	if want != "" {
 		var err error
-		if order, err = parseOrder(want); err != nil {
-			return 0, err
+		if fresh.order, err = parseOrder(want); err != nil {
+			return fresh, err
 		}
 	}
-	path := filepath.Join(dir, orderFile)
-	kept, err := os.ReadFile(path)
+	begun, err := keptArithmetic(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = files.MkdirAll(dir); err == nil {
-			err = disk.WriteNew(files, path, rand.Text(), []byte(order.String()+"\n"))
+			err = disk.WriteNew(files, filepath.Join(dir, orderFile), rand.Text(), []byte(fresh.id()+"\n"))
 		}
-		if err == nil {
-			kept, err = os.ReadFile(path) // another process may have been first
+		if err != nil {
+			return fresh, fmt.Errorf("engine: %w", err)
 		}
+		begun, err = keptArithmetic(dir) // another process may have been first
 	}
 	if err != nil {
-		return 0, fmt.Errorf("engine: %w", err)
+		return fresh, err
 	}
-	begun, err := parseOrder(strings.TrimSpace(string(kept)))
-	if err != nil {
-		return 0, fmt.Errorf("engine: %s: %w", path, err)
-	}
-	if want != "" && begun != order {
-		return 0, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that open "+
-			"or use another folder", dir, begun, order)
+	if want != "" && begun.order != fresh.order {
+		return fresh, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that "+
+			"open or use another folder", dir, begun.order, fresh.order)
 	}
 	return begun, nil
+}
+
+// keptArithmetic reads the arithmetic that dir was begun with; a new dir has none, an fs.ErrNotExist.
+func keptArithmetic(dir string) (arithmetic, error) {
+	path := filepath.Join(dir, orderFile)
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		return arithmetic{}, fmt.Errorf("engine: %w", err)
+	}
+	a, err := parseArithmetic(strings.TrimSpace(string(kept)))
+	if err != nil {
+		return a, fmt.Errorf("engine: %s: %w", path, err)
+	}
+	return a, nil
+}
+
+// parseArithmetic reads the content of orderFile.
+func parseArithmetic(id string) (a arithmetic, err error) {
+	a.name = "trinity-3"
+	order := id
+	if i := strings.LastIndexByte(id, '-'); i >= 0 {
+		a.name, order = id[:i], id[i+1:]
+	}
+	known := partTokens()
+	part, ok := known[a.name]
+	if !ok {
+		return a,
+			tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
+				"that began the folder, or another folder", a.name,
+				strings.Join(slices.Sorted(maps.Keys(known)), " and "))
+	}
+	a.part = part
+	a.order, err = parseOrder(order)
+	return a, err
+}
+
+// NumericsOf returns the name of the arithmetic in which an engine on the folder dir computes: that of its beginning,
+// or [Numerics] for a new folder.
+func NumericsOf(dir string) (string, error) {
+	a, err := keptArithmetic(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Numerics, nil
+	}
+	return a.name, err
 }
 
 func parseOrder(name string) (kernel.Order, error) {
@@ -74,16 +131,12 @@ func pick(name string, order kernel.Order, log *slog.Logger) (*kernel.Set, error
 		}
 		return k, nil
 	}
-	var names []string
-	for p := kernel.Portable; p <= kernel.LastPath; p++ {
-		if p.String() == name {
-			return kernel.New(p, order)
-		}
-		names = append(names, p.String())
+	p, err := kernel.ParsePath(name)
+	if err != nil {
+		return nil, tinker.Userf("engine: %w, or leave it empty", err)
 	}
-	return nil, tinker.Userf("engine: kernel %q is unknown; use one of %s, or leave it empty", name,
-		strings.Join(names, ", "))
+	return kernel.New(p, order)
 }
 
-// NumericsID returns Numerics and the order of the products.
-func (e *Engine) NumericsID() string { return Numerics + "-" + e.compute.K.Order().String() }
+// NumericsID returns the name of the folder's arithmetic and the order of the products.
+func (e *Engine) NumericsID() string { return e.numerics.id() }

@@ -69,34 +69,35 @@ func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
 	return tokens, nil
 }
 
-// forward runs a request in micro-batches. The size of micro-batches changes no bit: gradients add up token by token
-// in the request's order.
+// forward runs a request, with its gradient if backward is set.
 func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardOutput, error) {
 	l, items, err := r.check(req)
 	if err != nil {
 		return tinker.ForwardOutput{}, err
 	}
-	undo := func() {}
 	if backward {
-		undo = r.mark()
+		err = r.gradient(l, items)
+	} else {
+		err = r.pass(l, items, nil)
 	}
+	if err != nil {
+		return tinker.ForwardOutput{}, err
+	}
+	return output(items), nil
+}
+
+// pass computes items in micro-batches. into gets their gradient, unless it is nil. The size of micro-batches changes
+// no bit: a gradient adds up token by token in the items' order.
+func (r *trainingRun) pass(l loss.Loss, items []checkedDatum, into *model.Grads) error {
 	for rest := items; len(rest) > 0; {
 		n, tokens := r.cut(rest)
-		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], backward: backward,
+		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], into: into,
 			tokens: tokens}}); err != nil {
-			undo()
-			return tinker.ForwardOutput{}, err
+			return err
 		}
 		rest = rest[n:]
 	}
-	if backward {
-		if name := r.badGradient(); name != "" {
-			undo()
-			return tinker.ForwardOutput{},
-				tinker.Userf("engine: model %s: the gradient of %s is not finite; it was left out", r.id, name)
-		}
-	}
-	return output(items), nil
+	return nil
 }
 
 func output(items []checkedDatum) tinker.ForwardOutput {

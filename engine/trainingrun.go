@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
@@ -35,6 +34,7 @@ type trainingState struct {
 	opt      optimizer
 	grads    *model.Grads // same names and shapes as params
 	gathered bool         // grads is not zero
+	part     *model.Grads // of the part being computed, if grads has others; nil until then
 	version  *version     // params, packed
 }
 
@@ -194,39 +194,4 @@ func slicesOf(t []model.Tensor) [][]float32 {
 		s[i] = t[i].Data
 	}
 	return s
-}
-
-// clear empties the gradient.
-func (s *trainingState) clear() {
-	if s.gathered {
-		s.grads.Zero()
-		s.gathered = false
-	}
-}
-
-// mark returns a function that sets the gradient back to what it is now.
-func (s *trainingState) mark() (undo func()) {
-	if !s.gathered {
-		return s.clear
-	}
-	accumulators := s.grads.Accumulators()
-	old := make([][]float32, len(accumulators))
-	for i, a := range accumulators {
-		old[i] = slices.Clone(a)
-	}
-	return func() {
-		for i, a := range accumulators {
-			copy(a, old[i])
-		}
-	}
-}
-
-// badGradient names a gradient tensor that is not finite, "" if there is none.
-func (s *trainingState) badGradient() string {
-	for _, t := range s.grads.T {
-		if !finite(t.Data) {
-			return t.Name
-		}
-	}
-	return ""
 }

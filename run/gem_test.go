@@ -219,7 +219,7 @@ func TestGemRefuses(t *testing.T) {
 		`there is no wrapper "conkat"`:                 {"env_wrappers=conkat"},
 		"no run in that folder":                        {"resume=" + dir},
 		"did you mean max_steps?":                      {"max_step=3"},
-		"is not a folder or GGUF file here":                         {"model_name=./nowhere"},
+		"is not a folder or GGUF file here":            {"model_name=./nowhere"},
 	} {
 		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), options()); err == nil ||
 			!strings.Contains(err.Error(), want) {

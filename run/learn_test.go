@@ -84,14 +84,14 @@ func learn(t *testing.T, seed, steps int, o Options) *console.Summary {
 		"steps; step 1: %.3f), held out %s → %s, %.0f tokens/s sampled, %.0f trained",
 		seed, what, steps, time.Since(begin).Seconds(), sum.Mean(rewardKey, 1, 10), sum.Mean(rewardKey, steps-9, steps),
 		sum.Mean(trainAccuracy, 1, 10), sum.Mean(trainAccuracy, steps-9, steps), sum.Mean(trainAccuracy, 1, 1),
-		interval(before), interval(after),
+		interval(before, heldOutTasks), interval(after, heldOutTasks),
 		sum.Mean("perf/sampled_tokens_per_second", 1, steps), sum.Mean("perf/train_tokens_per_second", 1, steps))
 	return sum
 }
 
-// interval is a held-out accuracy with its 95 % Wilson interval over tasks (the four samples of a task count as one).
-func interval(p float64) string {
-	const z, n = 1.96, float64(heldOutTasks)
+// interval is an accuracy with its 95 % Wilson interval over n tasks (the samples of a task count as one).
+func interval(p float64, n float64) string {
+	const z = 1.96
 	mid := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return fmt.Sprintf("%.3f [%.3f, %.3f]", p, mid-half, mid+half)

@@ -41,6 +41,8 @@ type Options struct {
 	Hub *hub.Hub
 	// Cache is a folder for what is made of other files, such as the model folder of a GGUF file; "": none can be made.
 	Cache string
+	// Ollama are the folders where Ollama's store may be, in the order they are searched; nil: nowhere.
+	Ollama []string
 	// Plugins are parts that the program brings, by the names that its configurations use.
 	Plugins Plugins
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
@@ -84,7 +86,7 @@ func (o Options) site() site.Site {
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
-		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, FS: o.fs, Own: own}
+		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own}
 }
 
 // ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.

@@ -57,7 +57,9 @@ func lockDir(ctx context.Context, s site.Site, d jobdir.Dir, roles ...string) (u
 func (s *setting) identify() (err error) {
 	arithmetic := "" // on a server it is the server's affair
 	if s.local() {
-		arithmetic = engine.Numerics
+		if arithmetic, err = engine.NumericsOf(s.folder.Checkpoints()); err != nil {
+			return err
+		}
 	}
 	if s.id, err = s.folder.Identity(jobdir.Draw(s.cfg, arithmetic, s.site.Now())); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -57,6 +58,7 @@ func quantile(x []float64, q float64) float64 {
 type contest struct {
 	options
 	threads int
+	bf16    bool          // the processor has units for bf16
 	most    time.Duration // for one piece of work
 	settle  time.Duration // between the turns
 	end     time.Time     // after it no row begins; zero is no limit
@@ -68,7 +70,7 @@ type contest struct {
 func (c contest) measure(ctx context.Context, r row, folder string, us, them *program, p peer,
 	best map[string]setting) rowResult {
 	out := rowResult{row: r, peer: p.name, version: them.Version}
-	job := workRequest{Work: r.kind, Model: folder, IDs: r.ids(), Sequences: r.sequences,
+	job := workRequest{Work: r.kind, Model: folder, GGUF: r.shape.gguf, IDs: r.ids(), Sequences: r.sequences,
 		Steps: r.steps, Rank: loraRank}
 	theirs := job
 	var err error
@@ -136,6 +138,9 @@ func (c contest) another(n int, took time.Duration) bool {
 // settings returns the settings to try.
 func (c contest) settings(p peer, r row) []setting {
 	list := p.settings(r, c.threads)
+	if !c.bf16 { // products of bf16 are emulated there
+		slices.SortStableFunc(list, func(a, b setting) int { return strings.Compare(b.DType, a.DType) })
+	}
 	if c.Compile && p.compiler {
 		compiled := list[0]
 		compiled.Compile = true
@@ -148,16 +153,21 @@ func (c contest) settings(p peer, r row) []setting {
 const hopeless = 2.5
 
 // best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out;
-// if all fail, the error is that of the last one.
+// if all fail, the error is that of the last one. Once a setting is known, another has a minute, to load the model too,
+// and as long as the first takes to be hopeless.
 func (c contest) best(job workRequest, settings []setting, them *program, r row) (setting, error) {
 	var found setting
 	var failed error
 	least := math.Inf(1)
 	for _, s := range settings {
 		job.setting = s
-		a, err := them.do(job, c.most)
+		most := c.most
+		if !math.IsInf(least, 1) {
+			most = min(most, time.Minute+time.Duration(hopeless*least*float64(time.Second)))
+		}
+		a, err := them.do(job, most)
 		if err == nil && len(settings) > 1 && a.Seconds < hopeless*least {
-			a, err = them.do(job, c.most)
+			a, err = them.do(job, most)
 		}
 		if err != nil {
 			failed = err

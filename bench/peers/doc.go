@@ -3,7 +3,7 @@
 //
 // Every program, including trinity, is a process of its own that reads one JSON line per piece of work and answers
 // with the seconds it took (program.go; the peers' side is peer.py, ours is serve.go on package engine/measure). For
-// each row of work (row.go) and each peer, every setting of the peer (dtype, threads, compiler) is tried once and
+// each row of work (row.go) and each peer, every setting of the peer (bf16 and float32, threads, compiler) is tried and
 // the fastest is kept. Then trinity and the peer alternate (compare.go). The table (table.go) has the medians, their
 // ratios, and the ratios we aim for.
 //

@@ -21,8 +21,12 @@ import (
 func layerName(l int) string { return fmt.Sprintf("model.layers.%d.", l) }
 
 // folder returns a Hugging Face folder below dir with the shape's random weights in bf16, and makes it if it is
-// missing. The weights are written first and config.json last, so a folder with a config.json is complete.
+// missing; of a model with weights of its own, its folder. The weights are written first and config.json last, so a
+// folder with a config.json is complete.
 func (s shape) folder(dir string) (string, error) {
+	if s.dir != "" {
+		return s.dir, nil
+	}
 	dir = filepath.Join(dir, s.name)
 	conf := filepath.Join(dir, "config.json")
 	if _, err := os.Stat(conf); !errors.Is(err, fs.ErrNotExist) {

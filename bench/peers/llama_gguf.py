@@ -1,4 +1,4 @@
-"""Writes the weights of a Hugging Face folder of bench/peers as a GGUF file, which is llama.cpp's, in bf16 and without a vocabulary."""
+"""Writes the weights of a Hugging Face folder of bench/peers as a GGUF file, which is llama.cpp's, in bf16 or float32 and without a vocabulary."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def tensors(path):
             yield name, t["shape"], data[t["data_offsets"][0]:t["data_offsets"][1]].view(np.uint16).reshape(t["shape"])
 
 
-def convert(folder):
+def convert(folder, dtype):
     with open(os.path.join(folder, "config.json")) as f:
         c = json.load(f)
     kind = c["model_type"]
@@ -33,10 +33,11 @@ def convert(folder):
     out.add_feed_forward_length(c["intermediate_size"])
     out.add_head_count(c["num_attention_heads"])
     out.add_head_count_kv(c["num_key_value_heads"])
-    out.add_key_length(c["head_dim"])
-    out.add_value_length(c["head_dim"])
-    out.add_rope_dimension_count(c["head_dim"])
-    out.add_rope_freq_base(c["rope_theta"])
+    dim = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+    out.add_key_length(dim)
+    out.add_value_length(dim)
+    out.add_rope_dimension_count(dim)
+    out.add_rope_freq_base(c.get("rope_theta") or c["rope_parameters"]["rope_theta"])
     out.add_layer_norm_rms_eps(c["rms_norm_eps"])
     out.add_tokenizer_model("no_vocab")
     names = gguf.get_tensor_name_map({"llama": gguf.MODEL_ARCH.LLAMA, "qwen3": gguf.MODEL_ARCH.QWEN3}[kind], c["num_hidden_layers"])
@@ -49,7 +50,11 @@ def convert(folder):
         n = heads.get(name.split(".")[-2])
         if kind == "llama" and n:  # llama.cpp rotates neighbours, Hugging Face halves
             bits = bits.reshape(n, 2, shape[0] // n // 2, shape[1]).swapaxes(1, 2).reshape(shape)
-        out.add_tensor(to, np.ascontiguousarray(bits).view(np.uint8), raw_shape=(shape[0], 2 * shape[1]), raw_dtype=BF16)
+        bits = np.ascontiguousarray(bits)
+        if dtype == "f32":
+            out.add_tensor(to, (bits.astype(np.uint32) << 16).view(np.float32))
+        else:
+            out.add_tensor(to, bits.view(np.uint8), raw_shape=(shape[0], 2 * shape[1]), raw_dtype=BF16)
     out.write_header_to_file()
     out.write_kv_data_to_file()
     out.write_tensors_to_file()

@@ -1,4 +1,4 @@
-"""llama.cpp as a peer, through llama-cpp-python's low-level interface: prompts and decoding with bf16 weights."""
+"""llama.cpp as a peer, through llama-cpp-python's low-level interface: prompts and decoding with bf16 or float32 weights, or those of the model's own file."""
 
 import importlib.metadata
 import os
@@ -15,14 +15,16 @@ class Llama:
     prepared = None
 
     def load(self, r):
-        if self.path != r["model"]:
+        path = r["model"], r["dtype"]
+        if self.path != path:
             self.close()
-            gguf = llama_gguf.convert(r["model"])
+            gguf = r["gguf"] if r["dtype"] == "file" else llama_gguf.convert(r["model"], r["dtype"])
             params = lib.llama_model_default_params()
             self.model = lib.llama_model_load_from_file(gguf.encode(), params)
-            os.remove(gguf)  # it is mapped
+            if r["dtype"] != "file":
+                os.remove(gguf)  # it is mapped
             assert self.model, "llama.cpp did not load its file"
-            self.path = r["model"]
+            self.path = path
         self.vocab = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(self.model))
         n, length = r["sequences"], len(r["ids"][0]) + r["steps"]
         key = (n, length, r["threads"])

@@ -22,6 +22,8 @@ type options struct {
 	Venvs        string
 	Python       string
 	Models       string
+	Model        string
+	Path         string
 	Scripts      string
 	Out          string
 	Least        int
@@ -45,6 +47,10 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.Python, "python", "", "a Python that has the peers' packages, instead of the environments")
 	f.StringVar(&o.Models, "models", "bin/peers/models",
 		"folder of the random weights, which are made if they are missing")
+	f.StringVar(&o.Model, "model", "",
+		"a model to measure instead of random weights: a Hugging Face folder or a GGUF file")
+	f.StringVar(&o.Path, "path", "",
+		"trinity's kernels, such as avx2, which PyTorch is then held to as well; default the best")
 	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
 	f.StringVar(&o.Out, "out", "",
 		"file for the table, the measured programs and the machine; default standard output only")
@@ -85,9 +91,9 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	if o.Serve {
-		return serve(os.Stdin, os.Stdout)
+		return serve(os.Stdin, os.Stdout, o.Path)
 	}
-	list, err := choose(o.Rows)
+	list, err := o.rows(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,7 +107,8 @@ func run(ctx context.Context, o options) error {
 	}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	before := used()
-	c := contest{options: o, threads: runtime.GOMAXPROCS(0), most: 5 * time.Minute, settle: 300 * time.Millisecond,
+	c := contest{options: o, threads: runtime.GOMAXPROCS(0), bf16: o.Path != "avx2" && bf16Units(),
+		most: 5 * time.Minute, settle: 300 * time.Millisecond,
 		end: before.at.Add(o.Within), log: log}
 	results, err := c.all(ctx, list, beside)
 	if len(results) == 0 {
@@ -113,6 +120,30 @@ func run(ctx context.Context, o options) error {
 		err = errors.Join(err, os.WriteFile(o.Out, []byte(text), 0o644))
 	}
 	return err
+}
+
+// rows are the chosen ones: of the given model all, unless some are named.
+func (o options) rows(ctx context.Context) ([]row, error) {
+	if o.Model == "" {
+		return choose(rows(), o.Rows)
+	}
+	s, err := given(ctx, o.Model, o.Models)
+	if err != nil {
+		return nil, err
+	}
+	if o.Rows == "common" {
+		return s.rows(), nil
+	}
+	return choose(s.rows(), o.Rows)
+}
+
+// environment is that of the peers.
+func (o options) environment() []string {
+	env := os.Environ()
+	if o.Path == "avx2" {
+		env = append(env, "ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2")
+	}
+	return env
 }
 
 func choosePeers(names string) ([]peer, error) {
@@ -191,7 +222,7 @@ func (c contest) model(ctx context.Context, list []row, beside []peer) ([]rowRes
 	if err != nil {
 		return nil, err
 	}
-	us, err := start(ctx, "", os.Environ(), self, "-serve")
+	us, err := start(ctx, "", os.Environ(), self, "-serve", "-path", c.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +264,7 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 	if python == "" {
 		return missing(list, "not installed: "+p.install)
 	}
-	them, err := start(ctx, "", os.Environ(), python, filepath.Join(c.Scripts, p.script))
+	them, err := start(ctx, "", c.environment(), python, filepath.Join(c.Scripts, p.script))
 	if err != nil {
 		return missing(list, err.Error())
 	}
@@ -249,7 +280,7 @@ func (c contest) pair(ctx context.Context, list []row, folder string, us *progra
 		if one.missing != "" {
 			c.log("  %s", one.missing)
 			them.stop()
-			if them, err = start(ctx, "", os.Environ(), python, filepath.Join(c.Scripts, p.script)); err != nil {
+			if them, err = start(ctx, "", c.environment(), python, filepath.Join(c.Scripts, p.script)); err != nil {
 				return missing(list[i+1:], err.Error())
 			}
 			continue

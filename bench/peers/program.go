@@ -16,6 +16,7 @@ import (
 type workRequest struct {
 	Work      workKind  `json:"work"`
 	Model     string    `json:"model"` // a Hugging Face folder
+	GGUF      string    `json:"gguf"`  // the same model's own file, for programs that read it; "": none
 	IDs       [][]int32 `json:"ids"`
 	Sequences int       `json:"sequences"`
 	Steps     int       `json:"steps"`
@@ -51,6 +52,8 @@ type answer struct {
 
 // program is a running process of the protocol.
 type program struct {
+	again   func() (*program, error) // starts another one
+	late    bool                     // it has not answered in time, and may still do so
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers chan answer
@@ -62,7 +65,8 @@ type program struct {
 func start(ctx context.Context, dir string, env []string, command ...string) (*program, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = dir, env
-	p := &program{cmd: cmd, answers: make(chan answer), noise: &tail{}}
+	p := &program{cmd: cmd, answers: make(chan answer), noise: &tail{},
+		again: func() (*program, error) { return start(ctx, dir, env, command...) }}
 	cmd.Stderr = p.noise
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -109,12 +113,22 @@ func (p *program) wait(most time.Duration) (answer, error) {
 		}
 		return a, nil
 	case <-time.After(most):
+		p.late = true
 		return answer{}, fmt.Errorf("peers: %s has not answered within %s", p.cmd.Path, most)
 	}
 }
 
-// do sends one request and waits for the answer.
+// do sends one request and waits for the answer. A program that was late with the one before is started anew.
 func (p *program) do(r workRequest, most time.Duration) (answer, error) {
+	if p.late {
+		_ = p.cmd.Process.Kill() // it is still at work
+		p.stop()
+		fresh, err := p.again()
+		if err != nil {
+			return answer{}, err
+		}
+		*p = *fresh
+	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return answer{}, err

@@ -36,21 +36,28 @@ type row struct {
 func rows() []row {
 	var list []row
 	for _, s := range shapes() {
-		add := func(name string, k workKind, sequences, tokens, steps int) {
-			list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps,
-				common: slices.Contains(common(), name)})
-		}
-		add("train-"+s.name, train, 1, 512, 0)
-		add("train4-"+s.name, train, 4, 128, 0)
-		add("prefill-"+s.name, prefill, 1, 512, 0)
-		add("decode-"+s.name+"-1", decode, 1, 256, 8)
-		add("decode-"+s.name+"-8", decode, 8, 256, 8)
-		many := 4
-		if s.large() {
-			many = 2
-		}
-		add("decode-"+s.name+"-64", decode, 64, 256, many)
+		list = append(list, s.rows()...)
 	}
+	return list
+}
+
+// rows lists the rows of one model.
+func (s shape) rows() []row {
+	var list []row
+	add := func(name string, k workKind, sequences, tokens, steps int) {
+		list = append(list, row{name: name, kind: k, shape: s, sequences: sequences, tokens: tokens, steps: steps,
+			common: slices.Contains(common(), name)})
+	}
+	add("train-"+s.name, train, 1, 512, 0)
+	add("train4-"+s.name, train, 4, 128, 0)
+	add("prefill-"+s.name, prefill, 1, 512, 0)
+	add("decode-"+s.name+"-1", decode, 1, 256, 8)
+	add("decode-"+s.name+"-8", decode, 8, 256, 8)
+	many := 4
+	if s.large() {
+		many = 2
+	}
+	add("decode-"+s.name+"-64", decode, 64, 256, many)
 	return list
 }
 
@@ -64,10 +71,9 @@ func common() []string {
 	}
 }
 
-// choose returns the rows of a comma-separated list of names, in the order of rows. A name may end in *; "common"
-// stands for the common rows.
-func choose(names string) ([]row, error) {
-	list := rows()
+// choose returns those rows of list that a comma-separated list names, in the order of list. A name may end in *;
+// "common" stands for the common rows.
+func choose(list []row, names string) ([]row, error) {
 	wanted := map[string]bool{}
 	for _, name := range strings.Split(names, ",") {
 		stem, many := strings.CutSuffix(name, "*")

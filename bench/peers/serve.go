@@ -10,9 +10,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/measure"
 )
 
-// serve runs trinity as a program of the protocol: it answers requests until there are no more.
-func serve(in io.Reader, out io.Writer) error {
-	b, err := measure.New()
+// serve runs trinity as a program of the protocol: it answers requests until there are no more. path names the kernels,
+// "" the best ones.
+func serve(in io.Reader, out io.Writer, path string) error {
+	b, err := measure.New(path)
 	if err != nil {
 		return err
 	}

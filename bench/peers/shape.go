@@ -6,6 +6,8 @@ type shape struct {
 	qwen                                            bool // Qwen3: norms on the heads of q and k; else Llama
 	vocab, dim, layers, heads, kvHeads, headDim, ff int
 	theta, eps                                      float64
+	// of a model with weights of its own, and its file if it is one
+	dir, gguf string
 }
 
 // shapes are the measured models: that of examples/tiny (0.9 million parameters), one of 9.4 million, and three real
@@ -33,6 +35,9 @@ func (s shape) large() bool { return s.name == "1b" || s.name == "3b" }
 
 // title is the shape's name in the table.
 func (s shape) title() string {
+	if s.dir != "" {
+		return s.name
+	}
 	switch s.name {
 	case "0.6b":
 		return "Qwen3-0.6B"

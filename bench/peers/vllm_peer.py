@@ -1,4 +1,4 @@
-"""vLLM's CPU build as a peer: prompts and decoding with bf16 weights, one step of its engine after another in this process."""
+"""vLLM's CPU build as a peer: prompts and decoding, one step of its engine after another in this process."""
 
 import itertools
 import os
@@ -24,12 +24,12 @@ class VLLM:
     names = map(str, itertools.count())
 
     def load(self, r):
-        key = (r["model"], r["compile"])
+        key = (r["model"], r["dtype"], r["compile"])
         if key == self.key:
             return
         self.key = self.engine = self.running = None
         self.engine = vllm.LLM(
-            r["model"], skip_tokenizer_init=True, dtype="bfloat16", max_model_len=1024, max_num_seqs=64, max_num_batched_tokens=2048,
+            r["model"], skip_tokenizer_init=True, dtype={"bf16": "bfloat16", "f32": "float32"}[r["dtype"]], max_model_len=1024, max_num_seqs=64, max_num_batched_tokens=2048,
             enable_prefix_caching=False, enforce_eager=not r["compile"]).llm_engine
         self.key = key
 

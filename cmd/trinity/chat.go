@@ -24,7 +24,7 @@ import (
 )
 
 type chatCmd struct {
-	Model       string  `arg:"" help:"A model's folder or hub name, or a folder of a job, checkpoint or PEFT adapter."`
+	Model       string  `arg:"" help:"A model's folder, GGUF file or name; a job, checkpoint or PEFT adapter."`
 	Base        string  `name:"base-model-dir" short:"b" help:"The base model's folder, if it moved." placeholder:"DIR"`
 	Template    string  `name:"chat-template" help:"A file with a chat template to use." placeholder:"FILE"`
 	System      string  `help:"The first system message."`
@@ -93,6 +93,9 @@ type checkpointNote struct {
 }
 
 func (c *chatCmd) subject(path string) (subject, error) {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() { // a name, or a GGUF file
+		return subject{base: c.Model}, nil
+	}
 	note, err := readNote(path)
 	if err == nil {
 		return subject{base: note.BaseModel, checkpoint: path}, nil

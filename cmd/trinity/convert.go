@@ -16,7 +16,18 @@ import (
 type convertCmd struct {
 	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job, step, checkpoint or adapter folder."`
 	Base       string `name:"base-model-dir" short:"b" help:"The adapter's base model, if it has moved."`
-	Output     string `short:"o" help:"The folder to create; default: actor/huggingface in global_step_<n>."`
+	Output     string `short:"o" help:"The folder or GGUF file to create; default: in global_step_<n>/actor."`
+	GGUF       string `name:"gguf" placeholder:"TYPE" help:"Write a GGUF file: f16, bf16, f32, q8_0, q4_k_m, or lora."`
+}
+
+// Help implements kong.HelpProvider.
+func (*convertCmd) Help() string {
+	return "Without --gguf, a merged Hugging Face folder is written: of every step below a job, or of the last " +
+		"one with --output.\n\n" +
+		"With --gguf, one file for llama.cpp and Ollama is written, of the last step: MODEL-TYPE.gguf, and beside " +
+		"a merged model a Modelfile. f16 and bf16 have two bytes a weight, f32 four, q8_0 one, q4_k_m about 0.6. " +
+		"lora is the adapter alone, for llama.cpp's --lora with a GGUF file of the base model; newer releases of " +
+		"Ollama are said to take merged models only."
 }
 
 const (
@@ -24,11 +35,17 @@ const (
 	stepOutput = "actor/huggingface" // where upstream puts the model, in the step's folder
 )
 
-// Run implements the command. It writes full weights as a Hugging Face folder.
+// Run implements the command. It writes full weights as a Hugging Face folder, or a GGUF file.
 func (c *convertCmd) Run(s *surroundings) error {
+	if err := c.checkGGUF(); err != nil {
+		return err
+	}
 	dir, err := filepath.Abs(c.Checkpoint)
 	if err != nil {
 		return err
+	}
+	if ofGGUF(dir, c.Checkpoint) {
+		return c.copyModel(s)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return fmt.Errorf("--checkpoint-dir %s is not a folder", c.Checkpoint)
@@ -39,7 +56,7 @@ func (c *convertCmd) Run(s *surroundings) error {
 	if isCheckpoint(dir) {
 		if c.Output == "" {
 			return usageError{fmt.Errorf("trinity: %s is an adapter or model folder; "+
-				"name the folder to create with --output", c.Checkpoint)}
+				"name the folder to create with --output (with --gguf, the file)", c.Checkpoint)}
 		}
 		return c.convert(s, dir, c.Output)
 	}
@@ -66,7 +83,7 @@ func has(dir, file string) bool {
 	return err == nil
 }
 
-// job converts the steps below dir: all of them in place, or only the last one if there is an --output.
+// job converts the steps below dir: all of them in place, or only the last one if there is an --output or --gguf.
 func (c *convertCmd) job(s *surroundings, dir string) error {
 	var steps []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -84,7 +101,7 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 			"name a PEFT adapter, a checkpoint or a job directory", dir, engine.AdapterConfigFile, stepPrefix)
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
-	if c.Output != "" {
+	if c.Output != "" || c.GGUF != "" {
 		steps = steps[len(steps)-1:]
 	}
 	for _, step := range steps {
@@ -106,7 +123,11 @@ func stepNumber(dir string) int {
 // step converts what a global_step_<n> names.
 func (c *convertCmd) step(s *surroundings, step string) error {
 	out := c.Output
-	if out == "" {
+	switch {
+	case out != "":
+	case c.GGUF != "":
+		out = filepath.Join(step, ggufOutput)
+	default:
 		if out = filepath.Join(step, stepOutput); has(out, "config.json") {
 			fmt.Fprintln(s.out, out, "already exists")
 			return nil
@@ -136,6 +157,9 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 
 // convert writes full weights to out, from a folder with an adapter or a model.
 func (c *convertCmd) convert(s *surroundings, dir, out string) error {
+	if c.GGUF != "" {
+		return c.gguf(s, dir, out)
+	}
 	if !has(dir, engine.AdapterConfigFile) {
 		if err := engine.CopyModel(dir, out); err != nil {
 			return err
@@ -143,21 +167,9 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		fmt.Fprintf(s.out, "copied the full weights of %s to %s\n", dir, out)
 		return nil
 	}
-	a, err := engine.ReadAdapter(dir)
+	a, base, err := c.adapter(s, dir)
 	if err != nil {
 		return err
-	}
-	name := c.Base
-	if name == "" {
-		name = a.Base
-	}
-	if name == "" {
-		return fmt.Errorf("%s does not name a base model; name it with --base-model-dir",
-			filepath.Join(dir, engine.AdapterConfigFile))
-	}
-	base, err := s.model(name)
-	if err != nil {
-		return fmt.Errorf("the adapter's base model was not found; name it with --base-model-dir: %w", err)
 	}
 	warning, err := engine.Merge(base, a, out)
 	if warning != nil {
@@ -169,4 +181,23 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n",
 		dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
 	return nil
+}
+
+// adapter reads the adapter in a folder and finds its base model; a.Base is the name it was found by.
+func (c *convertCmd) adapter(s *surroundings, dir string) (a engine.Adapter, base string, err error) {
+	if a, err = engine.ReadAdapter(dir); err != nil {
+		return a, "", err
+	}
+	if c.Base != "" {
+		a.Base = c.Base
+	}
+	if a.Base == "" {
+		return a, "", fmt.Errorf("%s does not name a base model; name it with --base-model-dir",
+			filepath.Join(dir, engine.AdapterConfigFile))
+	}
+	base, err = s.model(a.Base)
+	if err != nil {
+		err = fmt.Errorf("the adapter's base model was not found; name it with --base-model-dir: %w", err)
+	}
+	return a, base, err
 }

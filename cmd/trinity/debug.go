@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -77,6 +78,9 @@ func (c *debugCmd) serveModel(s *surroundings, name string) error {
 		return err
 	}
 	data := dataFlag{Data: filepath.Join(c.OutputDir, "serve")}
+	if modelname.MadeOfGGUF(name) {
+		dir = name
+	}
 	serve := &serveStart{dataFlag: data, Addr: c.Addr, Models: []string{dir}, MinFree: 256}
 	return serve.Run(s)
 }

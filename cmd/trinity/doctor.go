@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
@@ -16,7 +15,7 @@ import (
 )
 
 type doctorCmd struct {
-	Model   string `arg:"" help:"A Hugging Face folder, or a model's name on the hub."`
+	Model   string `arg:"" help:"A model: a folder, a GGUF file, or a name on the hub or in Ollama."`
 	Rank    int    `help:"LoRA rank for the memory estimate." default:"32"`
 	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
@@ -128,9 +127,8 @@ func (d *diagnosis) memory() int64 {
 	return max(m.Sampling(), m.Training())
 }
 
-// rate is units per second, rounded to two significant digits from 100 on.
-func rate(n int, t time.Duration) string {
-	r := float64(n) / max(t.Seconds(), 1e-9)
+// rate is a number of units per second, rounded to two significant digits from 100 on.
+func rate(r float64) string {
 	if r < 100 {
 		return fmt.Sprintf("%.1f", r)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,7 +18,26 @@ func (s *surroundings) hub() *hub.Hub { return hub.New(s.hubOptions()) }
 
 // model returns the folder of a model by its name.
 func (s *surroundings) model(name string) (string, error) {
-	return modelname.Finder{Find: s.find, Hub: s.hub(), Cache: s.cacheDir}.Folder(s.ctx, name)
+	m, err := s.finder().Model(s.ctx, name)
+	return m.Dir, err
+}
+
+// finder finds models by their names.
+func (s *surroundings) finder() modelname.Finder {
+	return modelname.Finder{Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(),
+		Note: func(text string) { fmt.Fprintln(s.err, text) }}
+}
+
+// ollama are the places of Ollama's store: where OLLAMA_MODELS says, the user's, that of the service its installer
+// makes on Linux, and those of distributions' packages.
+func (s *surroundings) ollama() (roots []string) {
+	if dir, ok := s.env("OLLAMA_MODELS"); ok && dir != "" {
+		roots = append(roots, dir)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		roots = append(roots, filepath.Join(home, ".ollama", "models"))
+	}
+	return append(roots, "/usr/share/ollama/.ollama/models", "/var/lib/ollama/.ollama/models", "/var/lib/ollama")
 }
 
 // cachedHub is the hub's cache alone: nothing is downloaded.

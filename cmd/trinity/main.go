@@ -5,7 +5,7 @@
 //	trinity schema
 //	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
 //	trinity gem [key=value ...]
-//	trinity convert -c JOB [-o FOLDER]
+//	trinity convert -c JOB [-o FOLDER] [--gguf TYPE]
 //	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
 //	trinity debug -c FILE -m workflow|inference_model
 //	trinity log -c FILE|-d DIR
@@ -42,7 +42,7 @@ type commands struct {
 	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
 	Bench      benchCmd      `cmd:"" help:"Put a Tinker server under load and measure it."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of several runs in one picture."`
-	Convert    convertCmd    `cmd:"" help:"Merge a trained adapter into full weights, as a Hugging Face folder."`
+	Convert    convertCmd    `cmd:"" help:"Merge an adapter into full weights: a Hugging Face folder or a GGUF file."`
 	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
 	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`

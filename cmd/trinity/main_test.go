@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
 )
 
 func TestMain(m *testing.M) {
@@ -15,6 +18,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its
 // own. The scripts show the message for each mistake.
 func TestScripts(t *testing.T) {
+	tiny := gguftest.Model{Arch: "llama", Type: gguf.Q8_0}.Bytes(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
@@ -26,6 +30,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,
 			"started": started,
+			"gguf": func(ts *testscript.TestScript, _ bool, args []string) { // writes a small model
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), tiny, 0o644))
+			},
 		},
 	})
 }

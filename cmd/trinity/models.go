@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 )
 
 // served has the base models of a server.
@@ -48,12 +48,19 @@ func (m *served) names() []string {
 	return out
 }
 
-// findModels collects the base models: the folders below --models by their relative names, the models of the hub's
-// cache by their ids, and the model that the program carries. A folder's absolute path is also a name of its model.
+// findModels collects the base models: the folders below --models by their relative names, GGUF models by those of
+// their files, the models of the hub's cache by their ids, and the model that the program carries. A folder's absolute
+// path is also a name of its model.
 func (c *serveStart) findModels(s *surroundings) (*served, error) {
 	m := newServed()
 	for _, root := range c.Models {
-		if err := m.walk(root, s); err != nil {
+		var err error
+		if modelname.MadeOfGGUF(root) {
+			err = m.gguf(s, root)
+		} else {
+			err = m.walk(root, s)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -117,45 +124,6 @@ func (m *served) private(data string) (map[string]string, error) {
 		out[dir] = name
 	}
 	return out, nil
-}
-
-// walk finds the models below a folder, which may be a model itself. An unreadable model does not stop the others.
-func (m *served) walk(root string, s *surroundings) error {
-	found := 0
-	var damaged []error
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() != "config.json" {
-			return err
-		}
-		dir := filepath.Dir(path)
-		name, err := filepath.Rel(root, dir)
-		if err != nil {
-			return err
-		}
-		if name == "." {
-			name = filepath.Base(filepath.Clean(root))
-		}
-		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
-			return err
-		}
-		if err := m.add(filepath.ToSlash(name), dir); err != nil {
-			damaged = append(damaged, fmt.Errorf("serve: %w", err))
-		} else {
-			found++
-		}
-		return filepath.SkipDir
-	})
-	if found == 0 && len(damaged) > 0 {
-		return errors.Join(damaged...)
-	}
-	for _, d := range damaged {
-		fmt.Fprintf(s.err, "note: a model below %s is not served: %v\n", root, d)
-	}
-	if err == nil && found == 0 {
-		err = fmt.Errorf("serve: --models %s: there is no model below it, that is a folder with config.json and "+
-			"*.safetensors", root)
-	}
-	return err
 }
 
 // cached adds the supported models of the hub's cache, by hub id.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
 )
 
 // The user's own models come first and the shipped one last. A folder is accepted as a name but never shown. The path
@@ -59,5 +61,50 @@ func TestFindModels(t *testing.T) {
 	c.Alias = nil
 	if m, err = c.findModels(s); err != nil || m.order != nil {
 		t.Errorf("without --models: order %q, %v", m.order, err)
+	}
+}
+
+// A GGUF model has its file's name without .gguf: named by itself, or below a folder, where a model folder's own file
+// is not another model. Two models of one name are refused.
+func TestFindGGUF(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	at := func(name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	m := gguftest.Model{Arch: "llama"}
+	m.Write(t, at("alone/Tiny.Q8_0.gguf"))
+	m.Write(t, at("below/sub/a.gguf"))
+	m.Split(t, at("below/b"), 2)
+	if err := os.CopyFS(at("below/mine"), os.DirFS("../../examples/tiny/model")); err != nil {
+		t.Fatal(err)
+	}
+	m.Write(t, at("below/mine/copy.gguf"))
+	if err := os.WriteFile(at("below/broken.gguf"), []byte("GGUF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
+		env: func(string) (string, bool) { return "", false }}
+	c := serveStart{Models: []string{at("alone/Tiny.Q8_0.gguf"), at("below")}}
+	found, err := c.findModels(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"Tiny.Q8_0", "a", "b", "mine"}; !slices.Equal(found.order[:4], want) {
+		t.Errorf("the models are %q, want %q", found.order, want)
+	}
+	if !strings.Contains(said.String(), "is not served: serve: gguf: "+at("below/broken.gguf")) {
+		t.Errorf("it said %s", said.String())
+	}
+	m.Seed = 1
+	m.Write(t, at("other/a.gguf"))
+	c.Models = append(c.Models, at("other"))
+	if _, err := c.findModels(s); err == nil || !strings.Contains(err.Error(), "another model is called a; rename") {
+		t.Errorf("two models of one name: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
@@ -34,6 +36,29 @@ func TestOwnModel(t *testing.T) {
 	testscript.Run(t, testscript.Params{Files: []string{file}, Setup: func(e *testscript.Env) error {
 		e.Setenv("HOME", e.WorkDir)
 		e.Setenv("HF_ENDPOINT", s.URL)
+		return nil
+	}})
+}
+
+// TestModelsPage does what docs/models.md says, with a small GGUF file under the name of the page's.
+func TestModelsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, commands := pageScript(string(page))
+	if commands < 5 {
+		t.Fatalf("the page has %d commands:\n%s", commands, script)
+	}
+	file := filepath.Join(t.TempDir(), "models.txtar")
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{Files: []string{file}, Setup: func(e *testscript.Env) error {
+		e.Setenv("HOME", e.WorkDir)
+		e.Setenv("HF_HUB_OFFLINE", "1")
+		gguftest.Model{Arch: "llama", Type: gguf.Q8_0}.Write(t,
+			filepath.Join(e.WorkDir, "SmolLM2-135M-Instruct.Q4_1.gguf"))
 		return nil
 	}})
 }

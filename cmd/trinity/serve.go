@@ -34,7 +34,7 @@ func (d dataFlag) keys() string { return filepath.Join(d.Data, "keys.json") }
 type serveStart struct {
 	dataFlag
 	Addr      string            `help:"Address; any other than loopback needs keys and TLS." default:"127.0.0.1:8000"`
-	Models    []string          `help:"A folder of base models, or one model; repeatable." placeholder:"DIR"`
+	Models    []string          `help:"A folder of models, one model, or a GGUF file; repeatable." placeholder:"DIR"`
 	Alias     map[string]string `help:"More names of base models." placeholder:"NAME=MODEL"`
 	TLSCert   string            `help:"Certificate file." placeholder:"FILE"`
 	TLSKey    string            `help:"The certificate's key file." placeholder:"FILE"`

@@ -20,7 +20,7 @@ func (c *validateCmd) Run(s *surroundings) error {
 		return err
 	}
 	in, err := run.Inspect(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(),
-		Cache: s.cacheDir, Stop: s.stop})
+		Cache: s.cacheDir, Ollama: s.ollama(), Stop: s.stop})
 	if err != nil {
 		return err
 	}

@@ -32,12 +32,27 @@ type Bench struct {
 	decoding *decoding
 }
 
-// New returns a bench that computes with the best kernels of this processor. A fast kernel that fails its self-test is
-// an error.
-func New() (*Bench, error) {
-	k, warning := kernel.Best(kernel.Native())
-	if warning != nil {
-		return nil, fmt.Errorf("measure: %w", warning)
+// New returns a bench that computes with the kernels of a path, such as avx2, or with the best ones of this processor
+// if path is empty. A fast kernel that fails its self-test is an error.
+func New(path string) (*Bench, error) {
+	if path == "" {
+		k, warning := kernel.Best(kernel.Native())
+		if warning != nil {
+			return nil, fmt.Errorf("measure: %w", warning)
+		}
+		return &Bench{kernels: k}, nil
+	}
+	p, err := kernel.ParsePath(path)
+	if err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
+	}
+	order := kernel.Sequential
+	if p == kernel.AMX {
+		order = kernel.Blocked
+	}
+	k, err := kernel.New(p, order)
+	if err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
 	}
 	return &Bench{kernels: k}, nil
 }

@@ -43,7 +43,7 @@ func TestChecks(t *testing.T) {
 	for _, x := range want {
 		sum -= float64(x)
 	}
-	b, err := New()
+	b, err := New("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ type Tensor struct {
 	// Shape lists the sizes as torch does, the slowest first: [out, in] for a matrix. The file has them the other way.
 	Shape []int64
 
-	offset int64 // in the file
+	part   int   // of File.parts
+	offset int64 // in that file
 	size   int64 // bytes
 }
 
@@ -35,18 +36,36 @@ func (t Tensor) Len() int64 {
 // Bytes is the size of the tensor's data in the file.
 func (t Tensor) Bytes() int64 { return t.size }
 
-// File is an open GGUF file. Its methods are safe for concurrent use.
+// File is an open GGUF file, or all files of a model that was split. Its methods are safe for concurrent use.
 type File struct {
-	Metadata Metadata
-	Tensors  []Tensor // in the order of the file
+	Metadata Metadata // of the first file
+	Tensors  []Tensor // in the order of the files
 
-	path  string
-	data  io.ReaderAt
-	close func() error
+	parts []part
+	close []func() error
 }
 
-// Open reads the head of a file: its metadata and where its tensors are.
+// part is one file.
+type part struct {
+	path string
+	data io.ReaderAt
+}
+
+// Open reads the head of a file: its metadata and where its tensors are. If the file is the first of several, the
+// others are read too.
 func Open(path string) (*File, error) {
+	f, err := openOne(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.join(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("gguf: %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+// openOne opens one file by itself.
+func openOne(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
@@ -62,20 +81,21 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	g.close = f.Close
+	g.close = []func() error{f.Close}
 	return g, nil
 }
 
-// Close closes the file.
+// Close closes the files.
 func (f *File) Close() error {
-	if f.close == nil {
-		return nil
+	var errs []error
+	for _, c := range f.close {
+		errs = append(errs, c())
 	}
-	return f.close()
+	return errors.Join(errs...)
 }
 
-// Path is the file's path.
-func (f *File) Path() string { return f.path }
+// Path is the path of the file, or of the first of several.
+func (f *File) Path() string { return f.parts[0].path }
 
 // Tensor returns the tensor of a name.
 func (f *File) Tensor(name string) (Tensor, bool) {
@@ -89,12 +109,14 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 
 // Raw reads bytes of a tensor as they are stored, from offset on: len(to) bytes.
 func (f *File) Raw(t Tensor, to []byte, offset int64) error {
+	p := f.parts[t.part]
 	if offset < 0 || offset > t.size-int64(len(to)) {
-		return fmt.Errorf("gguf: %s: tensor %s has %d bytes; %d from %d on are not among them", f.path, t.Name, t.size,
-			len(to), offset)
+		return fmt.Errorf("gguf: %s: tensor %s has %d bytes; %d from %d on are not among them", p.path, t.Name,
+			t.size, len(to), offset)
 	}
-	if _, err := f.data.ReadAt(to, t.offset+offset); err != nil {
-		return fmt.Errorf("gguf: %s: tensor %s: %w", f.path, t.Name, err)
+	if _, err := p.data.ReadAt(to, t.offset+offset); err != nil {
+		return fmt.Errorf("gguf: %s: tensor %s: %d bytes at byte %d: %w", p.path, t.Name, len(to), t.offset+offset,
+			err)
 	}
 	return nil
 }
@@ -105,7 +127,7 @@ func (f *File) Floats(t Tensor, to []float32, first int64) error {
 	l, _ := layouts(t.Type)
 	if l.widen == nil {
 		return fmt.Errorf("gguf: %s: tensor %s is stored as %s, which is not read; convert the model to another type "+
-			"with llama-quantize, such as Q8_0", f.path, t.Name, t.Type)
+			"with llama-quantize, such as Q8_0", f.parts[t.part].path, t.Name, t.Type)
 	}
 	if first%l.n != 0 || int64(len(to))%l.n != 0 {
 		return fmt.Errorf("gguf: tensor %s: elements %d to %d do not begin and end at blocks of %d", t.Name, first,

@@ -73,7 +73,30 @@ func get[T any](m Metadata, key, what string) (v T, ok bool, err error) {
 	}
 	v, ok = value.(T)
 	if !ok {
-		return v, true, fmt.Errorf("gguf: %s: key %s is a %T; it must be %s", m.path, key, value, what)
+		return v, true, fmt.Errorf("gguf: %s: key %s is %s; it must be %s", m.path, key, describe(value), what)
 	}
 	return v, true, nil
+}
+
+// describe says what kind of value a key has.
+func describe(value any) string {
+	switch value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "a bool"
+	case int64:
+		return "an integer"
+	case uint64:
+		return "an integer above 2^63"
+	case float64:
+		return "a number"
+	case []string:
+		return "a list of strings"
+	case []int64:
+		return "a list of integers"
+	case []float64:
+		return "a list of numbers"
+	}
+	return "a list of bools"
 }

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Narrow stores float32s as whole blocks of a type: F32, F16, BF16 or Q8_0. It is the inverse of Widen but for
-// rounding, which is to nearest even; F16 overflows to infinity above 65,519.
+// Narrow stores float32s as whole blocks of a type: F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K. It is the
+// inverse of Widen but for rounding, which is to nearest even in F16 and BF16; F16 overflows to infinity above 65,519.
 func Narrow(t Type, to []byte, x []float32) error {
 	l, _ := layouts(t)
 	if l.n == 0 || int64(len(x))%l.n != 0 || int64(len(to)) != int64(len(x))/l.n*l.size {
@@ -26,14 +26,44 @@ func Narrow(t Type, to []byte, x []float32) error {
 		for i, v := range x {
 			le.PutUint16(to[2*i:], ToBF16(v))
 		}
-	case Q8_0:
-		for i := range len(x) / 32 {
-			narrowQ80(to[34*i:34*i+34], x[32*i:32*i+32])
-		}
 	default:
-		return fmt.Errorf("gguf: %s is not written; use Q8_0 and then llama-quantize", t)
+		narrow := blockWriter(t)
+		if narrow == nil {
+			return fmt.Errorf("gguf: %s is not written; use Q8_0 and then llama-quantize", t)
+		}
+		for i := range int64(len(x)) / l.n {
+			narrow(to[i*l.size:(i+1)*l.size], x[i*l.n:(i+1)*l.n])
+		}
 	}
 	return nil
+}
+
+// blockWriter makes one block of a quantised type; nil for a type that is not written.
+func blockWriter(t Type) func(to []byte, x []float32) {
+	switch t {
+	case Q8_0:
+		return narrowQ80
+	case Q5_0:
+		return narrowQ50
+	case Q5_1:
+		return narrowQ51
+	case Q4_K:
+		return narrowQ4K
+	case Q5_K:
+		return narrowQ5K
+	case Q6_K:
+		return narrowQ6K
+	}
+	return nil
+}
+
+// Bytes is the size of n elements of a type, and how many elements a block of it has; n is a multiple of that.
+func (t Type) Bytes(n int64) (size, block int64) {
+	l, known := layouts(t)
+	if !known || l.n == 0 {
+		return 0, 0
+	}
+	return n / l.n * l.size, l.n
 }
 
 // ToBF16 is x in bf16, rounded to nearest even. A NaN stays one.

@@ -84,6 +84,11 @@ func (h *Hub) Model(ctx context.Context, name string) (string, error) {
 	return h.find(ctx, models, name, chooseModel)
 }
 
+// Files returns a folder that holds the files of a model's repository that choose names, in the repository's layout.
+func (h *Hub) Files(ctx context.Context, name string, choose Choose) (string, error) {
+	return h.find(ctx, models, name, choose)
+}
+
 // Dataset returns a folder that holds the files of a data set that choose names, in the repository's layout.
 func (h *Hub) Dataset(ctx context.Context, name string, choose Choose) (string, error) {
 	return h.find(ctx, datasets, name, choose)

@@ -19,7 +19,7 @@ const (
 // of the same weights, and folders below, stay where they are.
 func chooseModel(ctx context.Context, l Listing) ([]string, error) {
 	if !slices.Contains(l.Names, "config.json") {
-		return nil, errors.New("there is no config.json")
+		return nil, errors.New("there is no config.json" + remedy(l))
 	}
 	if l.Local && !slices.Contains(l.Names, "tokenizer.json") {
 		return nil, errors.New("there is no tokenizer.json")
@@ -36,6 +36,14 @@ func chooseModel(ctx context.Context, l Listing) ([]string, error) {
 	return weights, nil
 }
 
+// remedy says how the GGUF files of a repository are named.
+func remedy(l Listing) string {
+	if slices.ContainsFunc(l.Names, func(n string) bool { return path.Ext(n) == ".gguf" }) {
+		return "; there are GGUF files: put hf.co/ before the name, and :Q4_K_M or another of them behind it"
+	}
+	return ""
+}
+
 // chooseWeights names the one file of weights, or the index and the shards that it names.
 func chooseWeights(ctx context.Context, l Listing) ([]string, error) {
 	switch {
@@ -43,7 +51,7 @@ func chooseWeights(ctx context.Context, l Listing) ([]string, error) {
 		return []string{weightsFile}, nil
 	case !slices.Contains(l.Names, indexFile):
 		return nil, fmt.Errorf("there is neither %s nor %s; weights in another format have to be converted to "+
-			"safetensors", weightsFile, indexFile)
+			"safetensors%s", weightsFile, indexFile, remedy(l))
 	}
 	data, err := l.Read(ctx, indexFile)
 	if err != nil {

@@ -1,130 +1,77 @@
-// Package modelname finds the folder of a model by the names that people have for it: a folder, a GGUF file, a name on
-// the Hugging Face hub.
+// Package modelname finds the folder of a model by the names that people have for it:
+//
+//	path/to/folder              a Hugging Face folder, or a folder with one GGUF model
+//	path/to/model.gguf          a GGUF file, or the first of several: model-00001-of-00003.gguf
+//	owner/name                  a model on the Hugging Face hub, or name@revision
+//	hf.co/owner/name:Q4_K_M     a GGUF file on the hub
+//	ollama:name:tag             a model in Ollama's store on this machine
+//
+// A GGUF file is turned into a Hugging Face folder in a cache, once.
 package modelname
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
-	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 )
 
 // Finder finds models.
 type Finder struct {
-	Find  func(path string) string // turns a path into where the file is
-	Hub   *hub.Hub                 // nil: only local files
-	Cache string                   // for the folders made of GGUF files; "": none can be made
+	Find   func(path string) string // turns a path into where the file is
+	Hub    *hub.Hub                 // nil: only local files
+	Cache  string                   // for the folders made of GGUF files; "": none can be made
+	Ollama []string                 // where Ollama's store may be, in the order they are searched
+	Note   func(text string)        // told what takes long or was left out; nil: nobody
 }
 
-// Folder returns the folder of a model: the path itself, as Find turns it, if there is such a folder; one made of a
-// GGUF file, which is made at its first use; else what the name leads to on the hub.
+// Model is a model that was found.
+type Model struct {
+	Dir  string // its Hugging Face folder
+	File string // the GGUF file that the folder was made of; "" if there is none
+	Name string // of the GGUF file without .gguf, or Ollama's name with a hyphen for the colon; "" without a GGUF file
+}
+
+// Folder returns the folder of a model.
 func (f Finder) Folder(ctx context.Context, name string) (string, error) {
+	m, err := f.Model(ctx, name)
+	return m.Dir, err
+}
+
+// Model finds a model. A file or folder of that name comes first.
+func (f Finder) Model(ctx context.Context, name string) (Model, error) {
 	path := f.Find(name)
 	st, err := os.Stat(path)
 	switch {
 	case err == nil && st.IsDir():
-		if file := onlyGGUF(path); file != "" {
-			return f.fromGGUF(file)
-		}
-		return path, nil
+		return f.folder(ctx, path)
 	case err == nil && isGGUF(path):
-		return f.fromGGUF(path)
+		return f.file(ctx, path)
+	case strings.HasPrefix(name, ollamaPrefix):
+		return f.ollama(ctx, name)
+	case isHubFile(name):
+		return f.hubFile(ctx, name)
 	case f.Hub == nil || !hub.IsName(name):
-		return "", fmt.Errorf("modelname: model %q is not a folder or GGUF file here; model.model_path must name a "+
-			"Hugging "+
-			"Face folder with config.json, tokenizer.json and safetensors files, a GGUF file, or a model on the hub "+
-			"such "+
-			"as meta-llama/Llama-3.2-3B", name)
+		return Model{}, fmt.Errorf("modelname: model %q is not a folder or GGUF file here; a model is a Hugging Face "+
+			"folder with config.json, tokenizer.json and safetensors files, a GGUF file, a name on the hub such as "+
+			"meta-llama/Llama-3.2-3B, a GGUF file there such as hf.co/owner/name:Q4_K_M, or ollama:name", name)
 	}
-	return f.Hub.Model(ctx, name)
+	dir, err := f.Hub.Model(ctx, name)
+	return Model{Dir: dir}, err
 }
 
-func isGGUF(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gguf") }
+// OnHub reports whether a name means something on the hub, so that it may have to be downloaded first.
+func OnHub(name string) bool { return hub.IsName(name) || isHubFile(name) }
 
-// onlyGGUF is the GGUF file of a folder that is no model folder and has exactly one; else "".
-func onlyGGUF(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
-		return ""
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return ""
-	}
-	found := ""
-	for _, e := range entries {
-		switch {
-		case !isGGUF(e.Name()):
-		case found != "":
-			return ""
-		default:
-			found = filepath.Join(dir, e.Name())
-		}
-	}
-	return found
+// MadeOfGGUF reports whether a name can only mean a GGUF model: a file's name, or one on the hub or in Ollama's store.
+func MadeOfGGUF(name string) bool {
+	return isGGUF(name) || isHubFile(name) || strings.HasPrefix(name, ollamaPrefix)
 }
 
-// fromGGUF returns the model folder made of a file: the one in the cache, or a new one. The folder appears whole, so
-// several processes may make it at a time.
-func (f Finder) fromGGUF(path string) (string, error) {
-	dir, err := f.cached(path)
-	if err != nil {
-		return "", err
+func (f Finder) note(format string, args ...any) {
+	if f.Note != nil {
+		f.Note(fmt.Sprintf(format, args...))
 	}
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err == nil {
-		return dir, nil
-	}
-	file, err := gguf.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("modelname: %w", err)
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "making-")
-	if err != nil {
-		return "", fmt.Errorf("modelname: %w", err)
-	}
-	defer os.RemoveAll(tmp)
-	if err := modeldir.Write(file, tmp); err != nil {
-		return "", err
-	}
-	err = os.Rename(tmp, dir)
-	if _, there := os.Stat(filepath.Join(dir, "config.json")); err != nil && errors.Is(there, fs.ErrNotExist) {
-		return "", fmt.Errorf("modelname: %w", err)
-	}
-	return dir, nil // another process may have been faster
-}
-
-// version is part of the names of folders made of GGUF files; it changes when they are made in another way.
-const version = "1"
-
-// cached is the place of the folder made of a file. The file's place, size and time tell it from others.
-func (f Finder) cached(path string) (string, error) {
-	if f.Cache == "" {
-		return "", fmt.Errorf("modelname: %s is a GGUF file, and there is no cache for the model folder made of it; "+
-			"set "+
-			"HOME "+
-			"or XDG_CACHE_HOME", path)
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("modelname: %w", err)
-	}
-	st, err := os.Stat(abs)
-	if err != nil {
-		return "", fmt.Errorf("modelname: %w", err)
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", version, abs, st.Size(), st.ModTime().UnixNano()))
-	base := strings.TrimSuffix(filepath.Base(abs), filepath.Ext(abs))
-	return filepath.Join(f.Cache, "trinity", "gguf", base+"-"+hex.EncodeToString(sum[:6])), nil
 }

@@ -110,6 +110,26 @@ func benchMatMul(b *testing.B, s *Set, M, N, K int, bf16 bool) {
 	})
 }
 
+// BenchmarkMultiply multiplies rows packed once, as layers do, with matrices of SmolLM2-135M and Qwen3-0.6B.
+func BenchmarkMultiply(b *testing.B) {
+	benchPaths(b, true, func(b *testing.B, s *Set) {
+		for _, d := range [][2]int{{576, 1536}, {1536, 576}, {576, 49152}, {256, 1024}, {1024, 3072}, {3072, 1024}} {
+			for _, M := range []int{8, 16, 32, 64, 96, 512} {
+				b.Run(fmt.Sprintf("K=%d/N=%d/M=%d", d[0], d[1], M), func(b *testing.B) {
+					N, K := d[1], d[0]
+					w, x, out, sc := s.Pack(noise(N*K, 0, 1), N, K, true), noise(M*K, 0, 2), Aligned(M*N), NewScratch()
+					var in Input
+					s.Use(&in, x, K, M, K, true)
+					s.PackInput(&in, 0, M)
+					benchProduct(b, s.Path(), true, 2*float64(M)*float64(N)*float64(K), func() {
+						s.Multiply(sc, out, N, &in, 0, M, w, 0, w.Count(), false, nil)
+					})
+				})
+			}
+		}
+	})
+}
+
 func BenchmarkGradW(b *testing.B) {
 	benchPaths(b, false, func(b *testing.B, s *Set) {
 		for _, d := range []shape{{2048, 128, 128}, {2048, 1024, 128}, {2048, 32, 128}} {

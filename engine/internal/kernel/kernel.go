@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
@@ -30,6 +31,18 @@ func (p Path) String() string {
 		return "neon-bf16"
 	}
 	return fmt.Sprintf("path(%d)", uint8(p))
+}
+
+// ParsePath returns the path of that name.
+func ParsePath(name string) (Path, error) {
+	var names []string
+	for p := Portable; p <= LastPath; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+		names = append(names, p.String())
+	}
+	return 0, fmt.Errorf("kernel %q is unknown; use one of %s", name, strings.Join(names, ", "))
 }
 
 const (
@@ -81,7 +94,8 @@ type ops interface {
 	// Panels of 32 columns, step words apart: dst[k*32+c] = column c of rows 2k and 2k+1 as bf16; a row that does not
 	// exist is zero, and so are columns from cols on.
 	pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
-	transposePairs(dst, src []uint32, blocks, step int) // whole blocks of 16 rows; those of dst are step words apart
+	// whole blocks of 16 rows; those of dst are step words apart, and what lies ahead words behind src is read next
+	transposePairs(dst, src []uint32, blocks, step, ahead int)
 }
 
 // New returns the kernels of path p that multiply in order o, or an error if this processor or the path lacks them.

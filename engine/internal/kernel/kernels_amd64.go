@@ -387,10 +387,10 @@ func transposeWords(n int, dst *float32, src *float32, ld int)
 //go:noescape
 func transposeBits(n int, dst *float32, src *float32, ld int)
 
-// transposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.
+// transposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block of src is prefetched.
 //
 //go:noescape
-func transposePairs(n int, dst *float32, src *float32, step int)
+func transposePairs(n int, dst *float32, src *float32, step int, ahead int)
 
 // vecDot returns the lane sum of x*y.
 //

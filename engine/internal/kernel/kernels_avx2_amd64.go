@@ -130,6 +130,11 @@ func avx2Blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc i
 
 var avx2BlockedKernels = [...]microKernel{nil, avx2Blockedx1, avx2Blockedx2, avx2Blockedx3, avx2Blockedx4, avx2Blockedx5, avx2Blockedx6}
 
+// avx2Fetch prefetches that many lines of 64 bytes from at bytes behind src on into the second cache. They may lie outside the memory of src: nothing is read.
+//
+//go:noescape
+func avx2Fetch(lines int, src *float32, at int)
+
 // avx2PackColumns writes dst[k*rows+i] = src[k][i] for k < n, up to 8 rows; rows of src are ld bytes apart.
 //
 //go:noescape
@@ -160,10 +165,10 @@ func avx2TransposeWords(n int, dst *float32, src *float32, ld int)
 //go:noescape
 func avx2TransposeBits(n int, dst *float32, src *float32, ld int)
 
-// avx2TransposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart.
+// avx2TransposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block of src is prefetched.
 //
 //go:noescape
-func avx2TransposePairs(n int, dst *float32, src *float32, step int)
+func avx2TransposePairs(n int, dst *float32, src *float32, step int, ahead int)
 
 // avx2Dot returns the lane sum of x*y.
 //

@@ -34,6 +34,9 @@ type family struct {
 	// round writes a row in the form of the bf16 kernels, with zeros up to the given number of elements.
 	round func(dst, x []float32, full int)
 	pair  int // floats that a pair of such a row takes
+	// fetch prefetches lines of 64 bytes from at bytes behind src on into the second cache, or tries to; nil if
+	// products of bf16 do not need it.
+	fetch func(lines int, src *float32, at int)
 	// columns and panel pack rows and the panels they are multiplied with.
 	columns func(n int, dst, src *float32, ld, rows int)
 	panel   func(n int, dst, src *float32, ld, cols int)
@@ -157,8 +160,12 @@ func (p *product) walk(w *Panels, p0, p1 int, acc bool, pack func(t0, t1, s0, n 
 	if w.BF16 {
 		data, block, p.ahead = unsafe.Pointer(unsafe.SliceData(w.Pairs)), blockPairsK, aheadFar
 	}
-	if p.tiles.M <= oneWalk {
+	switch {
+	case p.tiles.M <= oneWalk:
 		block, p.ahead = steps, aheadFar
+	case w.BF16 && p.fetch != nil:
+		p.walkPanels(w, p0, p1, acc, pack)
+		return
 	}
 	for t0 := 0; t0 < p.tiles.count; t0 += p.tiles.block {
 		t1 := min(t0+p.tiles.block, p.tiles.count)
@@ -192,7 +199,10 @@ func (f *family) multiply(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 
 	_ []Addition) {
 	p := f.newProduct(sc, f.bf16, out[m0*ldo:], ldo, m1-m0)
 	p.first, p.width = 0, x.step
-	p.walk(w, p0, p1, acc, func(_, _, s0, _ int) { p.a = x.packed[m0*x.step+s0*f.pair:] })
+	p.walk(w, p0, p1, acc, func(t0, _, s0, _ int) {
+		p.first = p.tiles.start(t0)
+		p.a = x.packed[(m0+p.first)*x.step+s0*f.pair:]
+	})
 }
 
 // packX packs k columns of the rows of tiles [t0,t1), and zeros up to full, as the kernels read them. Rows that are

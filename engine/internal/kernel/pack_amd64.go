@@ -40,8 +40,8 @@ func (avx512) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int
 	}
 }
 
-func (avx512) transposePairs(dst, src []uint32, blocks, step int) {
+func (avx512) transposePairs(dst, src []uint32, blocks, step, ahead int) {
 	const block = NR / 2 * NR
 	_, _ = dst[(blocks-1)*step+block-1], src[blocks*block-1]
-	transposePairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0])), 4*step)
+	transposePairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0])), 4*step, 4*ahead)
 }

@@ -37,7 +37,7 @@ func (portable) pairRows(dst []uint32, step int, src []float32, ld, rows, cols i
 	}
 }
 
-func (portable) transposePairs(dst, src []uint32, blocks, step int) {
+func (portable) transposePairs(dst, src []uint32, blocks, step, ahead int) {
 	for b := range blocks {
 		transposeBlock(dst[b*step:], src[b*NR/2*NR:])
 	}

@@ -47,7 +47,11 @@ func (s *Set) transposeFloats(t, p *Panels, n0, n, k0 int) {
 // transposePairs is transposeFloats for bf16, whose panels have whole blocks: missing elements are zero in both.
 func (s *Set) transposePairs(t, p *Panels, n0, n, k0 int) {
 	if blocks := t.Count(); blocks > 0 {
-		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, k0):], blocks, t.steps()*NR)
+		ahead := 0 // the next panel is read next
+		if n+NR < t.K {
+			ahead = p.stride() * NR
+		}
+		s.ops.transposePairs(t.Pairs[t.index(0, n):], p.Pairs[p.index(n0+n, k0):], blocks, t.steps()*NR, ahead)
 	}
 }
 

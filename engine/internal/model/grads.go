@@ -36,6 +36,18 @@ func (g *Grads) Zero() {
 	}
 }
 
+// Add adds other, the gradient of the same tensors, element by element.
+func (g *Grads) Add(other *Grads) {
+	theirs := other.Accumulators()
+	for i, a := range g.Accumulators() {
+		b := theirs[i][:len(a)]
+		for j := range a {
+			a[j] += b[j]
+		}
+	}
+	g.join()
+}
+
 // Accumulators returns the accumulators that a snapshot of an unfinished gradient needs, in a fixed order.
 func (g *Grads) Accumulators() [][]float32 {
 	var all [][]float32

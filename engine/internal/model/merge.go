@@ -125,17 +125,10 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 		return nil, err
 	}
 	f.Release()
-	r, K := m.lora.Rank, t.Shape[1]
-	scale := float32(m.lora.Alpha / float64(r))
+	K := t.Shape[1]
 	m.on.P.Run((t.Shape[0]+packRows-1)/packRows, func(part int, _ *kernel.Scratch) {
-		delta := make([]float32, K)
-		for n := part * packRows; n < min((part+1)*packRows, t.Shape[0]); n++ {
-			clear(delta)
-			for i := range r {
-				m.on.K.AXPY(delta, B[n*r+i], A[i*K:(i+1)*K])
-			}
-			m.on.K.AXPY(w[n*K:(n+1)*K], scale, delta)
-		}
+		first, end := part*packRows, min((part+1)*packRows, t.Shape[0])
+		m.lora.add(m.on.K, w[first*K:end*K], A, B[first*m.lora.Rank:], K)
 	})
 	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)
 	return sum.Data, err

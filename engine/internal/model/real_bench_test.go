@@ -30,6 +30,7 @@ var realShapes = []struct {
 }{
 	{"5M", Config{Vocab: 4096, Dim: 256, Layers: 4, Heads: 8, KVHeads: 4, HeadDim: 32, FF: 1024, Tied: true}},
 	{"9M", Config{Vocab: 4096, Dim: 256, Layers: 8, Heads: 8, KVHeads: 4, HeadDim: 32, FF: 1024, Tied: true}},
+	{"135M", Config{Vocab: 49152, Dim: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, FF: 1536, Tied: true}},
 	{"0.6B", Config{Vocab: 151936, Dim: 1024, Layers: 28, Heads: 16, KVHeads: 8, HeadDim: 128, FF: 3072, Tied: true}},
 	{"1B", Config{Vocab: 128256, Dim: 2048, Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, FF: 8192, Tied: true}},
 	{"3B", Config{Vocab: 128256, Dim: 3072, Layers: 28, Heads: 24, KVHeads: 8, HeadDim: 128, FF: 8192, Tied: true}},
@@ -41,6 +42,8 @@ type realModel struct {
 	benchModel
 	meter      *roofline.Meter
 	body, head float64 // parameters
+	loraBody   float64 // parameters of the LoRA, without the head's
+	loraHead   float64
 }
 
 func newRealModel(b *testing.B, c Config) realModel {
@@ -72,10 +75,17 @@ func newRealModel(b *testing.B, c Config) realModel {
 	if m.meter, err = roofline.NewMeter(k, r.P); err != nil {
 		b.Fatal(err)
 	}
-	base, _ := flops(c, 0)
-	m.head = float64(c.Dim * c.Vocab)
-	m.body = base/2 - m.head
+	base, low := flops(c, l.Rank)
+	m.head, m.loraHead = float64(c.Dim*c.Vocab), float64(l.Rank*(c.Dim+c.Vocab))
+	m.body, m.loraBody = base/2-m.head, low/2-m.loraHead
 	return m
+}
+
+// attention is the operations of one of attention's products in all layers for n rows, of which each reads so many
+// positions.
+func (m realModel) attention(n int, positions float64) float64 {
+	c := m.w.Config
+	return 2 * float64(n) * positions * float64(c.Layers*c.QDim())
 }
 
 // realSet returns the kernels that -real.path names, in their faster order.
@@ -87,22 +97,19 @@ func realSet(b *testing.B) *kernel.Set {
 		}
 		return k
 	}
-	for p := kernel.AVX2; p <= kernel.AMX; p++ {
-		if p.String() != *realPath {
-			continue
-		}
-		o := kernel.Sequential
-		if p == kernel.AMX {
-			o = kernel.Blocked
-		}
-		k, err := kernel.New(p, o)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return k
+	p, err := kernel.ParsePath(*realPath)
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.Fatalf("-real.path %s is none of avx2, avx512, avx512-bf16 and amx", *realPath)
-	return nil
+	o := kernel.Sequential
+	if p == kernel.AMX {
+		o = kernel.Blocked
+	}
+	k, err := kernel.New(p, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return k
 }
 
 // random returns n sequences of that many tokens.
@@ -141,7 +148,7 @@ func BenchmarkReal(b *testing.B) {
 // work is the work of a row in a round.
 type work struct {
 	tokens    int
-	flop      float64 // in products with the weights: the arithmetic that the bounds count
+	flop      float64 // in all products: of the weights, of LoRA and of attention
 	weights   float64 // bytes of weights read
 	kv        float64 // bytes of keys and values read
 	bandwidth bool    // its bound is reading the weights, not arithmetic
@@ -182,7 +189,8 @@ func (m realModel) report(b *testing.B, w work, f func()) {
 // all is the bytes of all weights.
 func (m realModel) all() float64 { return 2 * (m.body + m.head) }
 
-// train computes forward and backward of n sequences: 4 operations a parameter and token, and the weights twice.
+// train computes forward and backward of n sequences: 4 operations a parameter and token, 6 a parameter of the LoRA, 2
+// products of attention forward and 4 backward, and reads the weights twice.
 func (m realModel) train(b *testing.B, n, length int) { m.step(b, n, length, false) }
 
 // recompute is a step of 2,048 tokens that keeps only the layers' inputs. It reports the memory of the process at its
@@ -207,7 +215,9 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 	tokens := m.random(n, length)
 	grads, tape := NewGrads(m.lora), m.r.NewTape(recompute)
 	logp, targets := make([]float32, n*length), next(tokens...)
-	w := work{tokens: n * length, flop: 4 * float64(n*length) * (m.body + m.head), weights: 2 * m.all()}
+	w := work{tokens: n * length, weights: 2 * m.all(),
+		flop: float64(n*length)*(4*(m.body+m.head)+6*(m.loraBody+m.loraHead)) +
+			6*m.attention(n*length, float64(length+1)/2)}
 	m.report(b, w, func() {
 		seqs := batch(m.w.Config, m.adapter, tokens...)
 		hidden := m.r.Forward(m.w, seqs, tape)
@@ -237,8 +247,9 @@ func (m realModel) decode(b *testing.B, n int) {
 		seqs[i].Tokens, seqs[i].Pos = tokens[i][context:], context
 	}
 	logits := make([]float32, n*c.Vocab)
-	w := work{tokens: n, flop: 2 * float64(n) * (m.body + m.head), weights: m.all(),
-		kv: 2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
+	w := work{tokens: n, weights: m.all(),
+		flop: 2*float64(n)*(m.body+m.head+m.loraBody+m.loraHead) + 2*m.attention(n, context+1),
+		kv:   2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
 	m.report(b, w, func() {
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, rows, logits)
@@ -254,7 +265,8 @@ func (m realModel) decode(b *testing.B, n int) {
 func (m realModel) prefill(b *testing.B, length int) {
 	tokens := m.random(1, length)
 	logits := make([]float32, m.w.Config.Vocab)
-	w := work{tokens: length, flop: 2 * float64(length) * m.body, weights: m.all()}
+	w := work{tokens: length, weights: m.all(),
+		flop: 2*float64(length)*m.body + 2*m.head + 2*m.attention(length, float64(length+1)/2)}
 	m.report(b, w, func() {
 		seqs := batch(m.w.Config, nil, tokens...)
 		hidden := m.r.Forward(m.w, seqs, nil)

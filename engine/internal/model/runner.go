@@ -80,7 +80,7 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	N := r.P.N()
 	switch {
 	case n == 0:
-	case N > 1 && weights >= manyWeights && (r.K.PacksInput() || n <= fewRows*N):
+	case N > 1 && (weights >= manyWeights && (r.K.PacksInput() || n <= fewRows*N) || r.few(n, weights)):
 		parts := (n + sharedRows - 1) / sharedRows
 		for i := range parts {
 			f(cut(i, parts, n), cut(i+1, parts, n), nn.Products{K: r.K, SC: r.sc, P: r.P})
@@ -95,7 +95,13 @@ func (r *Runner) blocks(n, weights int, f func(a, b int, on nn.Products)) {
 	}
 }
 
+// few reports whether so few rows are multiplied that reading the weights takes much longer than the arithmetic, and
+// than waking the workers that share it.
+func (r *Runner) few(n, weights int) bool { return n <= sharedFew*r.P.N() && weights >= someWeights }
+
 const (
+	// sharedFew is the number of rows per worker up to which workers share the products with someWeights and more.
+	sharedFew, someWeights = 8, 1 << 19
 	// manyWeights do not fit in a core's caches, so that every walk over them reads memory.
 	manyWeights = 1 << 20
 	// With at most fewRows per worker, reading the weights takes longer than the arithmetic. If rows are packed once

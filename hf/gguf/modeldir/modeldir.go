@@ -4,7 +4,7 @@
 package modeldir
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -16,31 +16,15 @@ import (
 
 // Write writes the model folder of a file into dir, which exists. The weights take one pass and a few MiB of memory.
 // config.json comes last: a folder that has one is complete.
-func Write(f *gguf.File, dir string) error {
-	s, err := readShape(f.Metadata, tied(f))
+func Write(f *gguf.File, dir string) error { return WriteContext(context.Background(), f, dir) }
+
+// WriteContext is Write until ctx ends.
+func WriteContext(ctx context.Context, f *gguf.File, dir string) error {
+	files, err := plan(ctx, f)
 	if err != nil {
 		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
 	}
-	if err := readFactors(f, &s); err != nil {
-		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
-	}
-	parts, err := weights(f, s)
-	if err != nil {
-		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
-	}
-	tok, tokConfig, err := tokenizerFiles(f.Metadata)
-	if err != nil {
-		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
-	}
-	_, stream, err := safetensors.Stream(parts, map[string]string{"format": "pt"})
-	if err != nil {
-		return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
-	}
-	for _, file := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{{"model.safetensors", stream}, {"tokenizer.json", asJSON(tok)}, {"tokenizer_config.json", asJSON(tokConfig)},
-		{"config.json", asJSON(s.config())}} {
+	for _, file := range files {
 		if err := disk.Replace(disk.OS(), filepath.Join(dir, file.name), file.write); err != nil {
 			return fmt.Errorf("modeldir: %s: %w", f.Path(), err)
 		}
@@ -48,11 +32,41 @@ func Write(f *gguf.File, dir string) error {
 	return nil
 }
 
-func asJSON(v any) func(io.Writer) error {
+// content is a file of a model folder and what writes it.
+type content struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// plan reads and checks everything but the values of the weights, and returns the files in the order of writing.
+func plan(ctx context.Context, f *gguf.File) ([]content, error) {
+	s, err := readShape(f.Metadata, tied(f))
+	if err != nil {
+		return nil, err
+	}
+	if err := readFactors(f, &s); err != nil {
+		return nil, err
+	}
+	parts, err := weights(ctx, f, s)
+	if err != nil {
+		return nil, err
+	}
+	tok, tokConfig, err := tokenizerFiles(f.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	config, err := encode(s.config())
+	if err != nil {
+		return nil, err
+	}
+	_, stream, err := safetensors.Stream(parts, map[string]string{"format": "pt"})
+	return []content{{"model.safetensors", stream}, {"tokenizer.json", whole(tok)},
+		{"tokenizer_config.json", whole(tokConfig)}, {"config.json", whole(config)}}, err
+}
+
+func whole(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+		_, err := w.Write(data)
+		return err
 	}
 }

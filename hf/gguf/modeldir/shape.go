@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -33,7 +32,8 @@ type shape struct {
 	eps, theta                                               float64
 	scaling                                                  map[string]any // rope_scaling; nil: none
 	tied                                                     bool
-	bos, eos                                                 *int64
+	bos                                                      *int64
+	eos                                                      []int64 // what ends an answer
 }
 
 // tied reports whether the head is the embedding: then the file has no output.weight.
@@ -49,9 +49,17 @@ type reader struct {
 	err  error
 }
 
-// int reads an integer of 1 to most; without the key it is or, and an error if or is 0.
+// int reads an integer of 1 to most; without the key it is or, and an error if or is 0. A list with one value for each
+// layer is that value, if they are equal.
 func (r *reader) int(key string, most, or int64) int64 {
 	n, ok, err := r.m.Int(r.arch + "." + key)
+	if list, _, bad := r.m.Ints(r.arch + "." + key); bad == nil && len(list) > 0 {
+		n, err = list[0], nil
+		if slices.ContainsFunc(list, func(v int64) bool { return v != n }) {
+			err = fmt.Errorf("the key %s.%s has other values for some layers, which is not supported; choose a model "+
+				"whose layers are alike", r.arch, key)
+		}
+	}
 	switch {
 	case r.err != nil:
 	case err != nil:
@@ -86,7 +94,8 @@ func (r *reader) float(key string, or float64) float64 {
 // readShape reads the keys of an architecture. Limits are llama.cpp's, and generous.
 func readShape(m gguf.Metadata, tied bool) (shape, error) {
 	if kind, ok, err := m.Text("general.type"); err != nil || ok && kind != "model" {
-		return shape{}, errors.Join(err, fmt.Errorf("general.type is %q: the file is not a model", kind))
+		return shape{}, errors.Join(err, fmt.Errorf("general.type is %q: the file is not a model; name the file of "+
+			"the model itself", kind))
 	}
 	arch, _, err := m.Text("general.architecture")
 	if err != nil {
@@ -94,8 +103,8 @@ func readShape(m gguf.Metadata, tied bool) (shape, error) {
 	}
 	fam, known := families()[arch]
 	if !known {
-		return shape{}, fmt.Errorf("general.architecture is %q, which is not supported; supported are %s", arch,
-			strings.Join(slices.Sorted(maps.Keys(families())), ", "))
+		return shape{}, fmt.Errorf("general.architecture is %q, which is not supported; supported are %s (Mistral's "+
+			"files say llama)", arch, strings.Join(slices.Sorted(maps.Keys(families())), ", "))
 	}
 	r := &reader{m: m, arch: arch}
 	s := shape{family: fam, tied: tied}
@@ -115,7 +124,7 @@ func readShape(m gguf.Metadata, tied bool) (shape, error) {
 func (s *shape) finish(r *reader) error {
 	tokens, _, err := r.m.Texts("tokenizer.ggml.tokens")
 	s.vocab = int64(len(tokens))
-	s.bos, s.eos = r.id("bos_token_id"), r.id("eos_token_id")
+	s.ends(r)
 	switch value := r.int("attention.value_length", 1<<14, s.headDim); {
 	case err != nil || r.err != nil:
 		return errors.Join(err, r.err)
@@ -125,7 +134,8 @@ func (s *shape) finish(r *reader) error {
 		return fmt.Errorf("%d heads with %d for keys, of width %d and %d, are not supported", s.heads, s.kvHeads,
 			s.headDim, value)
 	case r.int("rope.dimension_count", 1<<14, s.headDim) != s.headDim:
-		return fmt.Errorf("the key %s.rope.dimension_count is not the width of a head, %d", r.arch, s.headDim)
+		return fmt.Errorf("the key %s.rope.dimension_count is not the width of a head, %d; that RoPE turns only a "+
+			"part of a head is not supported", r.arch, s.headDim)
 	case r.m.Has(r.arch + ".expert_count"):
 		if n, _, err := r.m.Int(r.arch + ".expert_count"); err != nil || n > 0 {
 			return errors.Join(err, errors.New("models with experts are not supported"))
@@ -134,75 +144,24 @@ func (s *shape) finish(r *reader) error {
 	return errors.Join(r.err, s.readScaling(r))
 }
 
-// id reads a token id of the tokenizer; nil if there is none.
-func (r *reader) id(key string) *int64 {
-	n, ok, err := r.m.Int("tokenizer.ggml." + key)
-	if err != nil && r.err == nil {
-		r.err = err
-	}
-	if !ok || err != nil {
-		return nil
-	}
-	return &n
-}
-
-// readScaling reads how RoPE is scaled. Llama 3's way is a tensor, see llama3.
-func (s *shape) readScaling(r *reader) error {
-	prefix := r.arch + ".rope.scaling."
-	kind, ok, err := r.m.Text(prefix + "type")
-	factor := r.float("rope.scaling.factor", r.float("rope.scale_linear", 1))
-	switch {
-	case err != nil || r.err != nil:
-		return errors.Join(err, r.err)
-	case kind == "none" || (!ok || kind == "linear") && factor == 1:
-	case !ok || kind == "linear":
-		s.scaling = map[string]any{"rope_type": "linear", "factor": factor}
-	default:
-		return fmt.Errorf("the key %stype is %q, which is not supported; linear and Llama 3's are", prefix, kind)
-	}
-	return nil
-}
-
-// readFactors reads rope_freqs.weight, if the file has it.
-func readFactors(f *gguf.File, s *shape) error {
-	t, ok := f.Tensor("rope_freqs.weight")
-	if !ok {
-		return nil
-	}
-	if len(t.Shape) != 1 || t.Shape[0] != s.headDim/2 {
-		return fmt.Errorf("tensor rope_freqs.weight has the shape %v; it must be [%d]", t.Shape, s.headDim/2)
-	}
-	divisors := make([]float32, s.headDim/2)
-	if err := f.Floats(t, divisors, 0); err != nil {
-		return err
-	}
-	return s.llama3(divisors)
-}
-
-// llama3 reads Llama 3's scaling back from the divisors of the frequencies, rope_freqs.weight. The published models
-// have low_freq_factor 1, high_freq_factor 4 and 8192 positions; other values are refused, as the divisors then differ.
-func (s *shape) llama3(divisors []float32) error {
-	const low, high, original = 1.0, 4.0, 8192.0
-	factor := float64(slices.Max(divisors))
-	for i, have := range divisors {
-		frequency := math.Pow(s.theta, -2*float64(i)/float64(s.headDim))
-		want, wave := 1.0, 2*math.Pi/frequency
-		switch {
-		case wave > original/low:
-			want = factor
-		case wave >= original/high:
-			t := (original/wave - low) / (high - low)
-			want = 1 / (float64((1-t)/factor) + t)
+// ends reads the token that begins a text, and those that end one: the end of a text, and of a turn.
+func (s *shape) ends(r *reader) {
+	read := func(name string) (id *int64) {
+		n, ok, err := tokenID(r.m, name)
+		if err != nil && r.err == nil {
+			r.err = err
 		}
-		if math.Abs(want-float64(have)) > 1e-4*want {
-			return fmt.Errorf("tensor rope_freqs.weight scales frequency %d by %v, and Llama 3's way gives %v; such "+
-				"scaling is not supported", i, have, want)
+		if !ok || err != nil {
+			return nil
+		}
+		return &n
+	}
+	s.bos = read("bos")
+	for _, name := range []string{"eos", "eot"} {
+		if id := read(name); id != nil && !slices.Contains(s.eos, *id) {
+			s.eos = append(s.eos, *id)
 		}
 	}
-	s.scaling = map[string]any{"rope_type": "llama3", "factor": factor, "low_freq_factor": low,
-		"high_freq_factor":                 high,
-		"original_max_position_embeddings": int64(original)}
-	return nil
 }
 
 // config is config.json.
@@ -213,6 +172,13 @@ func (s *shape) config() map[string]any {
 		"max_position_embeddings": s.context, "rms_norm_eps": float32(s.eps), "rope_theta": s.theta,
 		"rope_scaling": s.scaling,
 		"hidden_act":   "silu", "tie_word_embeddings": s.tied, "torch_dtype": "bfloat16",
-		"bos_token_id": s.bos, "eos_token_id": s.eos}
+		"bos_token_id": s.bos, "eos_token_id": nil}
+	switch len(s.eos) {
+	case 0:
+	case 1:
+		c["eos_token_id"] = s.eos[0]
+	default:
+		c["eos_token_id"] = s.eos
+	}
 	return c
 }

@@ -1,163 +1,160 @@
 package modeldir
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
 // The types of tokens in tokenizer.ggml.token_type.
 const (
+	tokenNormal  = 1
 	tokenUnknown = 2
 	tokenControl = 3
 	tokenUser    = 4
 )
 
+// The kinds of tokenizers in tokenizer.ggml.model.
+const (
+	byteLevel     = "gpt2"  // byte-level BPE
+	sentencePiece = "llama" // SentencePiece's BPE of characters, with scores
+)
+
 // vocabulary is the tokenizer's part of the metadata.
 type vocabulary struct {
 	m      gguf.Metadata
+	kind   string
 	tokens []string
-	types  []int64 // nil: all are normal
+	types  []int64        // nil: all are normal
+	ids    map[string]int // of tokens
 }
 
 // tokenizerFiles are tokenizer.json and tokenizer_config.json of a file.
-func tokenizerFiles(m gguf.Metadata) (tok, conf map[string]any, err error) {
+func tokenizerFiles(m gguf.Metadata) (tok, conf []byte, err error) {
+	v, err := readVocabulary(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := v.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	whole, given, err := m.Text("tokenizer.huggingface.json")
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case given:
+		tok = []byte(whole)
+	default:
+		if tok, err = v.tokenizer(); err != nil {
+			return nil, nil, err
+		}
+	}
+	t, err := tokenizer.Parse(tok)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the file's tokenizer cannot be used: %w", err)
+	}
+	if t.VocabSize() > len(v.tokens) {
+		return nil, nil, fmt.Errorf("the key tokenizer.huggingface.json has %d tokens, and tokenizer.ggml.tokens %d; "+
+			"convert the model again", t.VocabSize(), len(v.tokens))
+	}
+	conf, err = encode(settings)
+	return tok, conf, err
+}
+
+// readVocabulary reads the tokens, which must differ from each other.
+func readVocabulary(m gguf.Metadata) (vocabulary, error) {
 	v := vocabulary{m: m}
 	var errs [3]error
-	var kind string
 	v.tokens, _, errs[0] = m.Texts("tokenizer.ggml.tokens")
 	v.types, _, errs[1] = m.Ints("tokenizer.ggml.token_type")
-	kind, _, errs[2] = m.Text("tokenizer.ggml.model")
+	v.kind, _, errs[2] = m.Text("tokenizer.ggml.model")
 	if err := errors.Join(errs[:]...); err != nil {
-		return nil, nil, err
+		return v, err
 	}
 	if v.types != nil && len(v.types) != len(v.tokens) {
-		return nil, nil, fmt.Errorf("tokenizer.ggml.token_type has %d entries for %d tokens", len(v.types),
-			len(v.tokens))
+		return v, fmt.Errorf("tokenizer.ggml.token_type has %d entries for %d tokens; convert the model again",
+			len(v.types), len(v.tokens))
 	}
-	var model, pre map[string]any
-	switch kind {
-	case "gpt2":
-		model, pre, err = v.byteLevel()
+	v.ids = make(map[string]int, len(v.tokens))
+	for id, s := range v.tokens {
+		if !utf8.ValidString(s) {
+			return v, fmt.Errorf("token %d, %.40q, is not UTF-8; convert the model again", id, s)
+		}
+		if other, twice := v.ids[s]; twice {
+			return v, fmt.Errorf("token %.40q is there twice, at %d and %d; convert the model again", s, other, id)
+		}
+		v.ids[s] = id
+	}
+	return v, nil
+}
+
+// kindOf is the type of a token.
+func (v vocabulary) kindOf(id int) int64 {
+	if v.types == nil {
+		return tokenNormal
+	}
+	return v.types[id]
+}
+
+// cut reports whether a token is cut out of a text before anything else.
+func (v vocabulary) cut(id int) bool {
+	kind := v.kindOf(id)
+	return kind == tokenUnknown || kind == tokenControl || kind == tokenUser
+}
+
+// tokenizer is tokenizer.json, made of the tokens, merges or scores, and the rules that the file names.
+func (v vocabulary) tokenizer() ([]byte, error) {
+	tok := map[string]any{"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": v.added()}
+	var err error
+	switch v.kind {
+	case byteLevel:
+		err = v.byteLevel(tok)
+	case sentencePiece:
+		err = v.sentencePiece(tok)
 	default:
-		err = fmt.Errorf("tokenizer.ggml.model is %q, which is not supported; gpt2 is", kind)
+		err = fmt.Errorf("tokenizer.ggml.model is %q, which is not supported; supported are gpt2 (byte-level BPE) and "+
+			"llama (SentencePiece); choose a model with one of these", v.kind)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	conf, err = v.config()
-	if err != nil {
-		return nil, nil, err
+	if tok["post_processor"], err = v.post(); err != nil {
+		return nil, err
 	}
-	tok = map[string]any{"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": v.added(),
-		"normalizer": nil, "pre_tokenizer": pre, "decoder": map[string]any{"type": "ByteLevel",
-			"add_prefix_space": true, "trim_offsets": true, "use_regex": true}, "model": model}
-	tok["post_processor"], err = v.post(conf)
-	return tok, conf, err
+	return encode(tok)
 }
 
 // added lists the tokens that are cut out of a text before anything else.
 func (v vocabulary) added() []map[string]any {
 	list := []map[string]any{}
-	for id, kind := range v.types {
-		if kind == tokenUnknown || kind == tokenControl || kind == tokenUser {
-			list = append(list, map[string]any{"id": id, "content": v.tokens[id], "single_word": false, "lstrip": false,
-				"rstrip": false, "normalized": false, "special": kind != tokenUser})
+	for id, text := range v.tokens {
+		if v.cut(id) {
+			list = append(list, map[string]any{"id": id, "content": text, "single_word": false, "lstrip": false,
+				"rstrip": false, "normalized": false, "special": v.kindOf(id) != tokenUser})
 		}
 	}
 	return list
 }
 
-// byteLevel is the model and the pre-tokenizer of a byte-level BPE.
-func (v vocabulary) byteLevel() (model, pre map[string]any, err error) {
-	vocab := make(map[string]int, len(v.tokens))
-	for id, s := range v.tokens {
-		if _, twice := vocab[s]; twice {
-			return nil, nil, fmt.Errorf("token %q is there twice, at %d and %d", s, vocab[s], id)
-		}
-		vocab[s] = id
-	}
-	texts, _, err := v.m.Texts("tokenizer.ggml.merges")
-	if err != nil {
-		return nil, nil, err
-	}
-	merges := make([][2]string, len(texts))
-	for i, s := range texts {
-		at := -1
-		if len(s) > 1 {
-			at = strings.IndexByte(s[1:], ' ') + 1
-		}
-		if at < 1 {
-			return nil, nil, fmt.Errorf("merge %d is %q; it must be two parts with a space between", i, s)
-		}
-		merges[i] = [2]string{s[:at], s[at+1:]}
-	}
-	name, _, err := v.m.Text("tokenizer.ggml.pre")
-	if err != nil {
-		return nil, nil, err
-	}
-	p, known := preTokenizers()[name]
-	if !known {
-		return nil, nil, fmt.Errorf("tokenizer.ggml.pre is %q, which is not supported; supported are %s", name,
-			strings.Join(slices.Sorted(maps.Keys(preTokenizers())), ", "))
-	}
-	return map[string]any{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil,
-		"end_of_word_suffix": nil, "fuse_unk": false, "byte_fallback": false, "ignore_merges": p.ignoreMerges,
-		"vocab": vocab, "merges": merges}, p.json(), nil
+// bpe is the "model" of tokenizer.json.
+func (v vocabulary) bpe(merges [][2]string, unknown any, characters, ignoreMerges bool) map[string]any {
+	return map[string]any{"type": "BPE", "dropout": nil, "unk_token": unknown, "continuing_subword_prefix": nil,
+		"end_of_word_suffix": nil, "fuse_unk": characters, "byte_fallback": characters, "ignore_merges": ignoreMerges,
+		"vocab": v.ids, "merges": merges}
 }
 
-// config is tokenizer_config.json.
-func (v vocabulary) config() (map[string]any, error) {
-	conf := map[string]any{"clean_up_tokenization_spaces": false}
-	for key, name := range map[string]string{"bos_token_id": "bos_token", "eos_token_id": "eos_token",
-		"padding_token_id": "pad_token", "unknown_token_id": "unk_token"} {
-		id, ok, err := v.m.Int("tokenizer.ggml." + key)
-		switch {
-		case err != nil:
-			return nil, err
-		case ok && id >= int64(len(v.tokens)):
-			return nil, fmt.Errorf("tokenizer.ggml.%s is %d, and there are %d tokens", key, id, len(v.tokens))
-		case ok:
-			conf[name] = v.tokens[id]
-		}
-	}
-	template, ok, err := v.m.Text("tokenizer.chat_template")
-	if ok {
-		conf["chat_template"] = template
-	}
-	return conf, err
-}
-
-// post puts the first token in front of a text where the file says so.
-func (v vocabulary) post(conf map[string]any) (map[string]any, error) {
-	byteLevel := map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false, "use_regex": true}
-	name, _, err := v.m.Text("tokenizer.ggml.pre")
-	if err != nil {
-		return nil, err
-	}
-	adds, ok, err := v.m.Bool("tokenizer.ggml.add_bos_token")
-	if !ok {
-		adds = preTokenizers()[name].begins
-	}
-	bos, has := conf["bos_token"].(string)
-	if err != nil || !adds || !has {
-		return byteLevel, err
-	}
-	id, _, err := v.m.Int("tokenizer.ggml.bos_token_id")
-	special := func(kind string) map[string]any {
-		return map[string]any{kind: map[string]any{"id": bos, "type_id": 0}}
-	}
-	sequence := func(name string) map[string]any {
-		return map[string]any{"Sequence": map[string]any{"id": name, "type_id": 0}}
-	}
-	template := map[string]any{"type": "TemplateProcessing",
-		"single":         []any{special("SpecialToken"), sequence("A")},
-		"pair":           []any{special("SpecialToken"), sequence("A"), special("SpecialToken"), sequence("B")},
-		"special_tokens": map[string]any{bos: map[string]any{"id": bos, "ids": []int64{id}, "tokens": []string{bos}}},
-	}
-	return map[string]any{"type": "Sequence", "processors": []any{byteLevel, template}}, err
+// encode writes JSON that people can read.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(value)
+	return b.Bytes(), err
 }

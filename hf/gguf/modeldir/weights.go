@@ -1,7 +1,7 @@
 package modeldir
 
 import (
-	"encoding/binary"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +16,9 @@ type source struct {
 	from  string // its name in the file
 	to    string // its name in the folder
 	shape []int64
-	heads int64 // of q and k whose rows the converter reordered; 0: none
+	heads int64  // of q and k whose rows the converter reordered; 0: none
+	fused string // the tensor that may have its rows instead, from row first on; "": none
+	first int64
 }
 
 // wanted lists the tensors of a model.
@@ -42,9 +44,12 @@ func (s *shape) layer(n int64) []source {
 	list := []source{
 		{from: "attn_norm.weight", to: "input_layernorm.weight", shape: []int64{s.dim}},
 		{from: "ffn_norm.weight", to: "post_attention_layernorm.weight", shape: []int64{s.dim}},
-		{from: "attn_q.weight", to: "self_attn.q_proj.weight", shape: []int64{q, s.dim}, heads: qHeads},
-		{from: "attn_k.weight", to: "self_attn.k_proj.weight", shape: []int64{kv, s.dim}, heads: kHeads},
-		{from: "attn_v.weight", to: "self_attn.v_proj.weight", shape: []int64{kv, s.dim}},
+		{from: "attn_q.weight", to: "self_attn.q_proj.weight", shape: []int64{q, s.dim}, heads: qHeads,
+			fused: "attn_qkv.weight"},
+		{from: "attn_k.weight", to: "self_attn.k_proj.weight", shape: []int64{kv, s.dim}, heads: kHeads,
+			fused: "attn_qkv.weight", first: q},
+		{from: "attn_v.weight", to: "self_attn.v_proj.weight", shape: []int64{kv, s.dim}, fused: "attn_qkv.weight",
+			first: q + kv},
 		{from: "attn_output.weight", to: "self_attn.o_proj.weight", shape: []int64{s.dim, q}},
 		{from: "ffn_gate.weight", to: "mlp.gate_proj.weight", shape: []int64{s.ff, s.dim}},
 		{from: "ffn_up.weight", to: "mlp.up_proj.weight", shape: []int64{s.ff, s.dim}},
@@ -52,9 +57,11 @@ func (s *shape) layer(n int64) []source {
 	}
 	switch s.kind {
 	case "qwen2":
-		list = append(list, source{from: "attn_q.bias", to: "self_attn.q_proj.bias", shape: []int64{q}},
-			source{from: "attn_k.bias", to: "self_attn.k_proj.bias", shape: []int64{kv}},
-			source{from: "attn_v.bias", to: "self_attn.v_proj.bias", shape: []int64{kv}})
+		const fused = "attn_qkv.bias"
+		list = append(list,
+			source{from: "attn_q.bias", to: "self_attn.q_proj.bias", shape: []int64{q}, fused: fused},
+			source{from: "attn_k.bias", to: "self_attn.k_proj.bias", shape: []int64{kv}, fused: fused, first: q},
+			source{from: "attn_v.bias", to: "self_attn.v_proj.bias", shape: []int64{kv}, fused: fused, first: q + kv})
 	case "qwen3":
 		list = append(list, source{from: "attn_q_norm.weight", to: "self_attn.q_norm.weight",
 			shape: []int64{s.headDim}},
@@ -62,73 +69,66 @@ func (s *shape) layer(n int64) []source {
 	}
 	for i := range list {
 		list[i].from = fmt.Sprintf("blk.%d.%s", n, list[i].from)
+		if list[i].fused != "" {
+			list[i].fused = fmt.Sprintf("blk.%d.%s", n, list[i].fused)
+		}
 		list[i].to = fmt.Sprintf("model.layers.%d.%s", n, list[i].to)
 	}
 	return list
 }
 
 // weights finds all tensors of the model in the file, and refuses one that is missing, has another shape or is left
-// over. It reads Llama 3's scaling into s.
-func weights(f *gguf.File, s shape) ([]safetensors.Part, error) {
+// over.
+func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, error) {
 	var parts []safetensors.Part
-	have := map[string]gguf.Tensor{}
+	have, used := map[string]gguf.Tensor{}, map[string]bool{"rope_freqs.weight": true}
 	for _, t := range f.Tensors {
 		have[t.Name] = t
 	}
 	for _, w := range s.wanted() {
-		t, ok := have[w.from]
-		if !ok {
-			return nil, fmt.Errorf("tensor %s is missing; the file is incomplete, or its parts are in several files",
-				w.from)
+		r, err := s.find(have, w)
+		if err != nil {
+			return nil, err
 		}
-		if !slices.Equal(t.Shape, w.shape) {
-			return nil, fmt.Errorf("tensor %s has the shape %v; the metadata say %v", w.from, t.Shape, w.shape)
-		}
-		delete(have, w.from)
+		used[r.tensor.Name] = true
 		part := safetensors.Part{Name: w.to, DType: safetensors.BF16,
-			Write: func(to io.Writer) error { return writeRows(f, t, w.heads, to) }}
+			Write: func(to io.Writer) error { return r.write(ctx, f, to) }}
 		for _, d := range w.shape {
 			part.Shape = append(part.Shape, int(d))
 		}
 		parts = append(parts, part)
 	}
-	delete(have, "rope_freqs.weight")
-	for name := range have {
-		if strings.HasSuffix(name, ".weight") || strings.HasSuffix(name, ".bias") {
-			return nil, fmt.Errorf("tensor %s does not belong to the architecture %s; the model is of another kind",
-				name,
-				s.kind)
+	for _, t := range f.Tensors {
+		weight := strings.HasSuffix(t.Name, ".weight") || strings.HasSuffix(t.Name, ".bias")
+		if weight && !used[t.Name] {
+			return nil, fmt.Errorf("tensor %s does not belong to the architecture %s; the model is of another kind, "+
+				"which is not supported", t.Name, s.kind)
 		}
 	}
 	return parts, nil
 }
 
-// writeRows writes a tensor in bf16, a row at a time.
-func writeRows(f *gguf.File, t gguf.Tensor, heads int64, to io.Writer) error {
-	width := t.Shape[len(t.Shape)-1]
-	rows := t.Len() / width
-	row, out := make([]float32, width), make([]byte, 2*width)
-	for i := range rows {
-		if err := f.Floats(t, row, permuted(i, rows, heads)*width); err != nil {
-			return err
-		}
-		for k, x := range row {
-			binary.LittleEndian.PutUint16(out[2*k:], gguf.ToBF16(x))
-		}
-		if _, err := to.Write(out); err != nil {
-			return err
+// find finds the rows of a tensor of the model: a tensor of the file, or a part of one that has q, k and v one after
+// another.
+func (s *shape) find(have map[string]gguf.Tensor, w source) (rows, error) {
+	r := rows{width: w.shape[len(w.shape)-1], n: 1, heads: w.heads}
+	if len(w.shape) == 2 {
+		r.n = w.shape[0]
+	}
+	shape, ok := w.shape, false
+	r.tensor, ok = have[w.from]
+	if fused, there := have[w.fused]; !ok && there {
+		ok, r.tensor, r.at = true, fused, w.first
+		shape = slices.Clone(w.shape)
+		if shape[0] = (s.heads + 2*s.kvHeads) * s.headDim; len(shape) == 2 {
+			r.at *= r.width
 		}
 	}
-	return nil
-}
-
-// permuted is the row of the file that is row i of the folder. The converter writes row p·D/2+i of a head of width D as
-// row 2i+p, as llama.cpp's RoPE turns neighbouring elements and Hugging Face's the halves of a head.
-func permuted(i, rows, heads int64) int64 {
-	if heads == 0 {
-		return i
+	switch {
+	case !ok:
+		return r, fmt.Errorf("tensor %s is missing; the file is incomplete: download it again", w.from)
+	case !slices.Equal(r.tensor.Shape, shape):
+		return r, fmt.Errorf("tensor %s has the shape %v; the metadata say %v", r.tensor.Name, r.tensor.Shape, shape)
 	}
-	d := rows / heads
-	head, in := i/d, i%d
-	return head*d + 2*(in%(d/2)) + in/(d/2)
+	return r, nil
 }

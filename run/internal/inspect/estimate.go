@@ -56,9 +56,9 @@ func (in *Inspection) readModel(ctx context.Context, b *budget.Budget) error {
 }
 
 // measure finds rates and means on a service.
-func (in *Inspection) measure(ctx context.Context, b *budget.Budget, service tinker.Service) (err error) {
-	conf := b.Model
-	b.Rates, err = budget.Measure(ctx, service, in.model.Name, conf.Vocab, b.Samples, in.cfg.LoRA().Rank)
+func (in *Inspection) measure(ctx context.Context, b *budget.Budget, s tinker.Service) (err error) {
+	b.Rates, err = budget.Measure(ctx, s, budget.Work{Base: in.model.Name, Vocab: b.Model.Vocab, Samples: b.Samples,
+		Length: b.Length, LoRA: service.LoRA(in.cfg)})
 	if err != nil || b.Samples == 0 {
 		return err
 	}
@@ -66,11 +66,11 @@ func (in *Inspection) measure(ctx context.Context, b *budget.Budget, service tin
 	if _, own := in.site.Own.Workflows[name]; own || workflow.AsksService(in.train.Workflow) {
 		return nil // what a program's own workflow does is not known, and a service may cost money
 	}
-	client, err := service.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: in.model.Name})
+	client, err := s.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: in.model.Name})
 	if err != nil {
 		return err
 	}
-	in.judge.Use(service)
+	in.judge.Use(s)
 	return in.plan().Pilot(ctx, b, client)
 }
 

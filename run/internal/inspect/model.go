@@ -9,7 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -17,7 +17,7 @@ import (
 
 // absent turns the error of something that a name on the hub stands for into one that is not known yet.
 func (in *Inspection) absent(path string, err error) error {
-	fetched := in.later || in.site.Hub != nil && hub.IsName(path)
+	fetched := in.later || in.site.Hub != nil && modelname.OnHub(path)
 	if _, here := os.Stat(in.site.Find(path)); err == nil || !fetched || here == nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (d Dir) ImportState(s Stage) error {
 	if s.State == "" {
 		return nil
 	}
-	own := d.File("tinker", "checkpoints")
+	own := d.Checkpoints()
 	if _, err := engine.CheckpointFolder(own, s.State); err == nil {
 		return nil
 	}

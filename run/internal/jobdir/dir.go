@@ -44,6 +44,9 @@ func (d Dir) File(names ...string) string {
 	return filepath.Join(append([]string{d.Path}, names...)...)
 }
 
+// Checkpoints is the folder of the local engine.
+func (d Dir) Checkpoints() string { return d.File("tinker", "checkpoints") }
+
 // Suffix tells apart what explorers in processes of their own write beside each other; "" for a process with a trainer.
 func (d Dir) Suffix() string {
 	if d.aside {

@@ -13,18 +13,25 @@ import (
 
 // CreateRequest is the model that a run trains. durable says that the service keeps it when this process ends.
 func CreateRequest(cfg *config.Config, id jobdir.Identity, base string, durable bool) tinker.CreateModelRequest {
-	l := cfg.LoRA()
 	stream := rng.New(id.Seed).Stream("adapter")
 	seed := int64(stream.Uint64() >> 1)
+	lora := LoRA(cfg)
+	lora.Seed = &seed
 	session := id.Session
 	if !durable {
 		session = "" // there is no coming back to this process's model
 	}
 	return tinker.CreateModelRequest{
 		SessionID: session, BaseModel: base, RandomInit: cfg.Model.RandomInit,
-		LoRA: tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, Seed: &seed, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP,
-			TrainUnembed: l.TrainUnembed, Modules: someModules(l)},
+		LoRA: lora,
 	}
+}
+
+// LoRA is the adapter that a run trains, without the seed of its first values.
+func LoRA(cfg *config.Config) tinker.LoRA {
+	l := cfg.LoRA()
+	return tinker.LoRA{Rank: l.Rank, Alpha: l.Alpha, TrainAttn: l.TrainAttn, TrainMLP: l.TrainMLP,
+		TrainUnembed: l.TrainUnembed, Modules: someModules(l)}
 }
 
 // someModules returns the linear layers that a configuration picks out of their groups, "" where the flags say it all.

@@ -64,8 +64,8 @@ func (f Finder) Tokenizer(ctx context.Context) (string, error) {
 		}
 	}
 	for _, n := range names {
-		if dir := f.Site.Find(n); isFolder(dir) {
-			return dir, nil
+		if at := f.Site.Find(n); isFolder(at) || strings.EqualFold(filepath.Ext(at), ".gguf") {
+			return f.Site.Model(ctx, n)
 		}
 	}
 	if f.Site.Hub != nil {

@@ -84,7 +84,7 @@ func (o Options) EngineOptions() (engine.Options, error) {
 		maps.Copy(models, more)
 	}
 	return engine.Options{
-		Dir: o.Folder.File("tinker", "checkpoints"), Models: models,
+		Dir: o.Folder.Checkpoints(), Models: models,
 		Threads: o.Site.Threads, Seed: &seed, FS: o.Site.FS,
 	}, err
 }

@@ -86,6 +86,9 @@ func (f Finder) teacherModel(ctx context.Context, m *base.Model, path string) (e
 // SavedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another
 // path stays.
 func SavedWeights(dir string) (string, error) {
+	if !isFolder(dir) {
+		return dir, nil
+	}
 	if n, err := os.ReadFile(filepath.Join(dir, "latest_checkpointed_iteration.txt")); err == nil {
 		dir = filepath.Join(dir, "global_step_"+strings.TrimSpace(string(n)))
 	}

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 
@@ -12,7 +13,8 @@ import (
 
 // Model returns the folder of a model, see [modelname.Finder].
 func (s Site) Model(ctx context.Context, name string) (string, error) {
-	return modelname.Finder{Find: s.Find, Hub: s.Hub, Cache: s.Cache}.Folder(ctx, name)
+	note := func(text string) { fmt.Fprintln(s.Out, text) }
+	return modelname.Finder{Find: s.Find, Hub: s.Hub, Cache: s.Cache, Ollama: s.Ollama, Note: note}.Folder(ctx, name)
 }
 
 // Rows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its

@@ -31,6 +31,7 @@ type Site struct {
 	Find      func(path string) string // turns a path of the configuration into where the file is
 	Hub       *hub.Hub                 // nil: only local files
 	Cache     string                   // for what is made of other files, such as GGUF; "": nothing can be made
+	Ollama    []string                 // where Ollama's store may be; nil: nowhere
 	FS        disk.FS
 	Own       Own
 }

@@ -8,6 +8,7 @@ func avx2() *asm {
 	for _, k := range []avx2GEMM{avx2Packed, avx2Direct, avx2Wide, avx2Blocked} {
 		k.emit(a)
 	}
+	avx2Fetch(a)
 	avx2Packing(a)
 	avx2Vectors(a)
 	avx2Peak(a)

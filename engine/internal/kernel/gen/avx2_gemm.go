@@ -239,6 +239,21 @@ func (g avx2GEMM) element(rows, k, i int) string {
 	return fmt.Sprintf("%d(%s)%s", k*4, [...]string{"SI", "R10"}[i/3], [...]string{"", "(BX*1)", "(BX*2)"}[i%3])
 }
 
+// avx2Fetch prefetches lines of memory that products will read.
+func avx2Fetch(a *asm) {
+	a.fn("avx2Fetch", "prefetches that many lines of 64 bytes from at bytes behind src on into the second cache. They "+
+		"may lie outside the memory of src: nothing is read.", 0, false,
+		num("lines", "CX"), ptr("src", "SI"), num("at", "AX"))
+	a.ins("ADDQ AX, SI")
+	loop := a.newLabel("loop")
+	a.label(loop)
+	a.ins("PREFETCHT1 (SI)")
+	a.ins("ADDQ $64, SI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.end()
+}
+
 // avx2Peak writes the loop that measures the arithmetic units; see peaks.
 func avx2Peak(a *asm) {
 	a.fn("avx2Peak", "runs n times 12 float32 fused multiply-adds of 8 lanes in registers, of the 32 floats at data.",

@@ -94,6 +94,11 @@ func avx2PackRowPairs(a *asm) {
 	loop := a.newLabel("loop")
 	a.maskAddress("R9")
 	a.label(loop)
+	a.ins("LEAQ (SI)(R8*8), R10") // 16 rows ahead: each is in another page
+	a.ins("LEAQ (R10)(R8*8), R10")
+	for _, at := range []string{"(R10)", "64(R10)", "(R10)(R8*1)", "64(R10)(R8*1)"} {
+		a.ins("PREFETCHT0 %s", at)
+	}
 	for y := range 4 {
 		for row, at := range []string{"(SI)", "(SI)(R8*1)"} {
 			h := half{a, row, false}
@@ -160,17 +165,21 @@ func avx2FlushHalves(a *asm, y int) {
 
 // avx2TransposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32
 // columns k. Two words of a row, shuffled, are two words of the result: the block is transposed as 16×16 double words,
-// 4×4 at a time.
+// 4×4 at a time. It prefetches like transposePairs.
 func avx2TransposePairs(a *asm) {
 	a.fn("avx2TransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by "+
-		"columns k. Blocks of src follow each other, those of dst are step bytes apart.",
-		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
+		"columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a "+
+		"block of src is prefetched.",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"), num("ahead", "R9"))
 	loop := a.newLabel("loop")
 	a.label(loop)
 	for part := range 16 {
 		row, col := part/4*4, part%4*4
 		for i := range 4 {
 			a.ins("VMOVDQU %d(SI), Y%d", (row+i)*128+8*col, i)
+			if col%8 == 0 {
+				a.ins("PREFETCHT1 %d(SI)(R9*1)", (row+i)*128+8*col)
+			}
 			a.ins("VPSHUFLW $0xd8, Y%d, Y%d", i, i)
 			a.ins("VPSHUFHW $0xd8, Y%d, Y%d", i, i)
 		}

@@ -203,18 +203,19 @@ func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 }
 
 // transposePairs transposes blocks of 16 rows of 32 words, pairs of k for 32 columns n, into pairs of n for 32 columns
-// k. Weights come from memory, so each line is fetched 4 KiB ahead.
+// k. Weights come from memory: each block prefetches the one that lies ahead bytes behind it into the second cache.
 func transposePairs(a *asm) {
 	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns "+
-		"k. Blocks of src follow each other, those of dst are step bytes apart.",
-		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"))
+		"k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block of "+
+		"src is prefetched.",
+		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"), num("ahead", "R9"))
 	loop := a.newLabel("loop")
 	a.label(loop)
 	for quadrant := range 4 {
 		rows, cols := quadrant/2, quadrant%2
 		for i := range 8 {
 			a.ins("VMOVDQU32 %d(SI), Z%d", (8*rows+i)*128+64*cols, i)
-			a.ins("PREFETCHT0 %d(SI)", 4096+(8*rows+i)*128+64*cols)
+			a.ins("PREFETCHT1 %d(SI)(R9*1)", (8*rows+i)*128+64*cols)
 			a.ins("VPSHUFLW $0xd8, Z%d, Z%d", i, i)
 			a.ins("VPSHUFHW $0xd8, Z%d, Z%d", i, i)
 		}

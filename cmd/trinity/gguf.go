@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run"
+)
+
+const (
+	ggufLoRA   = "lora"       // the --gguf that writes an adapter
+	ggufOutput = "actor/gguf" // where GGUF files are put, in the step's folder
+)
+
+// checkGGUF checks the flags that --gguf changes.
+func (c *convertCmd) checkGGUF() error {
+	kinds := []string{ggufLoRA}
+	for _, k := range modelfile.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	slices.Sort(kinds)
+	switch {
+	case c.GGUF == "" && strings.HasSuffix(c.Output, ".gguf"):
+		return usageError{fmt.Errorf("trinity: --output %s is a GGUF file; choose its type with --gguf, such as "+
+			"--gguf q8_0", c.Output)}
+	case c.GGUF != "" && !slices.Contains(kinds, c.GGUF):
+		return usageError{fmt.Errorf("trinity: --gguf %s is not known; choose one of %s", c.GGUF,
+			strings.Join(kinds, ", "))}
+	case c.GGUF != "" && c.Output != "" && !strings.HasSuffix(c.Output, ".gguf"):
+		return usageError{fmt.Errorf("trinity: --output %s must be a file that ends in .gguf with --gguf", c.Output)}
+	}
+	return nil
+}
+
+// gguf writes a GGUF file from a folder with an adapter or a model: out, or in the folder out.
+func (c *convertCmd) gguf(s *surroundings, dir, out string) error {
+	template, _, err := run.JobTemplate(dir)
+	if err != nil {
+		return err
+	}
+	g, of := engine.GGUF{Base: dir, Name: dir, Template: template}, "the full weights of "+dir
+	if has(dir, engine.AdapterConfigFile) {
+		read, found, err := c.adapter(s, dir)
+		if err != nil {
+			return err
+		}
+		g.Adapter, g.Base, g.Name = &read, found, read.Base
+		of = fmt.Sprintf("the adapter of %s (rank %d, alpha %g, %s)", dir, read.Rank, read.Alpha,
+			strings.Join(read.Modules, " "))
+	}
+	g.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(g.Name)), ".gguf")
+	if !strings.HasSuffix(out, ".gguf") {
+		out = filepath.Join(out, g.Name+"-"+c.GGUF+".gguf")
+	}
+	if c.GGUF == ggufLoRA {
+		return ggufAdapter(s, g, of, out)
+	}
+	return c.ggufModel(s, g, of, out)
+}
+
+// ggufModel writes the model, and a Modelfile beside it.
+func (c *convertCmd) ggufModel(s *surroundings, g engine.GGUF, of, out string) error {
+	beside := strings.TrimSuffix(out, ".gguf") + ".Modelfile"
+	if _, err := os.Lstat(beside); err == nil {
+		return fmt.Errorf("%s exists already; remove it or choose another file with --output", beside)
+	}
+	f, warning, err := g.Write(modelfile.Kind(c.GGUF), out)
+	if warning != nil {
+		fmt.Fprintln(s.err, "warning:", warning)
+	}
+	if err != nil {
+		return err
+	}
+	if err := disk.WriteFile(disk.OS(), beside, []byte(ollama(out, f.Stops()))); err != nil {
+		return err
+	}
+	if g.Adapter != nil {
+		of += " merged into " + g.Base
+	}
+	fmt.Fprintf(s.out, "wrote %s, %s: %s\n", of, losses(f), out)
+	fmt.Fprintf(s.out, "it was read back and equals what was to be written; for Ollama: ollama create NAME -f %s\n",
+		beside)
+	return nil
+}
+
+// ggufAdapter writes the adapter alone.
+func ggufAdapter(s *surroundings, g engine.GGUF, of, out string) error {
+	if g.Adapter == nil {
+		return fmt.Errorf("%s has no adapter: its weights were trained whole; write the model, with --gguf f16", g.Base)
+	}
+	base := g.Name
+	g.Name += " LoRA"
+	if _, err := g.WriteAdapter(out); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "wrote %s for llama.cpp: %s\n", of, out)
+	fmt.Fprintf(s.out, "load it with a GGUF file of %s: llama-cli -m BASE.gguf --lora %s\n", base, out)
+	return nil
+}
+
+// losses says what each type holds and what rounding to it lost.
+func losses(f *modelfile.File) string {
+	var list []string
+	for _, l := range f.Losses() {
+		text := fmt.Sprintf("%d tensors %s", l.Tensors, l.Type)
+		if l.Error > 0 {
+			text += fmt.Sprintf(" (rounded by %.2g %%)", 100*l.Error)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// ollama is the Modelfile for a GGUF file.
+func ollama(file string, stops []string) string {
+	var b strings.Builder
+	own := strings.TrimSuffix(filepath.Base(file), ".gguf") + ".Modelfile"
+	fmt.Fprintf(&b, "# For Ollama: ollama create NAME -f %s\n", own)
+	b.WriteString("# trinity wrote this file and has not run Ollama with it. The chat template is in the GGUF file;\n" +
+		"# a release of Ollama that does not read it needs a TEMPLATE here.\n")
+	fmt.Fprintf(&b, "FROM ./%s\n", filepath.Base(file))
+	for _, stop := range stops {
+		if !strings.ContainsAny(stop, "\"\n") {
+			fmt.Fprintf(&b, "PARAMETER stop \"%s\"\n", stop)
+		}
+	}
+	return b.String()
+}

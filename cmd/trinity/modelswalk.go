@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+)
+
+// walk finds the models below a folder, which may be a model itself. An unreadable model does not stop the others.
+func (m *served) walk(root string, s *surroundings) error {
+	w := &modelWalk{served: m, s: s, root: root}
+	err := filepath.WalkDir(root, w.visit)
+	if w.found == 0 && len(w.damaged) > 0 {
+		return errors.Join(w.damaged...)
+	}
+	for _, d := range w.damaged {
+		fmt.Fprintf(s.err, "note: a model below %s is not served: %v\n", root, d)
+	}
+	if err == nil && w.found == 0 {
+		err = fmt.Errorf("serve: --models %s: there is no model below it, that is a folder with config.json and "+
+			"*.safetensors, or a GGUF file", root)
+	}
+	return err
+}
+
+// modelWalk is a search for models below a folder.
+type modelWalk struct {
+	*served
+	s       *surroundings
+	root    string
+	found   int
+	damaged []error
+}
+
+func (w *modelWalk) visit(path string, d fs.DirEntry, err error) error {
+	dir := filepath.Dir(path)
+	switch {
+	case err != nil || d.IsDir():
+		return err
+	case modelname.IsModelFile(d.Name()) && !isModelFolder(dir):
+		w.count(w.gguf(w.s, path))
+		return nil
+	case d.Name() != "config.json" || !isModelFolder(dir):
+		return nil
+	}
+	name, err := filepath.Rel(w.root, dir)
+	if err != nil {
+		return err
+	}
+	if name == "." {
+		name = filepath.Base(filepath.Clean(w.root))
+	}
+	w.count(w.add(filepath.ToSlash(name), dir))
+	return filepath.SkipDir
+}
+
+func (w *modelWalk) count(err error) {
+	if err != nil {
+		w.damaged = append(w.damaged, fmt.Errorf("serve: %w", err))
+		return
+	}
+	w.found++
+}
+
+// isModelFolder reports whether a folder has a configuration and weights.
+func isModelFolder(dir string) bool {
+	weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+	return err == nil && len(weights) > 0 && has(dir, "config.json")
+}
+
+// gguf adds a GGUF model by the name of its file, or of Ollama's.
+func (m *served) gguf(s *surroundings, name string) error {
+	found, err := s.finder().Model(s.ctx, name)
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(found.Dir)
+	if err != nil {
+		return err
+	}
+	if other, ok := m.engine[found.Name]; ok && other.Dir != abs {
+		return fmt.Errorf("%s: another model is called %s; rename the file", name, found.Name)
+	}
+	return m.add(found.Name, found.Dir)
+}

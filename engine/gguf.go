@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// GGUF is what GGUF files are written of.
+type GGUF struct {
+	Base     string   // the folder of the model
+	Adapter  *Adapter // added to its weights; nil: nothing is
+	Name     string   // of the model in the file
+	Template string   // the chat template; "": that of Base
+}
+
+// Write writes the model with its adapter as one file. The sums of weights are rounded once, from float32. The file is
+// read back and compared before it gets its name: after a crash path is complete or absent. The warning is that of
+// [Merge].
+func (g GGUF) Write(kind modelfile.Kind, path string) (f *modelfile.File, warning, err error) {
+	return g.write(disk.OS(), kind, path)
+}
+
+func (g GGUF) write(to disk.FS, kind modelfile.Kind, path string) (f *modelfile.File, warning, err error) {
+	k, warning := kernel.Best(kernel.Native())
+	var peft *model.PEFT
+	if g.Adapter != nil {
+		peft = &g.Adapter.peft
+	}
+	m, err := model.OpenMerged(g.Base, peft, k)
+	if err != nil {
+		return nil, warning, err
+	}
+	defer m.Close()
+	ends, err := generationEnds(g.Base)
+	for _, id := range m.Config.EOS {
+		ends = append(ends, int32(id))
+	}
+	if err == nil {
+		f, err = modelfile.Model{Name: g.Name, Shape: ggufShape(m.Config), Weights: m, Dir: g.Base, Ends: ends,
+			Template: g.Template}.Plan(kind)
+	}
+	if err == nil {
+		err = saveGGUF(to, f, path)
+	}
+	return f, warning, err
+}
+
+// WriteAdapter writes the adapter alone, for llama.cpp, which loads it beside its base model. See Write.
+func (g GGUF) WriteAdapter(path string) (*modelfile.File, error) {
+	if g.Adapter == nil {
+		return nil, fmt.Errorf("engine: %s has no adapter: its weights were trained whole; write the model", g.Base)
+	}
+	c, err := model.LoadConfig(g.Base)
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := g.Adapter.peft.Pairs(g.Base, c)
+	if err != nil {
+		return nil, err
+	}
+	out := modelfile.Adapter{Name: g.Name, Shape: ggufShape(c), Rank: g.Adapter.Rank,
+		Alpha: g.Adapter.Alpha, Factors: map[string]modelfile.Factor{}}
+	for at, p := range pairs {
+		out.Factors[at] = modelfile.Factor(p)
+	}
+	f, err := out.Plan()
+	if err != nil {
+		return nil, err
+	}
+	return f, saveGGUF(disk.OS(), f, path)
+}
+
+// ggufShape is a configuration as GGUF has it.
+func ggufShape(c model.Config) modelfile.Shape {
+	s := modelfile.Shape{Family: c.Arch.Type, Vocab: c.Vocab, Dim: c.Dim, Layers: c.Layers, Heads: c.Heads,
+		KVHeads: c.KVHeads, HeadDim: c.HeadDim, FF: c.FF, Context: c.MaxPos, Eps: c.Eps, Theta: c.RoPE.Theta,
+		Linear: c.RoPE.Linear, Tied: c.Tied}
+	if l := c.RoPE.Llama3; l != nil {
+		s.Llama3 = &modelfile.Llama3{Factor: l.Factor, Low: l.LowFactor, High: l.HighFactor, Original: l.OriginalMax}
+	}
+	return s
+}
+
+// saveGGUF writes a planned file under a temporary name, reads it back, and gives it its name.
+func saveGGUF(to disk.FS, f *modelfile.File, path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("engine: %s exists already; remove it or choose another file", path)
+	}
+	if err := to.MkdirAll(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	tmp := path + ".tmp"
+	err := encodeGGUF(to, f, tmp)
+	if err == nil {
+		err = checkGGUF(f, tmp)
+	}
+	if err == nil {
+		err = to.Rename(tmp, path)
+	}
+	if err != nil {
+		err = errors.Join(err, to.Remove(tmp))
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			return fmt.Errorf("engine: the disk of %s is full and nothing was written; the file needs %d MB, free "+
+				"some space or choose another folder: %w", path, f.Size()>>20+1, err)
+		}
+		return fmt.Errorf("engine: writing %s: %w", path, err)
+	}
+	return to.SyncDir(filepath.Dir(path))
+}
+
+func encodeGGUF(to disk.FS, f *modelfile.File, path string) error {
+	file, err := to.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(file, 1<<20)
+	err = f.Encode(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func checkGGUF(f *modelfile.File, path string) error {
+	g, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Check(g), g.Close())
+}

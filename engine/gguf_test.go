@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+)
+
+// speaking is a copy of a family's folder with a tokenizer of some letters.
+func speaking(t *testing.T, family string) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries, err := os.ReadDir(familyDir(t, family))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(familyDir(t, family), e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, e.Name()), data)
+	}
+	vocab := map[string]int{}
+	for id, r := range "abcdefghijklmnopqrstuvwxyzĠ0123456789" {
+		vocab[string(r)] = id
+	}
+	raw, err := json.Marshal(map[string]any{
+		"added_tokens":  []any{map[string]any{"id": 60, "content": "<|im_end|>", "special": true}},
+		"pre_tokenizer": map[string]any{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+		"decoder":       map[string]any{"type": "ByteLevel"},
+		"model":         map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tokenizer.json"), raw)
+	write(t, filepath.Join(dir, "tokenizer_config.json"), []byte(`{"eos_token": "<|im_end|>"}`))
+	return dir
+}
+
+// The merged model as a GGUF file is the merged Hugging Face folder: the same weights to the bit in bf16, and read as a
+// folder again the same configuration. An adapter alone has all its matrices, unless it is on a tied head.
+func TestWriteGGUF(t *testing.T) {
+	for _, tt := range []struct{ base, adapter string }{{"llama32", "llama32-qv"}, {"llama31", "llama31-attn"},
+		{"llama32", "llama32-layers"}, {"qwen3", "qwen3-head"}, {"mistral", "mistral-rslora"}, {"qwen25", "qwen25-all"},
+		{"llama2", ""}, {"qwen2-t5", ""}, {"qwen3-t5", ""}, {"nemo", ""}} {
+		t.Run(tt.base+" "+tt.adapter, func(t *testing.T) {
+			g, folder := GGUF{Base: speaking(t, tt.base), Name: tt.base}, ""
+			if folder = g.Base; tt.adapter != "" {
+				a, err := ReadAdapter(filepath.Join("internal", "model", "testdata", "peft", tt.adapter))
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.Adapter, folder = &a, filepath.Join(t.TempDir(), "merged")
+				if _, err := Merge(g.Base, a, folder); err != nil {
+					t.Fatal(err)
+				}
+				adapterAlone(t, g, tt.adapter == "qwen3-head")
+			}
+			path := filepath.Join(t.TempDir(), "new", "x.gguf")
+			if _, _, err := g.Write(modelfile.BF16, path); err != nil {
+				t.Fatal(err)
+			}
+			again := t.TempDir()
+			f, err := gguf.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := modeldir.Write(f, again); err != nil {
+				t.Fatal(err)
+			}
+			got, want := stored(t, again), stored(t, folder)
+			for name, w := range want {
+				if !slices.Equal(got[name], w) {
+					t.Errorf("%s is another than in the merged folder", name)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%d tensors, want %d", len(got), len(want))
+			}
+			_, _, err = g.Write(modelfile.BF16, path)
+			if err == nil || !strings.Contains(err.Error(), "exists already") {
+				t.Errorf("a second time: %v", err)
+			}
+		})
+	}
+}
+
+// adapterAlone writes the adapter; refused tells whether it is on the head of a tied model.
+func adapterAlone(t *testing.T, g GGUF, refused bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lora.gguf")
+	_, err := g.WriteAdapter(path)
+	if refused {
+		if err == nil || !strings.Contains(err.Error(), "is on lm_head") {
+			t.Errorf("an adapter on a tied head: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	alpha, _, err := f.Metadata.Float("adapter.lora.alpha")
+	if err != nil || float32(alpha) != float32(g.Adapter.Alpha) {
+		t.Errorf("alpha %v, want %v: %v", alpha, g.Adapter.Alpha, err)
+	}
+	if n := len(g.Adapter.peft.Tensors); len(f.Tensors) != n {
+		t.Errorf("%d tensors, want %d", len(f.Tensors), n)
+	}
+}
+
+// stored are the tensors of a folder in bf16.
+func stored(t *testing.T, dir string) map[string][]uint16 {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "model*.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]uint16{}
+	for _, path := range paths {
+		f, err := safetensors.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range f.Tensors() {
+			data, err := x.Floats()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range data {
+				all[x.Name] = append(all[x.Name], gguf.ToBF16(v))
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// A file that is stopped anywhere is complete or absent, and the next try succeeds. A full disk is named, with a way
+// out.
+func TestGGUFSurvivesEveryCrash(t *testing.T) {
+	g := GGUF{Base: speaking(t, "qwen3"), Name: "x"}
+	path := filepath.Join(t.TempDir(), "x.gguf")
+	for stop := 1; ; stop++ {
+		_, _, err := g.write(&disktest.Crash{FS: disk.OS(), At: stop}, modelfile.Q8, path)
+		if _, there := os.Stat(path); there == nil {
+			f, err := gguf.Open(path)
+			if err != nil {
+				t.Fatalf("stopped at operation %d: %v", stop, err)
+			}
+			if err := errors.Join(f.Close(), os.Remove(path)); err != nil {
+				t.Fatal(err)
+			}
+		} else if err == nil {
+			t.Fatal("no file and no error")
+		}
+		if err == nil {
+			if stop < 6 {
+				t.Errorf("a file of %d operations", stop)
+			}
+			break
+		}
+	}
+	_, _, err := g.write(full{disk.OS()}, modelfile.Q8, path)
+	if err == nil || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free some space") {
+		t.Errorf("a full disk: %v", err)
+	}
+	if rest, err := filepath.Glob(path + "*"); err != nil || len(rest) > 0 {
+		t.Errorf("%q are left: %v", rest, err)
+	}
+}
+
+// full is a disk without space.
+type full struct{ disk.FS }
+
+func (f full) Create(path string) (disk.File, error) {
+	file, err := f.FS.Create(path)
+	return noSpace{file}, err
+}
+
+type noSpace struct{ disk.File }
+
+func (noSpace) Write([]byte) (int, error) { return 0, fmt.Errorf("writing: %w", syscall.ENOSPC) }
+
+// A model with a weight that is no number is refused by the tensor's name and leaves nothing.
+func TestGGUFRefusesDamage(t *testing.T) {
+	dir := speaking(t, "qwen3")
+	path := filepath.Join(dir, "model.safetensors")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nan := uint16(math.Float32bits(float32(math.NaN())) >> 16)
+	data[len(data)-1], data[len(data)-2] = byte(nan>>8), byte(nan)
+	write(t, path, data)
+	out := filepath.Join(t.TempDir(), "x.gguf")
+	_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, out)
+	if err == nil || !strings.Contains(err.Error(), "is NaN; the model is damaged") {
+		t.Errorf("a damaged model: %v", err)
+	}
+	if rest, err := filepath.Glob(out + "*"); err != nil || len(rest) > 0 {
+		t.Errorf("%q are left: %v", rest, err)
+	}
+}

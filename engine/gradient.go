@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// The gradient of a request is a sum of parts. A part is the gradient of consecutive datums, begun at zero, and depends
+// on nothing else than them and the weights; the parts are added to the run's gradient in their order. So whoever
+// computes a part, and wherever, the sum has the same bits.
+
+// parts cuts a request's datums: consecutive ones with at most a.part tokens together, or a longer one alone.
+func (a arithmetic) parts(items []checkedDatum) [][]checkedDatum {
+	if a.part == 0 {
+		return [][]checkedDatum{items}
+	}
+	var all [][]checkedDatum
+	from, tokens := 0, 0
+	for i := range items {
+		n := len(items[i].tokens)
+		if i > from && tokens+n > a.part {
+			all = append(all, items[from:i])
+			from, tokens = i, 0
+		}
+		tokens += n
+	}
+	return append(all, items[from:])
+}
+
+// gradient adds the gradient of a request to the run's, which an error leaves as it was.
+func (r *trainingRun) gradient(l loss.Loss, items []checkedDatum) error {
+	undo := r.mark()
+	for _, part := range r.e.numerics.parts(items) {
+		if err := r.add(l, part); err != nil {
+			undo()
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the gradient of one part.
+func (r *trainingRun) add(l loss.Loss, part []checkedDatum) error {
+	into := r.grads
+	apart := r.gathered && r.e.numerics.part > 0
+	if apart {
+		into = r.apart()
+	}
+	r.gathered = true
+	if err := r.pass(l, part, into); err != nil {
+		return err
+	}
+	if apart {
+		r.grads.Add(into)
+	}
+	if name := r.badGradient(); name != "" {
+		return tinker.Userf("engine: model %s: the gradient of %s is not finite; it was left out", r.id, name)
+	}
+	return nil
+}
+
+// apart returns zero gradients for a part that is added to others.
+func (s *trainingState) apart() *model.Grads {
+	if s.part == nil {
+		s.part = model.NewGrads(s.params)
+	} else {
+		s.part.Zero()
+	}
+	return s.part
+}
+
+// mark returns a function that sets the gradient back to what it is now.
+func (s *trainingState) mark() (undo func()) {
+	if !s.gathered {
+		return s.clear
+	}
+	accumulators := s.grads.Accumulators()
+	old := make([][]float32, len(accumulators))
+	for i, a := range accumulators {
+		old[i] = slices.Clone(a)
+	}
+	return func() {
+		for i, a := range accumulators {
+			copy(a, old[i])
+		}
+	}
+}
+
+// clear empties the gradient.
+func (s *trainingState) clear() {
+	if s.gathered {
+		s.grads.Zero()
+		s.gathered = false
+	}
+}
+
+// badGradient names a gradient tensor that is not finite, "" if there is none.
+func (s *trainingState) badGradient() string {
+	for _, t := range s.grads.T {
+		if !finite(t.Data) {
+			return t.Name
+		}
+	}
+	return ""
+}

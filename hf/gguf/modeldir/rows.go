@@ -1,0 +1,62 @@
+package modeldir
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+)
+
+// rows are rows of a tensor of the file that are a tensor of the model.
+type rows struct {
+	tensor gguf.Tensor
+	at     int64 // the element at which the first row begins
+	width  int64 // of a row
+	n      int64
+	heads  int64 // n/heads rows are a head, and the converter reordered them; 0: it did not
+}
+
+// together is how many elements are read at a time, unless a head or a row has more.
+const together = 1 << 18
+
+// write writes the rows in bf16, in the order of the folder. A few rows are in memory at a time.
+func (r rows) write(ctx context.Context, f *gguf.File, to io.Writer) error {
+	step := max(1, together/r.width)
+	if r.heads > 0 {
+		step = r.n / r.heads
+	}
+	floats, out := make([]float32, min(step, r.n)*r.width), make([]byte, 2*min(step, r.n)*r.width)
+	for i := int64(0); i < r.n; i += step {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n := min(step, r.n-i)
+		if err := f.Floats(r.tensor, floats[:n*r.width], r.at+i*r.width); err != nil {
+			return err
+		}
+		for k := range n {
+			row := k
+			if r.heads > 0 {
+				row = permuted(k, n)
+			}
+			narrow(out[2*k*r.width:], floats[row*r.width:(row+1)*r.width])
+		}
+		if _, err := to.Write(out[:2*n*r.width]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// narrow writes a row in bf16.
+func narrow(to []byte, row []float32) {
+	for k, x := range row {
+		binary.LittleEndian.PutUint16(to[2*k:], gguf.ToBF16(x))
+	}
+}
+
+// permuted is the row of a head in the file that is row i of that head in the folder. The converter writes row p·D/2+i
+// of a head of width D as row 2i+p, as llama.cpp's RoPE turns neighbouring elements and Hugging Face's the halves of a
+// head.
+func permuted(i, d int64) int64 { return 2*(i%(d/2)) + i/(d/2) }

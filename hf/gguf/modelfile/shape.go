@@ -1,0 +1,113 @@
+package modelfile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+)
+
+// Shape is what config.json says of a model.
+type Shape struct {
+	Family  string // model_type: llama, mistral, qwen2 or qwen3
+	Vocab   int    // rows of the embedding
+	Dim     int
+	Layers  int
+	Heads   int
+	KVHeads int
+	HeadDim int
+	FF      int
+	Context int // positions
+	Eps     float32
+	Theta   float64
+	Linear  float64 // divides RoPE's frequencies; 0: does not
+	Llama3  *Llama3 // nil: not so
+	Tied    bool    // the head is the embedding
+}
+
+// Llama3 is RoPE's scaling of Llama 3.1: long wavelengths are divided by Factor, short ones stay.
+type Llama3 struct {
+	Factor, Low, High, Original float64
+}
+
+// arch is the family's name in a file. Nothing tells Mistral from Llama there.
+func (s Shape) arch() string {
+	if s.Family == "mistral" {
+		return "llama"
+	}
+	return s.Family
+}
+
+// permuted reports whether rows of q and k are reordered: llama.cpp rotates neighbours where this family rotates the
+// halves of a head.
+func (s Shape) permuted() bool { return s.arch() == "llama" }
+
+// check refuses what a file cannot express.
+func (s Shape) check() error {
+	const remedy = "write a Hugging Face folder instead, without --gguf"
+	switch s.arch() {
+	case "llama", "qwen2", "qwen3":
+	default:
+		return fmt.Errorf("models of the family %q cannot be written as GGUF; %s", s.Family, remedy)
+	}
+	switch {
+	case s.Context <= 0:
+		return errors.New("config.json has no max_position_embeddings, which a GGUF file must have; add it")
+	case s.Llama3 != nil && s.arch() != "llama":
+		return fmt.Errorf("rope_type llama3 in a model of the family %s cannot be written as GGUF; %s", s.Family,
+			remedy)
+	case s.arch() == "qwen2" && s.Heads*s.HeadDim != s.Dim:
+		return fmt.Errorf("%d heads of width %d in a Qwen2 model of width %d cannot be written as GGUF; %s", s.Heads,
+			s.HeadDim, s.Dim, remedy)
+	}
+	return nil
+}
+
+// pairs are the metadata besides the tokenizer's.
+func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
+	arch := s.arch()
+	list := []gguf.Pair{{Key: "general.architecture", Value: arch}, {Key: "general.type", Value: "model"},
+		{Key: "general.name", Value: name}, {Key: "general.file_type", Value: kind.fileType()},
+		{Key: "general.quantization_version", Value: uint32(2)}}
+	number := func(key string, n int) {
+		list = append(list, gguf.Pair{Key: arch + "." + key, Value: uint32(n)})
+	}
+	number("vocab_size", s.Vocab)
+	number("context_length", s.Context)
+	number("embedding_length", s.Dim)
+	number("block_count", s.Layers)
+	number("feed_forward_length", s.FF)
+	number("attention.head_count", s.Heads)
+	number("attention.head_count_kv", s.KVHeads)
+	number("attention.key_length", s.HeadDim)
+	number("attention.value_length", s.HeadDim)
+	number("rope.dimension_count", s.HeadDim)
+	list = append(list, gguf.Pair{Key: arch + ".attention.layer_norm_rms_epsilon", Value: s.Eps},
+		gguf.Pair{Key: arch + ".rope.freq_base", Value: float32(s.Theta)})
+	if s.Linear > 0 && s.Linear != 1 {
+		list = append(list, gguf.Pair{Key: arch + ".rope.scaling.type", Value: "linear"},
+			gguf.Pair{Key: arch + ".rope.scaling.factor", Value: float32(s.Linear)})
+	}
+	return list
+}
+
+// divisors are those of RoPE's frequencies, rope_freqs.weight: [HeadDim/2]. The formula is that of transformers'
+// _compute_llama3_parameters, turned into what a frequency is divided by.
+func (s Shape) divisors() []float32 {
+	list := make([]float32, s.HeadDim/2)
+	l := s.Llama3
+	for i := range list {
+		wave := 2 * math.Pi * math.Pow(s.Theta, 2*float64(i)/float64(s.HeadDim))
+		switch {
+		case wave < l.Original/l.High:
+			list[i] = 1
+		case wave > l.Original/l.Low:
+			list[i] = float32(l.Factor)
+		default:
+			t := (l.Original/wave - l.Low) / (l.High - l.Low)
+			list[i] = float32(1 / (float64((1-t)/l.Factor) + t))
+		}
+	}
+	return list
+}

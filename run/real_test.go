@@ -1,0 +1,180 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+)
+
+var (
+	realModel = flag.String("real.model", "", "TestReal: the model, a `folder` or GGUF file")
+	realData  = flag.String("real.data", "", "TestReal: GSM8K, a `folder` with main/train.jsonl and main/test.jsonl")
+	realDir   = flag.String("real.dir", "", "TestReal: the `folder` of its jobs, which a later call continues")
+	realRest  = flag.Bool("real.rest", true, "TestReal: the control and two more seeds too")
+)
+
+// realProblems are GSM8K's test problems.
+const realProblems = 1319
+
+// TestReal trains a real model as examples/gsm8k/gsm8k.yaml says and evaluates it on all test problems: as it is, after
+// each stage, and after a control whose rewards are shuffled within each group. Two more orders of the problems share
+// the first stage. It takes many hours; every part of it resumes.
+func TestReal(t *testing.T) {
+	if *realModel == "" || *realData == "" || *realDir == "" {
+		t.Skip("trains a real model for hours: make real")
+	}
+	r := realRun{t}
+	r.evaluate("base", "the model as it is")
+	r.killed("seed1")
+	r.train("seed1", options())
+	r.evaluate("seed1/sft", "after SFT")
+	r.evaluate("seed1/grpo", "after GRPO")
+	if !*realRest {
+		return
+	}
+	r.repeats("again", "seed1")
+	control := options()
+	control.score = func(a algorithm.Advantage) algorithm.Advantage { return shuffled{a} }
+	r.share("control")
+	r.train("control", control)
+	r.evaluate("control/grpo", "after GRPO with shuffled rewards")
+	for _, seed := range []string{"2", "3"} {
+		name, order := "seed"+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed
+		r.share(name)
+		r.train(name, options(), order)
+		r.evaluate(name+"/grpo", "after GRPO, order "+seed, "buffer.explorer_input.eval_tasksets[1].repeat_times=1")
+	}
+}
+
+type realRun struct{ *testing.T }
+
+// config reads the example with a job's name.
+func (r realRun) config(name string, overrides ...string) *config.Config {
+	r.Helper()
+	env := map[string]string{"TRINITY_MODEL_PATH": *realModel, "TRINITY_TASKSET_PATH": *realData,
+		"TRINITY_CHECKPOINT_ROOT_DIR": *realDir}
+	lookup := func(key string) (string, bool) {
+		v, ok := env[key]
+		return v, ok
+	}
+	cfg, err := config.Load("../examples/gsm8k/gsm8k.yaml", append([]string{"name=" + name}, overrides...), lookup)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return cfg
+}
+
+func (r realRun) folder(names ...string) string {
+	return filepath.Join(append([]string{*realDir, "trinity-gsm8k"}, names...)...)
+}
+
+// train runs both stages of a job, or what is left of them.
+func (r realRun) train(name string, o Options, overrides ...string) {
+	r.Helper()
+	var out bytes.Buffer
+	o.Out, o.Cache = &out, filepath.Join(*realDir, "cache")
+	sum, err := Run(context.Background(), r.config(name, overrides...), o)
+	if err != nil {
+		r.Fatalf("%s: %v\n%s", name, err, out.String())
+	}
+	n := sum.Steps
+	r.Logf("%s: %d steps of GRPO in %.2f h (SFT before: %.2f h): reward %.3f → %.3f (first and last 10 steps), "+
+		"%.0f tokens/s sampled, %.0f trained", name, n, hours(sum.Lines), hours(r.lines(name+"/sft")),
+		sum.Mean(rewardKey, 1, 10), sum.Mean(rewardKey, n-9, n), sum.Mean("perf/sampled_tokens_per_second", 1, n),
+		sum.Mean("perf/train_tokens_per_second", 1, n))
+	for _, line := range sum.Lines {
+		if gap, ok := line.Metrics["train/kl_sample_train_v1"]; ok && gap != 0 {
+			r.Errorf("%s, step %d: the sampler's and the trainer's log-probabilities differ by %v", name, line.Step,
+				gap)
+		}
+	}
+}
+
+// share begins a job with the first stage of another.
+func (r realRun) share(name string) {
+	r.Helper()
+	if _, err := os.Stat(r.folder(name)); err == nil {
+		return
+	}
+	tmp := r.folder(name + ".copy")
+	err := errors.Join(os.RemoveAll(tmp), os.CopyFS(filepath.Join(tmp, "sft"), os.DirFS(r.folder("seed1", "sft"))))
+	if err == nil {
+		err = os.Rename(tmp, r.folder(name))
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// evaluate prints the accuracy of a job's last state on all test problems, greedy and sampled.
+func (r realRun) evaluate(name, what string, overrides ...string) {
+	r.Helper()
+	begin := time.Now()
+	m, ok := r.evaluated(name)
+	if !ok {
+		args := append([]string{"mode=bench", "stages=[]"}, overrides...)
+		if name != "base" {
+			args = append(args, "explorer.bench_on_latest_checkpoint=true")
+		}
+		var out bytes.Buffer
+		o := options()
+		o.Out, o.Cache = &out, filepath.Join(*realDir, "cache")
+		if _, err := Run(context.Background(), r.config(name, args...), o); err != nil {
+			r.Fatalf("%s: %v\n%s", name, err, out.String())
+		}
+		if m, ok = r.evaluated(name); !ok {
+			r.Fatalf("%s has no evaluation", name)
+		}
+	}
+	text := fmt.Sprintf("%s: greedy %s", what, interval(m["bench/greedy/accuracy/mean@1"], realProblems))
+	if mean, ok := m["bench/sampled/accuracy/mean@4"]; ok {
+		text += ", mean@4 " + interval(mean, realProblems)
+	}
+	r.Logf("%s of %d problems (95 %% intervals; %.0f s)", text, realProblems, time.Since(begin).Seconds())
+}
+
+// evaluated reads a job's evaluation.
+func (r realRun) evaluated(name string) (monitor.Metrics, bool) {
+	r.Helper()
+	lines := r.logged(name, "metrics-benchmark.jsonl")
+	if len(lines) == 0 {
+		return nil, false
+	}
+	return lines[len(lines)-1].Metrics, true
+}
+
+// lines reads a stage's metrics, which do not exist before its first step.
+func (r realRun) lines(stage string) []monitor.Line { return r.logged(stage, "metrics.jsonl") }
+
+func (r realRun) logged(stage, file string) []monitor.Line {
+	r.Helper()
+	path := r.folder(filepath.FromSlash(stage), file)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lines, err := monitor.ReadLog(path)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return lines
+}
+
+// hours is the time of the steps.
+func hours(lines []monitor.Line) float64 {
+	seconds := 0.0
+	for _, l := range lines {
+		seconds += l.Metrics["time/step"]
+	}
+	return seconds / 3600
+}
