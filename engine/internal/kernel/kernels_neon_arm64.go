@@ -282,6 +282,21 @@ func neonPackPairs(blocks int, dst *float32, x *float32)
 //go:noescape
 func neonPackRowPairs(n int, dst *float32, src *float32, ld int)
 
+// neonTransposeWords writes n blocks of 4 words from 8 rows, ld bytes apart, as 4 n rows of a panel: dst[k*32+i] = src[i][k].
+//
+//go:noescape
+func neonTransposeWords(n int, dst *float32, src *float32, ld int)
+
+// neonTransposeBits writes n blocks of 4 pairs of bf16 values, whose subnormals become zeros, from 8 rows, ld bytes apart, as 4 n rows of a panel: dst[k*32+i] = src[i][k].
+//
+//go:noescape
+func neonTransposeBits(n int, dst *float32, src *float32, ld int)
+
+// neonTransposePairs writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block of src is prefetched.
+//
+//go:noescape
+func neonTransposePairs(n int, dst *float32, src *float32, step int, ahead int)
+
 // neonRotate rotates pairs of x0 and x1 by the angles whose cosines and sines are in cos and sin, the sines times s, into y0 and y1.
 //
 //go:noescape

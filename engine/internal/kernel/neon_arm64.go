@@ -1,15 +1,12 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // neonKernel computes a tile of the output: see gen/neon_gemm.go. The columns of a tile are 32 up to 3 rows, 16 up to 5
 // and 8 beyond. It returns the steps that it left for the definition.
 type neonKernel func(steps int, a, b, c *float32, ldc, acc, lda, ahead int) int
 
-// neon is the path of the kernels for arm64. Its vector functions are the portable ones.
+// neon is the path of the kernels for arm64.
 type neon struct {
 	portable
 	bf16 []neonKernel
@@ -46,11 +43,7 @@ func (v neon) round(dst, x []float32, full int) {
 		clear(dst[len(x):full])
 		return
 	}
-	words := asWords(dst)[:full/2]
-	clear(words)
-	for k, f := range x {
-		words[k/2] |= uint32(BF16(f)) << (k % 2 * 16)
-	}
+	v.narrow(asBytes(dst)[:2*full], x)
 }
 
 // widened writes n pairs of a packed row to dst as float32.
@@ -73,9 +66,4 @@ func neonColumns(rows int) int {
 		return 16
 	}
 	return 8
-}
-
-// asPointer returns the address of float i of memory at base.
-func asPointer(base *float32, i int) *float32 {
-	return (*float32)(unsafe.Add(unsafe.Pointer(base), 4*i))
 }

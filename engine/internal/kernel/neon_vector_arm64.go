@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // The kernels take whole blocks of 16 elements; the portable code does the rest.
 
@@ -110,30 +107,5 @@ func (neon) rotate(y, x, table []float32, s float32) {
 		a, b, cos, sin := x[i], x[i+half], table[i], float32(table[i+half]*s)
 		y[i] = float32(a*cos) - float32(b*sin)
 		y[i+half] = float32(b*cos) + float32(a*sin)
-	}
-}
-
-func (v neon) narrow(dst []byte, src []float32) {
-	blocks, n := whole(len(src))
-	if blocks > 0 {
-		neonPackPairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), &src[0])
-	}
-	if n < len(src) {
-		v.portable.narrow(dst[2*n:], src[n:])
-	}
-}
-
-func (v neon) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int) {
-	pairs, c := rows/2, 0
-	for ; pairs > 0 && c+NR <= cols; c += NR {
-		to := dst[c/NR*step:][:pairs*NR]
-		_ = src[(2*pairs-1)*ld+c+NR-1]
-		neonPackRowPairs(pairs, (*float32)(unsafe.Pointer(&to[0])), &src[c], 4*ld)
-	}
-	if c < cols {
-		v.portable.pairRows(dst[c/NR*step:], step, src[c:], ld, 2*pairs, cols-c)
-	}
-	if last := rows - 1; rows%2 == 1 {
-		v.portable.pairRows(dst[last/2*NR:], step, src[last*ld:], ld, 1, cols)
 	}
 }
