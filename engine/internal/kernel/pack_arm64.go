@@ -71,5 +71,6 @@ func (v neon) packWords(dst []uint32, src []byte, ld, rows, words int, bits bool
 func (neon) transposePairs(dst, src []uint32, blocks, step, ahead int) {
 	const block = NR / 2 * NR
 	_, _ = dst[(blocks-1)*step+block-1], src[blocks*block-1]
-	neonTransposePairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0])), 4*step, 4*ahead)
+	to, from := (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0]))
+	neonTransposePairs(blocks, to, from, 4*step, 4*ahead)
 }

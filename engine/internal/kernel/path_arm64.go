@@ -11,5 +11,5 @@ func Detect() Path {
 // fastOps returns the kernels of a path other than Portable.
 func fastOps(p Path, o Order) ops { return newNEON(o, p == NEONBF16) }
 
-// preferred returns the set to use among those that give the same bits.
-func preferred(s *Set, _ [][]float32) *Set { return s }
+// rival returns the lower path that may multiply bf16 faster than p: no rate of BFMLAL was measured yet.
+func rival(p Path) (lower Path, ok bool) { return NEON, p == NEONBF16 }

@@ -23,8 +23,9 @@ func (a *asm) neonExpConstants() {
 	}
 }
 
-// neonExp sets V8 … V11 to the exponentials of V0 … V3, using V4 … V7 and V12 … V15, in the steps of exp32. The power
-// 2^n is the product of 2^a and 2^(n-a), a = n/2 rounded down: the first product is exact and the second rounds once.
+// neonExp sets V8 … V11 to the exponentials of V0 … V3, using V4 … V7 and V12 … V15, in the steps of exp32. The
+// power 2^n is the product of 2^a and 2^(n-a), a = n/2 rounded down: the first product is exact and the second rounds
+// once.
 func (a *asm) neonExp() {
 	each := func(op, d, n, m int, stepD, stepN, stepM int) {
 		neonFour(func(i int) { a.neonOp(op, d+stepD*i, n+stepN*i, m+stepM*i) })
@@ -62,7 +63,8 @@ func neonExponentials(a *asm) {
 			neonFour(func(i int) { a.neonOp(fmul, 8+i, 8+i, 28) })
 			a.neonStore(8, "R1")
 		})
-	a.neonSums("neonExpSum", "adds exp(src-sub) to the lanes of sums.", []param{src, sub, ptr("sums", "R3")}, func() {})
+	a.neonSums("neonExpSum", "adds exp(src-sub) to the lanes of sums.", []param{src, sub, ptr("sums", "R3")},
+		func() {})
 }
 
 // neonSums writes a kernel of exponentials in V8 … V11. The lanes are in memory: there are not enough registers.

@@ -46,9 +46,9 @@ func neonRounding(a *asm) {
 		a.ins("ADD $32, R1")
 		a.ins("ADD $64, R2")
 	})
-	a.neonFn("neonPackRowPairs", "writes rows of 32 pairs of a panel: dst[k*32+j] = src[2k][j] as bf16, and src[2k+1][j] "+
-		"above it; rows of src are ld bytes apart.", "", 0, num("n", "R0"), ptr("dst", "R1"), ptr("src", "R2"),
-		num("ld", "R3"))
+	a.neonFn("neonPackRowPairs", "writes rows of 32 pairs of a panel: dst[k*32+j] = src[2k][j] as bf16, and "+
+		"src[2k+1][j] above it; rows of src are ld bytes apart.", "", 0, num("n", "R0"), ptr("dst", "R1"),
+		ptr("src", "R2"), num("ld", "R3"))
 	a.neonLoop(a.neonRoundConstants, func() {
 		a.ins("ADD R2, R3, R4")
 		for half := range 2 {
@@ -122,8 +122,8 @@ func (a *asm) neonFlushHalves(v int) {
 // their even words, side by side, are a piece of one row of the result, and their odd words of the next.
 func neonTransposePairs(a *asm) {
 	a.neonFn("neonTransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by "+
-		"columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a "+
-		"block of src is prefetched.", "", 0, num("n", "R0"), ptr("dst", "R1"), ptr("src", "R2"), num("step", "R3"),
+		"columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind "+
+		"a block of src is prefetched.", "", 0, num("n", "R0"), ptr("dst", "R1"), ptr("src", "R2"), num("step", "R3"),
 		num("ahead", "R4"))
 	a.neonLoop(func() {}, func() {
 		rows := a.newLabel("rows")
