@@ -178,7 +178,9 @@ func (t *computeLoop) more() bool {
 }
 
 // waits reports whether a pass may still get more jobs; t.mu is held.
-func (t *computeLoop) waits() bool { return t.coming > 0 && t.tokens() < t.e.opts.MicroBatch }
+func (t *computeLoop) waits() bool {
+	return t.coming > 0 && (len(t.jobs) == 0 || t.tokens() < t.room(t.jobs[0]))
+}
 
 // tokens is the number of tokens of the waiting jobs; t.mu is held.
 func (t *computeLoop) tokens() (n int) {
@@ -193,9 +195,9 @@ func (t *computeLoop) choose() []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slices.SortStableFunc(t.jobs, func(a, b *job) int { return a.r.share.compare(b.r.share) })
-	chosen, rest, tokens := t.jobs[:1:1], []*job(nil), t.jobs[0].tokens
+	chosen, rest, tokens, room := t.jobs[:1:1], []*job(nil), t.jobs[0].tokens, t.room(t.jobs[0])
 	for _, j := range t.jobs[1:] {
-		if tokens+j.tokens <= t.e.opts.MicroBatch && j.sharesPass(chosen[0]) {
+		if tokens+j.tokens <= room && j.sharesPass(chosen[0]) {
 			chosen, tokens = append(chosen, j), tokens+j.tokens
 		} else {
 			rest = append(rest, j)

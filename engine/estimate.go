@@ -43,7 +43,7 @@ func (d Description) Memory(samples, length, rank int) MemoryEstimate {
 		trained = c.Parameters()
 	}
 	tapeBytes := int(o.TapeBytes)
-	rows := min(o.MicroBatch, tapeBytes/c.TapeBytes(1, rank, true))
+	rows := min(o.room(c, length), tapeBytes/c.TapeBytes(1, rank, true))
 	m := MemoryEstimate{
 		Program: programBytes,
 		Weights: c.WeightBytes(),

@@ -90,7 +90,7 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 // no bit: a gradient adds up token by token in the items' order.
 func (r *trainingRun) pass(l loss.Loss, items []checkedDatum, into *model.Grads) error {
 	for rest := items; len(rest) > 0; {
-		n, tokens := r.cut(rest)
+		n, tokens := r.cut(rest, into != nil)
 		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], into: into,
 			tokens: tokens}}); err != nil {
 			return err
@@ -113,32 +113,6 @@ func output(items []checkedDatum) tinker.ForwardOutput {
 	}
 	out.Metrics["loss:sum"] = sum
 	return out
-}
-
-// cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
-// have the same number of targets per row.
-func (r *trainingRun) cut(items []checkedDatum) (n, tokens int) {
-	room := r.e.opts.MicroBatch
-	if n := int(r.e.opts.TapeBytes / tapeBytes(r.base.config, true)); n < room {
-		room = n
-	}
-	for n < len(items) && items[n].K == items[0].K {
-		if tokens+len(items[n].tokens) > room && n > 0 {
-			break
-		}
-		tokens += len(items[n].tokens)
-		n++
-	}
-	return n, tokens
-}
-
-// tapeBytes estimates the bytes that the backward of one token needs.
-func tapeBytes(c model.Config, recompute bool) int64 {
-	layer := 6*c.Dim + 3*c.Heads*c.HeadDim + 4*c.KVHeads*c.HeadDim + 4*c.FF
-	if recompute {
-		return int64(4 * (c.Layers*c.Dim + layer))
-	}
-	return int64(4 * c.Layers * layer)
 }
 
 func finite(v []float32) bool {

@@ -32,8 +32,8 @@ const (
 	probeLength  = 256
 	probeBatch   = 2048 // tokens
 	firstBatch   = 128
-	probeTime    = 400 * time.Millisecond // each measurement is repeated that long
-	batchTime    = time.Second            // of a batch, if that is less than probeBatch tokens
+	probeTime    = 400 * time.Millisecond // each measurement is repeated that long, but at least twice
+	batchTime    = 2 * time.Second        // of a batch, if that is less than probeBatch tokens
 )
 
 // fullCost is how much longer a token takes in forward_backward of all weights than in the forward pass that the probe
@@ -117,7 +117,8 @@ func (p *probe) reading(ctx context.Context) (float64, error) {
 	})
 }
 
-// training is the rate of forward_backward of a new adapter. A first, short batch tells how long a batch may be.
+// training is the rate of forward_backward of a new adapter. A first, short batch tells how long a batch may be. It is
+// measured from the second time on: new memory costs as much as the arithmetic.
 func (p *probe) training(ctx context.Context) (rate float64, err error) {
 	seed := int64(1)
 	p.LoRA.Seed = &seed
@@ -138,6 +139,9 @@ func (p *probe) training(ctx context.Context) (rate float64, err error) {
 		rate = float64(n) / max(time.Since(start).Seconds(), 1e-9)
 	}
 	n := min(max(int(rate*batchTime.Seconds()), firstBatch), probeBatch)
+	if err := p.train(ctx, c, n); err != nil { // finds its memory
+		return 0, err
+	}
 	return fastest(func() (int, error) { return n, p.train(ctx, c, n) })
 }
 
@@ -175,11 +179,11 @@ func (p *probe) unload(ctx context.Context, c tinker.TrainingClient) error {
 	return err
 }
 
-// fastest repeats work for probeTime and returns its best rate, in tokens per second: what else the machine does only
+// fastest repeats work for probeTime, at least twice, and returns its best rate, in tokens per second: what else the machine does only
 // slows.
 func fastest(work func() (tokens int, err error)) (float64, error) {
 	best := 0.0
-	for begin := time.Now(); best == 0 || time.Since(begin) < probeTime; {
+	for i, begin := 0, time.Now(); i < 2 || time.Since(begin) < probeTime; i++ {
 		start := time.Now()
 		n, err := work()
 		if err != nil {
