@@ -42,9 +42,9 @@
 //
 // On arm64 NEONBF16 multiplies pairs by BFMLALT and BFMLALB, and NEON widens them; [Best] times both here too. Either
 // way the processor is set to flush subnormals. But Arm decides before rounding whether a result is subnormal, and the
-// definition after: a sum that rounds up to the smallest normal number is zero there and kept here. A flushed result
-// leaves a mark in the processor's status. A kernel looks for it before it stores, and where there is one the
-// definition computes that tile from the last stored sums on. Ordinary numbers never come near.
+// definition after: Arm flushes a sum that rounds up to the smallest normal number, and the definition keeps it. A
+// flushed result leaves a mark in the processor's status. A kernel looks for it before it stores, and where there is
+// one the definition computes that tile from the last stored sums on. Ordinary numbers never come near.
 //
 // # Reading rows
 //

@@ -94,7 +94,8 @@ func neonFlag(b bool) int {
 	return 0
 }
 
-// place packs rows [m0,m1) of k columns of x, and zeros up to full: rounded for bf16, else read where they are.
+// place makes x, of k columns, the rows of the product: rounded for bf16, with zeros up to column full, else read where
+// they are.
 func (p *neonProduct) place(x []float32, ldx, k, full int) {
 	if !p.pairs {
 		p.a, p.width = x, ldx
