@@ -5,8 +5,8 @@ import "fmt"
 // gemmaKind is Gemma 3's model_type.
 const gemmaKind = "gemma3_text"
 
-// gemma is what only Gemma's models have.
-type gemma struct {
+// gemma3 is what only Gemma's models have.
+type gemma3 struct {
 	window     int64
 	sliding    []bool // by layer
 	localTheta float64
@@ -16,7 +16,7 @@ type gemma struct {
 // readGemma reads the keys of Gemma 3. Defaults are those of llama.cpp's loader (llama-model.cpp): some files have
 // neither the pattern nor the local frequencies.
 func (s *shape) readGemma(r *reader) {
-	g := &gemma{window: r.int("attention.sliding_window", 1<<31, 0), localTheta: r.float("rope.freq_base_swa", 10000),
+	g := &gemma3{window: r.int("attention.sliding_window", 1<<31, 0), localTheta: r.float("rope.freq_base_swa", 10000),
 		query: float64(s.headDim)}
 	if s.layers == 62 { // the model of 27 billion; no key says so
 		g.query = float64(s.dim) / float64(s.heads)
@@ -51,7 +51,7 @@ func (s *shape) pattern(r *reader) []bool {
 }
 
 // configure completes config.json.
-func (g *gemma) configure(c map[string]any) {
+func (g *gemma3) configure(c map[string]any) {
 	types := make([]string, len(g.sliding))
 	for i, sliding := range g.sliding {
 		if types[i] = "full_attention"; sliding {

@@ -36,7 +36,7 @@ type shape struct {
 	tied                                                     bool
 	bos                                                      *int64
 	eos                                                      []int64 // what ends an answer
-	gemma                                                    *gemma  // nil: of another family
+	gemma                                                    *gemma3 // nil: of another family
 }
 
 // tied reports whether the head is the embedding: then the file has no output.weight.
