@@ -30,10 +30,10 @@ func TestRealLogprobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours, theirs := difference(logp, all["float32"]), difference(all["bf16"], all["float32"])
-	t.Logf("%s, %d tokens: |Δ logprob| to transformers in float32, mean and largest: ours %.4f and %.3f, transformers in "+
-		"bf16 %.4f and %.3f; perplexity %.4f, float32 %.4f, bf16 %.4f", filepath.Base(*ggufFile), len(tokens), ours.mean,
-		ours.most, theirs.mean, theirs.most, perplexity(logp[:len(tokens)-1]), perplexity(all["float32"]),
-		perplexity(all["bf16"]))
+	t.Logf("%s, %d tokens: |Δ logprob| to transformers in float32, mean and largest: ours %.4f and %.3f, "+
+		"transformers in bf16 %.4f and %.3f; perplexity %.4f, float32 %.4f, bf16 %.4f", filepath.Base(*ggufFile),
+		len(tokens), ours.mean, ours.most, theirs.mean, theirs.most, perplexity(logp[:len(tokens)-1]),
+		perplexity(all["float32"]), perplexity(all["bf16"]))
 	if !(ours.mean <= 1.25*theirs.mean) {
 		t.Errorf("the mean difference is %v, transformers' in bf16 is %v", ours.mean, theirs.mean)
 	}

@@ -35,6 +35,7 @@ func GELUMulBackward(k *kernel.Set, dgate, dup, dout, gate, up []float32) {
 		inv := 1 / geluP(x)
 		slope := float32(3*geluC1*float32(x*x)) + geluC0
 		dup[i] *= inv
-		dgate[i] = float32(float32(dgate[i]*slope)*inv) - float32(float32(float32(2*geluC1*x)*inv)*float32(dup[i]*up[i]))
+		bend := float32(float32(2*geluC1*x) * inv)
+		dgate[i] = float32(float32(dgate[i]*slope)*inv) - float32(bend*float32(dup[i]*up[i]))
 	}
 }

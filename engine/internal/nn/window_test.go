@@ -87,9 +87,8 @@ func sameRows(t *testing.T, s *attended, a, b int) {
 	s.a.Forward(s.k, s.sc, &s.ws, out, s.q.Slice(a, b), a, s.lastPage, 0, s.a.Shape.KVHeads)
 	for i, v := range out.Data {
 		if want := s.out.Slice(a, b).Data[i]; math.Float32bits(v) != math.Float32bits(want) {
-			t.Fatalf("%v %v window %d rows %d to %d, element %d: %v, want %v", s.k.Path(), s.k.Order(), s.a.Window, a,
-				b,
-				i, v, want)
+			t.Fatalf("%v %v window %d rows %d to %d, element %d: %v, want %v", s.k.Path(), s.k.Order(), s.a.Window,
+				a, b, i, v, want)
 		}
 	}
 }

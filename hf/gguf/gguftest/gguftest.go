@@ -253,9 +253,8 @@ func permute(t Tensor) []float32 {
 // name is Name, with Gemma's norms.
 func (m Model) name(hf string) string {
 	if m.Arch == "gemma3" {
-		hf = strings.NewReplacer("post_attention_layernorm", "post_attention_norm", "pre_feedforward_layernorm",
-			"ffn_norm",
-			"post_feedforward_layernorm", "post_ffw_norm").Replace(hf)
+		hf = strings.NewReplacer("post_attention_layernorm", "post_attention_norm",
+			"pre_feedforward_layernorm", "ffn_norm", "post_feedforward_layernorm", "post_ffw_norm").Replace(hf)
 	}
 	return Name(hf)
 }
