@@ -126,6 +126,16 @@ tokenizer-python: ## compare ids of a large mixed corpus and of fuzzed texts wit
 gguf: ## compare a real GGUF file (GGUF=FILE.gguf) with transformers and llama.cpp: tensors, logits, and the ids of 19,000 lines; writes the log (needs Python, pip and a C++ compiler; GSM8K=FOLDER adds its problems, PYTHON=python takes an environment)
 	PYTHON="$(PYTHON)" TORCH="$(TORCH)" hf/gguf/testdata/real.sh "$(GGUF)" "$(GSM8K)"
 
+.PHONY: gguf-tokens
+gguf-tokens: ## compare the tokenizer of a real GGUF file (GGUF=FILE.gguf, whatever its architecture) with llama.cpp's and Hugging Face's on 20,000 lines; writes the log (needs Python, pip and a C++ compiler, or PYTHON=python with the packages)
+	PYTHON="$(PYTHON)" hf/gguf/testdata/tokens.sh "$(GGUF)"
+
+.PHONY: gguf-logprobs
+gguf-logprobs: ## compare a real GGUF file's weights, logits and log-probabilities with transformers' (GGUF=FILE.gguf; PYTHON=python with torch, transformers and gguf); writes the log
+	[ -f "$(GGUF)" ] && [ -n "$(PYTHON)" ] || { echo "make gguf-logprobs needs GGUF=FILE.gguf and PYTHON=python with torch, transformers and gguf"; exit 1; }
+	mkdir -p bin/gguf-logprobs && $(PYTHON) engine/internal/model/testdata/logprobs.py "$(GGUF)" bin/gguf-logprobs
+	go test ./engine/internal/model -run 'TestRealLogprobs$$|TestGGUFLikeTransformers$$' -count 1 -v -timeout 30m -gguf.file "$(abspath $(GGUF))" -gguf.folder $(CURDIR)/bin/gguf-logprobs/folder -gguf.logprobs $(CURDIR)/bin/gguf-logprobs/logprobs.safetensors | grep -E 'test.go:|^(---|ok|FAIL)' | tee docs/results/gguf-logprobs.log; exit $${PIPESTATUS[0]}
+
 .PHONY: templates-python
 templates-python: ## compare every chat template below DIR with Python's transformers (needs Python and pip); writes the log
 	hf/chat/testdata/templates.sh $(DIR)

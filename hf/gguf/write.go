@@ -19,7 +19,8 @@ type Part struct {
 // Pair is one key of a head.
 type Pair struct {
 	Key string
-	// Value has the type that is written: uint16, uint32, int32, float32, bool, string, []int32, []float32, []string.
+	// Value has the type that is written: uint16, uint32, int32, float32, bool, string, []bool, []int32, []float32,
+	// []string.
 	Value any
 }
 
@@ -140,6 +141,8 @@ func putValue(b *bytes.Buffer, value any) error {
 	case string:
 		put(b, uint32(kindString))
 		putText(b, v)
+	case []bool:
+		put(b, uint32(kindArray), uint32(kindBool), uint64(len(v)), v)
 	case []int32:
 		put(b, uint32(kindArray), uint32(kindI32), uint64(len(v)), v)
 	case []float32:

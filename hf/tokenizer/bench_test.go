@@ -17,15 +17,22 @@ func benchText(b *testing.B) string {
 	return strings.Repeat(all.String(), 1+(1<<20)/all.Len())
 }
 
-// BenchmarkEncode reports MB/s of text per core.
+// BenchmarkEncode reports MB/s of text per core, with its spaces and without.
 func BenchmarkEncode(b *testing.B) {
 	text := benchText(b)
-	for _, name := range []string{"qwen2", "llama3", "gpt2", "deepseek"} {
+	for _, name := range []string{"qwen2", "llama3", "gpt2", "deepseek", "llama2", "gemma"} {
 		tok := load(b, name)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				tok.Encode(text, false)
+			}
+		})
+		solid := strings.ReplaceAll(text, " ", "")
+		b.Run(name+"/solid", func(b *testing.B) {
+			b.SetBytes(int64(len(solid)))
+			for b.Loop() {
+				tok.Encode(solid, false)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"bytes"
 	"fmt"
-	"unicode/utf8"
 )
 
 // bpe is a byte-level BPE model over raw bytes.
@@ -23,8 +22,8 @@ type bpe struct {
 	pairs []uint64
 
 	// chars has the symbols that characters start as, in a model of pieces; nil
-	// in one of bytes.
-	chars map[string]int32
+	// in one of bytes. For those of ASCII first has them.
+	chars map[rune]int32
 
 	// words finds the bytes of a whole word when ignore_merges is set; empty
 	// otherwise.
@@ -45,74 +44,6 @@ func newBPE(m *modelPart, tokens []entry) *bpe {
 		b.words = newWords(tokens)
 	}
 	return b
-}
-
-// newCharBPE makes a model of pieces.
-func newCharBPE(m *modelPart) (*bpe, error) {
-	if m.IgnoreMerges {
-		return nil, fmt.Errorf("tokenizer: ignore_merges is not supported without ByteLevel")
-	}
-	b := &bpe{unk: -1, fuseUnk: m.FuseUnk, rules: m.rules, chars: make(map[string]int32),
-		missing: make(map[byte][]int32)}
-	if m.UnkToken != nil {
-		if id, ok := m.vocab[*m.UnkToken]; ok {
-			b.unk = id
-		}
-	}
-	for _, t := range m.tokens {
-		if utf8.RuneCountInString(t.name) == 1 {
-			b.chars[t.name] = m.vocab[t.name]
-		}
-		if c, ok := byteToken(t.name); ok && m.ByteFallback {
-			b.missing[c] = []int32{m.vocab[t.name]}
-		}
-	}
-	return b, nil
-}
-
-// charSymbols is symbols for a model of pieces: a character that has no symbol
-// becomes the tokens of its bytes if all of them have one.
-func (b *bpe) charSymbols(out []int32, word string) []int32 {
-	held := false
-	for len(word) > 0 {
-		_, n := utf8.DecodeRuneInString(word)
-		char := word[:n]
-		word = word[n:]
-		if id, ok := b.chars[char]; ok {
-			if held {
-				out = append(out, b.unk)
-				held = false
-			}
-			out = append(out, id)
-			continue
-		}
-		if all := b.bytesOf(out, char); all != nil {
-			out = all
-			continue
-		}
-		if b.unk >= 0 {
-			if held && !b.fuseUnk {
-				out = append(out, b.unk)
-			}
-			held = true
-		}
-	}
-	if held {
-		out = append(out, b.unk)
-	}
-	return out
-}
-
-// bytesOf appends the tokens of a character's bytes, nil if one is missing.
-func (b *bpe) bytesOf(out []int32, char string) []int32 {
-	for i := range len(char) {
-		ids := b.missing[char[i]]
-		if ids == nil {
-			return nil
-		}
-		out = append(out, ids...)
-	}
-	return out
 }
 
 // fillRules takes the merge rules. Of two rules for one pair the later counts,

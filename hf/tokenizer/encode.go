@@ -40,14 +40,11 @@ func (t *Tokenizer) encodeNormal(w *workspace, out []int32, text string, start b
 			out = append(out, s.token.ID)
 			continue
 		}
+		text := s.text
 		if t.pieces != nil {
-			w.words = t.pieces.words(w.words[:0], s.text, start && i == 0)
-			for _, word := range w.words {
-				out = w.encodeWord(t.model, out, word)
-			}
-			continue
+			text = t.pieces.spell(text, start && i == 0)
 		}
-		out = t.encodeWords(w, out, s.text)
+		out = t.encodeWords(w, out, text)
 	}
 	return out
 }

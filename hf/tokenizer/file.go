@@ -83,7 +83,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if t.pieces != nil {
-		err = t.pieces.preTokenizer(f.PreTokenizer)
+		t.splitters, err = t.pieces.preTokenizer(f.PreTokenizer)
 	} else {
 		t.splitters, err = parsePreTokenizer(f.PreTokenizer)
 	}
@@ -95,6 +95,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	}
 	if t.pieces != nil {
 		t.model, err = newCharBPE(&f.Model)
+		t.splitters = append(t.splitters, splitter{next: newSeams(&f.Model, t.tokens).next})
 	} else {
 		t.model = newBPE(&f.Model, t.tokens)
 	}

@@ -82,6 +82,13 @@ func FuzzParse(f *testing.F) {
 		`"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},` +
 		`{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]},` +
 		`"model":{"type":"BPE","byte_fallback":true,"vocab":{"<0x0A>":0,"a":1,"▁":2,"▁a":3},"merges":["▁ a"]}}`))
+	f.Add([]byte(`{"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},` +
+		`"pre_tokenizer":{"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious"},` +
+		`"decoder":{"type":"Sequence","decoders":[` +
+		`{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]},` +
+		`"added_tokens":[{"id":5,"content":"▁▁","normalized":true}],"model":{"type":"BPE","byte_fallback":true,` +
+		`"fuse_unk":true,"unk_token":"<unk>","vocab":{"<0x0A>":0,"a":1,"▁":2,"▁a":3,"<unk>":4,"▁▁":5,"a▁a":6},` +
+		`"merges":["▁ ▁","▁ a","a ▁a"]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			t.Skip()

@@ -15,15 +15,16 @@ type golden struct {
 	Text    *string
 	IDs     []int32
 	Special []int32
+	Before  []int32 // in Special, of ids
 	Decoded *string
 	Skipped *string
 }
 
-// fill sets what the file leaves out: special tokens as without, text decoded
+// fill sets what the file leaves out: special tokens as without but for those before, text decoded
 // to itself, nothing to skip.
 func (g *golden) fill() {
 	if g.Special == nil {
-		g.Special = g.IDs
+		g.Special = slices.Concat(g.Before, g.IDs)
 	}
 	if g.Decoded == nil {
 		g.Decoded = g.Text

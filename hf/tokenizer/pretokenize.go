@@ -84,6 +84,26 @@ func parsePreTokenizer(data json.RawMessage) ([]splitter, error) {
 	return all, nil
 }
 
+// charSplitters reads a "pre_tokenizer" section of a model of characters: parts that split, and no ByteLevel.
+func charSplitters(data json.RawMessage) (all []splitter, err error) {
+	var p preTokenizerPart
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("tokenizer: pre_tokenizer: %w", err)
+	}
+	flat, err := p.flat(nil, &parts{section: "pre_tokenizer"}, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range flat {
+		s, err := part.splitter()
+		if err != nil {
+			return nil, fmt.Errorf("%w beside the decoder ByteFallback", err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
 // flat lists the parts of nested Sequences in order.
 func (p preTokenizerPart) flat(out []preTokenizerPart, count *parts, depth int) ([]preTokenizerPart, error) {
 	if err := count.deeper(depth); err != nil {

@@ -12,7 +12,7 @@ import (
 const marker = "▁"
 
 // sentencePiece is what differs in files converted from SentencePiece, such as those
-// of Llama 2 and Mistral 7B: their BPE merges characters, not bytes; one that
+// of Llama 2, Mistral 7B and Gemma: their BPE merges characters, not bytes; one that
 // the vocabulary lacks becomes the <0xNN> tokens of its bytes; spaces are
 // written as marker.
 type sentencePiece struct {
@@ -21,7 +21,6 @@ type sentencePiece struct {
 	// Of a Metaspace, which replaces spaces; without one the normalizer does.
 	metaspace bool
 	prepend   string // whether marker is put in front: always, first (of the text) or never
-	split     bool   // a word begins at each marker
 }
 
 // pieces reads a decoder that undoes marker and the <0xNN> tokens, nil for
@@ -55,50 +54,57 @@ type metaspacePart struct {
 	Split       *bool  `json:"split"`
 }
 
-// preTokenizer reads a "pre_tokenizer" section: none, or a Metaspace.
-func (p *sentencePiece) preTokenizer(data json.RawMessage) error {
+// preTokenizer reads a "pre_tokenizer" section: none, a Metaspace, or parts that
+// split, such as Gemma's Split.
+func (p *sentencePiece) preTokenizer(data json.RawMessage) ([]splitter, error) {
 	if absent(data) {
-		return nil
+		return nil, nil
 	}
 	var m metaspacePart
 	if err := json.Unmarshal(data, &m); err != nil {
-		return fmt.Errorf("tokenizer: pre_tokenizer: %w", err)
+		return nil, fmt.Errorf("tokenizer: pre_tokenizer: %w", err)
 	}
-	if m.Type != "Metaspace" || m.Replacement != marker {
-		return fmt.Errorf("tokenizer: pre_tokenizer %q is not supported without ByteLevel; Metaspace with %s is",
-			m.Type, marker)
+	if m.Type != "Metaspace" {
+		return charSplitters(data)
 	}
-	p.metaspace, p.split = true, m.Split == nil || *m.Split
+	if m.Replacement != marker {
+		return nil, fmt.Errorf("tokenizer: Metaspace with the replacement %q is not supported; with %s it is",
+			m.Replacement, marker)
+	}
+	p.metaspace = true
 	switch p.prepend = m.Prepend; {
 	case m.PrefixSpace != nil && !*m.PrefixSpace:
 		p.prepend = "never"
 	case p.prepend == "":
 		p.prepend = "always"
 	case p.prepend != "always" && p.prepend != "first" && p.prepend != "never":
-		return fmt.Errorf("tokenizer: Metaspace prepend_scheme %q is not known", p.prepend)
+		return nil, fmt.Errorf("tokenizer: Metaspace prepend_scheme %q is not known", p.prepend)
 	}
-	return nil
+	if m.Split != nil && !*m.Split {
+		return nil, nil
+	}
+	return []splitter{{next: nextMarked}}, nil
 }
 
-// words cuts a text, of which start tells whether it begins the whole, into
-// what the model merges by itself.
-func (p *sentencePiece) words(out []string, s string, start bool) []string {
+// spell writes a text, of which start tells whether it begins the whole, as a
+// Metaspace does.
+func (p *sentencePiece) spell(s string, start bool) string {
 	if !p.metaspace {
-		return append(out, s)
+		return s
 	}
 	s = strings.ReplaceAll(s, " ", marker)
 	if (p.prepend == "always" || p.prepend == "first" && start) && !strings.HasPrefix(s, marker) {
 		s = marker + s
 	}
-	for p.split {
-		i := strings.Index(s[1:], marker)
-		if i < 0 {
-			break
-		}
-		out = append(out, s[:i+1])
-		s = s[i+1:]
+	return s
+}
+
+// nextMarked scans a word, which ends before the next marker.
+func nextMarked(s string) int {
+	if i := strings.Index(s[1:], marker); i >= 0 {
+		return i + 1
 	}
-	return append(out, s)
+	return len(s)
 }
 
 // byteToken returns the byte of a <0xNN> token.

@@ -1,5 +1,5 @@
-// Package tokenizer reads Hugging Face tokenizer.json files that hold a
-// byte-level BPE and turns text into token ids and back, id for id as the
+// Package tokenizer reads Hugging Face tokenizer.json files that hold a BPE,
+// most often a byte-level one, and turns text into token ids and back, id for id as the
 // Hugging Face tokenizers library does.
 //
 // The way of a text through [Tokenizer.Encode] is the way of that library:
@@ -9,7 +9,7 @@
 // expression and split by hand-written code; any other pattern goes through a
 // regular expression engine, which is some ten times slower.
 // Files converted from SentencePiece, whose BPE merges characters and falls
-// back on <0xNN> tokens (Llama 2, Mistral 7B), are read too; Unigram and
+// back on <0xNN> tokens (Llama 2, Mistral 7B, Gemma), are read too; Unigram and
 // WordPiece are refused by name.
 //
 // Parts of that library go by tables of Unicode that are older than Go's, each

@@ -66,6 +66,8 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	const pre = `"pre_tokenizer":{"type":"ByteLevel"}`
+	const decoder = `"decoder":{"type":"Sequence","decoders":[` +
+		`{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]},`
 	for _, c := range []struct{ name, file, want string }{
 		{"unigram", `{` + pre + `,"model":{"type":"Unigram","vocab":[["a",-1.5]]}}`,
 			`model type "Unigram" is not supported`},
@@ -92,6 +94,11 @@ func TestRefusals(t *testing.T) {
 			`pre_tokenizer "Metaspace" is not supported`},
 		{"normalizer", `{` + pre + `,"normalizer":{"type":"BertNormalizer"},"model":{"vocab":{"a":0}}}`,
 			`normalizer "BertNormalizer" is not supported`},
+		{"pieces of bytes", `{` + decoder + `"pre_tokenizer":{"type":"Sequence","pretokenizers":[` +
+			`{"type":"ByteLevel"}]},"model":{"vocab":{"a":0}}}`,
+			`pre_tokenizer "ByteLevel" is not supported beside the decoder ByteFallback`},
+		{"replacement", `{` + decoder + `"pre_tokenizer":{"type":"Metaspace","replacement":"_"},` +
+			`"model":{"vocab":{"a":0}}}`, `Metaspace with the replacement "_" is not supported; with ▁ it is`},
 		{"regex", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"},` +
 			`"model":{"vocab":{"a":0}}}`, `pattern "("`},
 		{"behavior", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a"},"behavior":"Odd"},` +

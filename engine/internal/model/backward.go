@@ -11,6 +11,7 @@ import (
 // backBuffers holds the gradients of one layer's activations, for all rows of a call. Names are those of acts.
 type backBuffers struct {
 	dOut, dIn, dh, dn1, dn2          nn.Rows // [T,D]
+	do, dmlp                         nn.Rows // [T,D] of what is normed before it is added, with such norms
 	dact, dgateUp                    nn.Rows // [T,F], [T,F+F]
 	datt, dqkv, dNormed              nn.Rows // [T,Q], [T,Q+G+G], [T,Q+G]
 	dmidQKV, dmidO, dmidGU, dmidDown nn.Rows // [T,3r], [T,r], [T,2r], [T,r]
@@ -35,6 +36,10 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 	}
 	if c.Arch.QKNorm {
 		d.dNormed.Resize(T, c.QDim()+c.KVDim())
+	}
+	if c.Arch.Gemma {
+		d.do.Resize(T, c.Dim)
+		d.dmlp.Resize(T, c.Dim)
 	}
 }
 
@@ -69,6 +74,9 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 		}
 		p.layerGradients(l)
 		d.dOut, d.dIn = d.dIn, d.dOut
+	}
+	if scale := w.Config.embedScale(p.K); scale != 1 {
+		p.K.Scale(d.dOut.Data, scale)
 	}
 	for _, u := range p.segments {
 		u.grads.embedding(p, u)

@@ -11,6 +11,8 @@ import (
 //	attend    h = x + attention(q)·Woᵀ
 //	mlp       out = h + (silu(gate)*up)·Wdownᵀ, gate and up from norm(h)
 //
+// Gemma norms what is added to x and to h, and has gelu for silu.
+//
 // Each product is followed by its LoRA, which continues the accumulator.
 
 // linear computes rows a to b-1 of y from those of x by l and the additions that pick selects.
@@ -75,7 +77,7 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 			s.invQK.Row(t)[h] = p.K.RMSNorm(to, from, w.qNorm, c.Eps)
 			from = to
 		}
-		p.table.Rotate(p.K, to, from, pos)
+		p.angles(l).Rotate(p.K, to, from, pos)
 	}
 	p.K.Scale(q, p.attention(l).Scale())
 	for j := range c.KVHeads {
@@ -84,7 +86,7 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 			s.invQK.Row(t)[c.Heads+j] = p.K.RMSNorm(key, from, w.kNorm, c.Eps)
 			from = key
 		}
-		p.table.Rotate(p.K, key, from, pos)
+		p.angles(l).Rotate(p.K, key, from, pos)
 	}
 }
 
@@ -120,17 +122,22 @@ func (p *pass) rotateBack(l, t, pos int) {
 		}
 		g := dy[at : at+hd]
 		if norm == nil {
-			p.table.RotateBack(p.K, g, g, pos)
+			p.angles(l).RotateBack(p.K, g, g, pos)
 			continue
 		}
 		normed := d.dNormed.Row(t)[at : at+hd]
-		p.table.RotateBack(p.K, normed, g, pos)
+		p.angles(l).RotateBack(p.K, normed, g, pos)
 		nn.RMSNormBackward(p.K, g, normed, row[at:at+hd], norm, s.invQK.Row(t)[h])
 	}
 }
 
 func (p *pass) attention(l int) nn.Attention {
-	return nn.Attention{Shape: p.w.Config.Pages(), Heads: p.w.Config.Heads, Layer: l}
+	c := p.w.Config
+	a := nn.Attention{Shape: c.Pages(), Heads: c.Heads, Layer: l, Square: c.QueryScalar}
+	if c.Arch.Gemma && c.Sliding[l] {
+		a.Window = c.Window
+	}
+	return a
 }
 
 func (p *pass) attend(l, a, b int, on nn.Products) {
@@ -142,15 +149,17 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 		})
 		p.ws.Put(ws)
 	})
-	p.linear(a, b, on, w.o, s.h, s.att, s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
-	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(s.h.Slice(a, b).Data, s.x.Slice(a, b).Data) })
+	y := afterNorm(w.afterAttn, s.o, s.h)
+	p.linear(a, b, on, w.o, y, s.att, s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(s.h, y, s.x, w.afterAttn, s.invO, a, b) })
 }
 
 // attendBackward computes the gradient of attention's output, d.datt, from that of h. attentionBackward continues for
 // each sequence with all its rows.
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
-	w, d := &p.w.layers[l], &p.back
-	p.linearBackward(a, b, on, w.o, d.datt, d.dh, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
+	dy := p.residualBackward(d.do, d.dh, s.o, w.afterAttn, s.invO, a, b, on)
+	p.linearBackward(a, b, on, w.o, d.datt, dy, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
 }
 
 // attentionBackward fills d.dqkv for one KV head of sequence i.
@@ -172,23 +181,33 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu := s.gateUp.Row(t)
-			p.K.SiLUMul(s.act.Row(t), gu[:c.FF], gu[c.FF:])
+			if c.Arch.Gemma {
+				nn.GELUMul(p.K, s.act.Row(t), gu[:c.FF], gu[c.FF:])
+			} else {
+				p.K.SiLUMul(s.act.Row(t), gu[:c.FF], gu[c.FF:])
+			}
 		}
 	})
 	out := p.output(l)
-	p.linear(a, b, on, w.down, out, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
-	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.K.Add(out.Slice(a, b).Data, s.h.Slice(a, b).Data) })
+	y := afterNorm(w.afterMLP, s.mlp, out)
+	p.linear(a, b, on, w.down, y, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(out, y, s.h, w.afterMLP, s.invMLP, a, b) })
 }
 
 // mlpBackward computes the gradient of h, d.dh, from that of the layer's output, d.dOut.
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
-	p.linearBackward(a, b, on, w.down, d.dact, d.dOut, d.dmidDown,
+	dy := p.residualBackward(d.dmlp, d.dOut, s.mlp, w.afterMLP, s.invMLP, a, b, on)
+	p.linearBackward(a, b, on, w.down, d.dact, dy, d.dmidDown,
 		func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
-			p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
+			if c.Arch.Gemma {
+				nn.GELUMulBackward(p.K, dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
+			} else {
+				p.K.SiLUMulBackward(dgu[:c.FF], dgu[c.FF:], d.dact.Row(t), gu[:c.FF], gu[c.FF:])
+			}
 		}
 	})
 	p.linearBackward(a, b, on, w.gateUp, d.dn2, d.dgateUp, d.dmidGU,

@@ -17,6 +17,7 @@ type Arch struct {
 	Type    string // model_type
 	QKVBias bool   // q, k and v have biases
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
+	Gemma   bool   // see gemma.go
 }
 
 // architectures are the families this package computes.
@@ -25,6 +26,7 @@ var architectures = []Arch{
 	{Name: "Qwen2ForCausalLM", Type: "qwen2", QKVBias: true},
 	{Name: "Qwen3ForCausalLM", Type: "qwen3", QKNorm: true},
 	{Name: "MistralForCausalLM", Type: "mistral"},
+	{Name: "Gemma3ForCausalLM", Type: "gemma3_text", QKNorm: true, Gemma: true},
 }
 
 // Config is the shape of a model and the numbers of its forward pass, read from config.json of a Hugging Face folder.
@@ -43,6 +45,13 @@ type Config struct {
 	Tied     bool  // the head is the embedding
 	BF16     bool  // weights are bf16, otherwise f32
 	EOS, BOS []int // token ids of config.json, for the sampler
+
+	// Of Gemma: layers that Sliding names attend to the last Window positions and rotate by LocalRoPE, and queries are
+	// divided by the square root of QueryScalar.
+	Sliding     []bool // by layer
+	Window      int
+	LocalRoPE   nn.RoPEConfig
+	QueryScalar float64
 }
 
 // QDim and KVDim are the widths of all query heads and of all key heads.
@@ -78,11 +87,6 @@ func parseConfig(data []byte) (Config, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return Config{}, err
 	}
-	for _, k := range refusedKeys {
-		if v, ok := all[k]; ok && string(v) != "null" {
-			return Config{}, fmt.Errorf("%s = %s is not supported", k, v)
-		}
-	}
 	var h hfConfig
 	if err := json.Unmarshal(data, &h); err != nil {
 		return Config{}, err
@@ -90,6 +94,11 @@ func parseConfig(data []byte) (Config, error) {
 	arch, err := h.arch()
 	if err != nil {
 		return Config{}, err
+	}
+	for _, k := range refusedKeys {
+		if v, ok := all[k]; ok && string(v) != "null" && !(arch.Gemma && k == "sliding_window_pattern") {
+			return Config{}, fmt.Errorf("%s = %s is not supported", k, v)
+		}
 	}
 	if _, said := all["sliding_window"]; !said && arch.Type == "mistral" {
 		window := 4096 // the default of transformers for Mistral
@@ -105,6 +114,8 @@ func parseConfig(data []byte) (Config, error) {
 	}
 	switch {
 	case c.HeadDim > 0 || c.Heads <= 0:
+	case arch.Gemma:
+		c.HeadDim = 256 // the default of transformers for Gemma 3
 	case arch.QKNorm:
 		c.HeadDim = 128 // the default of transformers for Qwen3
 	default:
@@ -113,11 +124,19 @@ func parseConfig(data []byte) (Config, error) {
 	if h.Eps != nil {
 		c.Eps = *h.Eps
 	}
-	c.Tied = h.Tied != nil && *h.Tied // the default of all families is false
+	c.Tied = arch.Gemma // transformers' default of the family
+	if h.Tied != nil {
+		c.Tied = *h.Tied
+	}
 	if c.BF16, err = h.bf16(); err != nil {
 		return Config{}, err
 	}
-	if c.RoPE, err = h.rope(c.HeadDim); err != nil {
+	if arch.Gemma {
+		err = h.gemma(&c)
+	} else {
+		c.RoPE, err = h.rope(c.HeadDim)
+	}
+	if err != nil {
 		return Config{}, err
 	}
 	return c, c.check()
@@ -134,6 +153,9 @@ func (c Config) check() error {
 		if f.value <= 0 || f.value > 1<<24 {
 			return fmt.Errorf("%s = %d is not a size", f.key, f.value)
 		}
+	}
+	if c.Arch.Gemma && len(c.Sliding) != c.Layers {
+		return fmt.Errorf("num_hidden_layers = %d is not a number of layers", c.Layers)
 	}
 	if c.Heads%c.KVHeads != 0 {
 		return fmt.Errorf("num_attention_heads = %d is not a multiple of num_key_value_heads = %d", c.Heads, c.KVHeads)

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,6 +87,35 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
+// gemma is the changes that make a configuration one of Gemma 3, and one more.
+func gemma(key string, value any) map[string]any {
+	return map[string]any{"architectures": []string{"Gemma3ForCausalLM"}, key: value}
+}
+
+// Keys that Gemma 3's files leave out have transformers' defaults; the older pattern of layers counts like layer_types.
+func TestParseGemma(t *testing.T) {
+	changes := gemma("num_hidden_layers", 7)
+	changes["head_dim"], changes["tie_word_embeddings"], changes["rope_theta"] = nil, nil, nil
+	changes["sliding_window_pattern"] = 3
+	c, err := parseConfig(edited(t, changes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HeadDim != 256 || !c.Tied || c.RoPE.Theta != 1e6 || c.LocalRoPE.Theta != 10000 || c.Window != 4096 ||
+		c.QueryScalar != 256 || fmt.Sprint(c.Sliding) != "[true true false true true false true]" {
+		t.Errorf("read as %+v", c)
+	}
+	changes["sliding_window_pattern"], changes["sliding_window"] = nil, 512
+	changes["rope_scaling"] = map[string]any{"rope_type": "linear", "factor": 8}
+	if c, err = parseConfig(edited(t, changes)); err != nil {
+		t.Fatal(err)
+	}
+	if c.Window != 512 || c.RoPE.Linear != 8 || c.LocalRoPE.Linear != 0 ||
+		fmt.Sprint(c.Sliding) != "[true true true true true false true]" {
+		t.Errorf("read as %+v", c)
+	}
+}
+
 // Unsupported settings are refused by the name of their key.
 func TestParseConfigRefuses(t *testing.T) {
 	for _, tt := range []struct {
@@ -107,6 +137,20 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"full_attention", map[string]any{
 			"rope_parameters": map[string]any{"full_attention": map[string]any{"rope_type": "default"}}}},
 		{"MistralForCausalLM", map[string]any{"architectures": nil, "model_type": "gemma3"}},
+		{"Gemma3ForCausalLM", map[string]any{"architectures": []string{"Gemma3ForConditionalGeneration"}}},
+		{"use_bidirectional_attention", gemma("use_bidirectional_attention", true)},
+		{"hidden_activation", gemma("hidden_activation", "gelu")},
+		{"attn_logit_softcapping", gemma("attn_logit_softcapping", 50)},
+		{"final_logit_softcapping", gemma("final_logit_softcapping", 30)},
+		{"query_pre_attn_scalar", gemma("query_pre_attn_scalar", -1)},
+		{"sliding_window", gemma("sliding_window", 0)},
+		{"sliding_window_pattern", gemma("sliding_window_pattern", 0)},
+		{"layer_types", gemma("layer_types", []string{"sliding_attention", "full_attention"})},
+		{"layer_types", gemma("layer_types", []string{"chunked_attention"})},
+		{"rope_local_base_freq", gemma("rope_local_base_freq", -1)},
+		{"rope_parameters", gemma("rope_parameters", map[string]any{"rope_type": "default"})},
+		{"rope_type", gemma("rope_scaling", map[string]any{"rope_type": "yarn", "factor": 4})},
+		{"num_hidden_layers", gemma("num_hidden_layers", 1<<20)},
 		{"sliding_window", map[string]any{"architectures": []string{"LlamaForCausalLM"}, "sliding_window": 96}},
 		{"layer_types", map[string]any{"layer_types": []string{"sliding_attention"}, "sliding_window": 64}},
 		{"layer_types", map[string]any{"layer_types": []string{"chunked_attention"}}},

@@ -24,10 +24,17 @@ func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20,
 		FF: 70, Eps: 1e-6,
 		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: bf16}}
+	if m.c.Arch.Gemma {
+		m.c.Sliding, m.c.Window, m.c.QueryScalar = []bool{true, false}, 9, 30
+		m.c.LocalRoPE = nn.RoPEConfig{Dim: 20, Theta: 100}
+	}
 	full := RandomTensors(m.c, 3)
 	for _, x := range full {
+		r := stream(4, x.Name)
 		for i := range x.Data {
-			x.Data[i] *= 5
+			if x.Data[i] *= 5; m.c.Arch.Gemma && len(x.Shape) == 1 {
+				x.Data[i] = float32(r.NormFloat64() * 0.3) // a norm
+			}
 		}
 	}
 	var err error

@@ -25,6 +25,8 @@ var families = []struct {
 	{"mistral", "MistralForCausalLM", false, false, 1},
 	{"mistral-t5", "MistralForCausalLM", true, false, 1},
 	{"nemo", "MistralForCausalLM", true, false, 1},
+	{"gemma3", "Gemma3ForCausalLM", false, true, 1},
+	{"gemma3-t5", "Gemma3ForCausalLM", true, true, 1},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's

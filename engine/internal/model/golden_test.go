@@ -21,7 +21,7 @@ type golden struct {
 	expect  map[string][]float32
 }
 
-var goldenModels = []string{"llama", "qwen2", "qwen3"}
+var goldenModels = []string{"llama", "qwen2", "qwen3", "gemma3"}
 
 func loadGolden(t *testing.T, k *kernel.Set, name string) golden {
 	t.Helper()

@@ -30,6 +30,7 @@ type hfConfig struct {
 	TorchDType    string          `json:"torch_dtype"`
 	DType         string          `json:"dtype"`
 	Act           string          `json:"hidden_act"`
+	Activation    string          `json:"hidden_activation"` // of Gemma
 	AttnBias      bool            `json:"attention_bias"`
 	MLPBias       bool            `json:"mlp_bias"`
 	UseSliding    bool            `json:"use_sliding_window"`
@@ -37,6 +38,11 @@ type hfConfig struct {
 	WindowLayers  *int            `json:"max_window_layers"` // layers from here on slide
 	LayerTypes    []string        `json:"layer_types"`
 	Quantization  json.RawMessage `json:"quantization_config"`
+	Pattern       *int            `json:"sliding_window_pattern"` // every so many layers one is not sliding
+	OldPattern    *int            `json:"_sliding_window_pattern"`
+	LocalTheta    *float64        `json:"rope_local_base_freq"`
+	QueryScalar   *float64        `json:"query_pre_attn_scalar"`
+	Bidirectional bool            `json:"use_bidirectional_attention"`
 	EOS           tokenIDs        `json:"eos_token_id"`
 	BOS           tokenIDs        `json:"bos_token_id"`
 }
@@ -53,6 +59,9 @@ type hfRoPE struct {
 	Partial     float64 `json:"partial_rotary_factor"`
 
 	nested []string // keys that hold another object
+	// Of Gemma, where each kind of layer has its own.
+	Full    *hfRoPE `json:"full_attention"`
+	Sliding *hfRoPE `json:"sliding_attention"`
 }
 
 func (r *hfRoPE) UnmarshalJSON(b []byte) error {
@@ -108,7 +117,11 @@ func (h *hfConfig) arch() (Arch, error) {
 // refuse returns an error if the keys that are read ask for an unsupported feature.
 func (h *hfConfig) refuse(a Arch) error {
 	switch {
-	case h.Act != "" && h.Act != "silu":
+	case a.Gemma && h.Bidirectional:
+		return errors.New("use_bidirectional_attention = true is not supported")
+	case a.Gemma && h.Activation != "" && h.Activation != "gelu_pytorch_tanh":
+		return fmt.Errorf("hidden_activation = %q is not supported; supported is gelu_pytorch_tanh", h.Activation)
+	case !a.Gemma && h.Act != "" && h.Act != "silu":
 		return fmt.Errorf("hidden_act = %q is not supported; supported is silu", h.Act)
 	case h.AttnBias && !a.QKVBias:
 		return fmt.Errorf("attention_bias = true is not supported for %s", a.Name)
@@ -116,6 +129,9 @@ func (h *hfConfig) refuse(a Arch) error {
 		return errors.New("mlp_bias = true is not supported")
 	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
 		return errors.New("quantization_config is not supported; use the unquantized model")
+	}
+	if a.Gemma {
+		return nil
 	}
 	return h.refuseSliding(a)
 }
@@ -170,12 +186,17 @@ func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 	if s == nil {
 		s = h.RopeScaling
 	}
-	if s == nil {
-		return r, nil
-	}
-	if len(s.nested) > 0 {
+	if s != nil && len(s.nested) > 0 {
 		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported",
 			strings.Join(s.nested, ", "))
+	}
+	return s.config(r)
+}
+
+// config is r with what s says, which may be nil.
+func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
+	if s == nil {
+		return r, nil
 	}
 	if s.Theta != 0 {
 		r.Theta = s.Theta

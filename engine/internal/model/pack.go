@@ -95,6 +95,9 @@ func pack(c Config, from source, on nn.Compute) (*Weights, error) {
 	}
 	p := packer{on, c, from, memory}
 	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE)}
+	if c.Arch.Gemma {
+		w.local = nn.NewRoPE(c.LocalRoPE)
+	}
 	ends := tables(c)
 	w.embed.W = p.linear(ends[0]).W
 	w.head = &nn.Linear{W: w.embed.W}
@@ -104,7 +107,7 @@ func pack(c Config, from source, on nn.Compute) (*Weights, error) {
 	for l := range c.Layers {
 		w.layers = append(w.layers, p.layer(l))
 	}
-	w.norm = p.vector(normName)
+	w.norm = p.norm(normName)
 	return w, nil
 }
 
@@ -112,21 +115,35 @@ func (p packer) layer(l int) layer {
 	at := fmt.Sprintf("model.layers.%d.", l)
 	attn := at + "self_attn."
 	linears := blockLinears(p.c, l)
-	out := layer{
-		norm1: p.vector(at + "input_layernorm.weight"), norm2: p.vector(at + "post_attention_layernorm.weight"),
+	first, afterAttn, second, afterMLP := p.c.normNames()
+	out := layer{norm1: p.norm(at + first), norm2: p.norm(at + second),
 		qkv: p.linear(linears[0]), o: p.linear(linears[1]), gateUp: p.linear(linears[2]), down: p.linear(linears[3]),
+	}
+	if afterAttn != "" {
+		out.afterAttn, out.afterMLP = p.norm(at+afterAttn), p.norm(at+afterMLP)
 	}
 	if p.c.Arch.QKVBias {
 		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"),
 			p.vector(attn+"v_proj.bias"))
 	}
 	if p.c.Arch.QKNorm {
-		out.qNorm, out.kNorm = p.vector(attn+"q_norm.weight"), p.vector(attn+"k_norm.weight")
+		out.qNorm, out.kNorm = p.norm(attn+"q_norm.weight"), p.norm(attn+"k_norm.weight")
 	}
 	return out
 }
 
-// vector reads a bias or the weight of a norm.
+// norm reads the weight of a norm.
+func (p packer) norm(name string) []float32 {
+	v := p.vector(name)
+	if offset := p.c.normOffset(); offset != 0 {
+		for i := range v {
+			v[i] += offset
+		}
+	}
+	return v
+}
+
+// vector reads a bias or the stored weight of a norm.
 func (p packer) vector(name string) []float32 {
 	rows := p.from.rows(name)
 	v := make([]float32, rows.K)

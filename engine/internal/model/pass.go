@@ -17,6 +17,7 @@ type pass struct {
 	segments []segment
 	rank     int // largest rank of an adapter
 	table    *nn.RoPETable
+	local    *nn.RoPETable // of sliding layers, or nil
 	layers   []acts
 	last     nn.Rows   // [T,D] input of the final norm
 	invF     []float32 // [T]
@@ -51,6 +52,9 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 		}
 	}
 	p.table = w.rope.Table(end)
+	if w.local != nil {
+		p.local = w.local.Table(end)
+	}
 	return p, nil
 }
 

@@ -19,6 +19,7 @@ func TestPEFT(t *testing.T) {
 	}{
 		{"llama32-qv", "llama32", LoRA{Rank: 4, Alpha: 8, Modules: []string{"q_proj", "v_proj"}}},
 		{"llama31-attn", "llama31", LoRA{Rank: 3, Alpha: 5, Attn: true}},
+		{"gemma3-all", "gemma3", LoRA{Rank: 4, Alpha: 8, Attn: true, MLP: true}},
 		{"qwen25-all", "qwen25", LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true}},
 		{"qwen3-head", "qwen3", LoRA{Rank: 2, Alpha: 6, Modules: []string{"gate_proj", "down_proj", "lm_head"}}},
 		// of two layers the second

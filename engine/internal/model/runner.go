@@ -175,9 +175,13 @@ func (p *pass) layer(f func(a, b int, on nn.Products)) {
 
 // embed writes the embeddings of rows a to b-1 into the first layer's input.
 func (p *pass) embed(a, b int) {
+	scale := p.w.Config.embedScale(p.K)
 	p.eachSeq(a, b, func(s Seq, a, b int) {
 		for t := a; t < b; t++ {
-			p.w.embed.Row(p.layers[0].x.Row(t), s.Tokens[t-a])
+			row := p.layers[0].x.Row(t)
+			if p.w.embed.Row(row, s.Tokens[t-a]); scale != 1 {
+				p.K.Scale(row, scale)
+			}
 		}
 	})
 }

@@ -11,7 +11,11 @@ func (c Config) Parameters() int64 {
 	if c.Arch.QKNorm {
 		attn += 2 * c.HeadDim
 	}
-	n := int64(c.Layers)*int64(attn+3*c.Dim*c.FF+2*c.Dim) + int64(c.Dim) + int64(c.Vocab)*int64(c.Dim)
+	norms := 2
+	if c.Arch.Gemma {
+		norms = 4
+	}
+	n := int64(c.Layers)*int64(attn+3*c.Dim*c.FF+norms*c.Dim) + int64(c.Dim) + int64(c.Vocab)*int64(c.Dim)
 	if !c.Tied {
 		n += int64(c.Vocab) * int64(c.Dim)
 	}
@@ -45,6 +49,9 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	layer := 5*c.Dim + 3*c.FF + 2*c.QDim() + 2*c.KVDim() + 7*rank
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()
+	}
+	if c.Arch.Gemma {
+		layer += 2 * c.Dim
 	}
 	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
 	if c.BF16 {

@@ -85,11 +85,15 @@ type acts struct {
 	invQK          nn.Rows   // [T,Heads+KVHeads], with QK-norm
 	q              nn.Rows   // [T,Q] normed, rotated and scaled
 	att            nn.Rows   // [T,Q]
+	o              nn.Rows   // [T,D] of attention, before a norm that follows it
+	invO           []float32 // [T] of that norm
 	h              nn.Rows   // [T,D] after attention
 	inv2           []float32 // [T]
 	n2             nn.Rows   // [T,D]
 	gateUp         nn.Rows   // [T,F+F]
 	act            nn.Rows   // [T,F]
+	mlp            nn.Rows   // [T,D] of the MLP, before a norm that follows it
+	invMLP         []float32 // [T] of that norm
 	midQKV, midO   nn.Rows   // [T,3r], [T,r]
 	midGU, midDown nn.Rows   // [T,2r], [T,r]
 }
@@ -109,6 +113,9 @@ func (a *acts) columns(c Config, rank int) []column {
 	if c.Arch.QKNorm {
 		list = append(list, column{&a.invQK, c.Heads + c.KVHeads})
 	}
+	if c.Arch.Gemma {
+		list = append(list, column{&a.o, c.Dim}, column{&a.mlp, c.Dim})
+	}
 	return list
 }
 
@@ -118,12 +125,18 @@ func (a *acts) resize(c Config, T, rank int) {
 		m.rows.Resize(T, m.cols)
 	}
 	a.inv1, a.inv2 = floats(a.inv1, T), floats(a.inv2, T)
+	if c.Arch.Gemma {
+		a.invO, a.invMLP = floats(a.invO, T), floats(a.invMLP, T)
+	}
 }
 
 // TapeBytes estimates the bytes of a tape for a number of rows (tokens) with adapters up to rank, so that a caller can
 // choose whether to recompute. Backward also needs its own buffers: about those of one layer.
 func (c Config) TapeBytes(rows, rank int, recompute bool) int {
 	layer := 2 // inv1, inv2
+	if c.Arch.Gemma {
+		layer += 2 // invO, invMLP
+	}
 	for _, m := range new(acts).columns(c, rank) {
 		layer += m.cols
 	}

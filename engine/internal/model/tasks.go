@@ -127,10 +127,14 @@ func (p *pass) loraTasks(l int, u segment) {
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
 	seqs := p.stretches(u.a, u.b)
 	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU), seqs)
-	d.addLoRA(g, lora.down, down, rows(d.dOut), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
+	d.addLoRA(g, lora.down, down, rows(p.dDown()), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
 	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)
-	d.addLoRA(g, lora.o, o, rows(d.dh), rows(s.att), rows(s.midO), rows(d.dmidO), seqs)
+	d.addLoRA(g, lora.o, o, rows(p.dO()), rows(s.att), rows(s.midO), rows(d.dmidO), seqs)
 }
+
+// dO and dDown are the gradients of what the linears o and down give.
+func (p *pass) dO() nn.Rows    { return afterNorm(p.w.layers[0].afterAttn, p.back.do, p.back.dh) }
+func (p *pass) dDown() nn.Rows { return afterNorm(p.w.layers[0].afterMLP, p.back.dmlp, p.back.dOut) }
 
 func (p *pass) fullTasks(l int, g *Grads) {
 	c, s, d := p.w.Config, &p.layers[l], &p.back
@@ -144,12 +148,17 @@ func (p *pass) fullTasks(l int, g *Grads) {
 		}
 	}
 	weights(gateUp, d.dgateUp, s.n2)
-	weights(down, d.dOut, s.act)
+	weights(down, p.dDown(), s.act)
 	weights(qkv, d.dqkv, s.n1)
-	weights(o, d.dh, s.att)
+	weights(o, p.dO(), s.att)
 	at := fmt.Sprintf("model.layers.%d.", l)
-	p.addNorm(g.of(at+"input_layernorm.weight"), d.dn1, s.x, s.inv1)
-	p.addNorm(g.of(at+"post_attention_layernorm.weight"), d.dn2, s.h, s.inv2)
+	attn, afterAttn, mlp, afterMLP := c.normNames()
+	p.addNorm(g.of(at+attn), d.dn1, s.x, s.inv1)
+	p.addNorm(g.of(at+mlp), d.dn2, s.h, s.inv2)
+	if afterAttn != "" {
+		p.addNorm(g.of(at+afterAttn), d.dh, s.o, s.invO)
+		p.addNorm(g.of(at+afterMLP), d.dOut, s.mlp, s.invMLP)
+	}
 	if c.Arch.QKNorm {
 		p.addHeadNorm(g.of(at+"self_attn.q_norm.weight"), s, 0, c.Heads)
 		p.addHeadNorm(g.of(at+"self_attn.k_norm.weight"), s, c.Heads, c.Heads+c.KVHeads)

@@ -71,7 +71,8 @@ func parameters(c Config) []spec {
 	for l := range c.Layers {
 		at := fmt.Sprintf("model.layers.%d.", l)
 		add := func(name string, shape ...int) { list = append(list, spec{at + name, shape}) }
-		add("input_layernorm.weight", c.Dim)
+		attn, afterAttn, mlp, afterMLP := c.normNames()
+		add(attn, c.Dim)
 		for _, p := range attnInputs(c) {
 			add("self_attn."+p.name+".weight", p.out, c.Dim)
 			if c.Arch.QKVBias {
@@ -83,10 +84,16 @@ func parameters(c Config) []spec {
 			add("self_attn.k_norm.weight", c.HeadDim)
 		}
 		add("self_attn.o_proj.weight", c.Dim, c.QDim())
-		add("post_attention_layernorm.weight", c.Dim)
+		if afterAttn != "" {
+			add(afterAttn, c.Dim)
+		}
+		add(mlp, c.Dim)
 		add("mlp.gate_proj.weight", c.FF, c.Dim)
 		add("mlp.up_proj.weight", c.FF, c.Dim)
 		add("mlp.down_proj.weight", c.Dim, c.FF)
+		if afterMLP != "" {
+			add(afterMLP, c.Dim)
+		}
 	}
 	list = append(list, spec{normName, []int{c.Dim}})
 	if !c.Tied {
@@ -117,7 +124,7 @@ func RandomTensors(c Config, seed uint64) []Tensor {
 		switch {
 		case strings.HasSuffix(s.name, "norm.weight"):
 			for i := range t.Data {
-				t.Data[i] = 1
+				t.Data[i] = 1 - c.normOffset()
 			}
 			std = 0
 		case strings.HasSuffix(s.name, ".bias"):

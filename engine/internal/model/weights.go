@@ -16,6 +16,7 @@ type Weights struct {
 	norm   []float32
 	head   *nn.Linear
 	rope   *nn.RoPE
+	local  *nn.RoPE // of sliding layers, or nil
 }
 
 // layer is the weights of one block. Q = Heads*HeadDim, G = KVHeads*HeadDim.
@@ -24,9 +25,11 @@ type layer struct {
 	qkv          *nn.Linear // [Q+G+G, D]
 	qNorm, kNorm []float32  // [HeadDim], or nil
 	o            *nn.Linear // [D, Q]
+	afterAttn    []float32  // [D], or nil
 	norm2        []float32  // [D]
 	gateUp       *nn.Linear // [F+F, D]
 	down         *nn.Linear // [D, F]
+	afterMLP     []float32  // [D], or nil
 }
 
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
@@ -43,7 +46,7 @@ func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 // NewWeights of them gives the same model.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
-	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: w.norm}
+	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
 	w.embed.W.Unpack(data[embedName])
 	split := func(l *nn.Linear, names ...string) {
 		all := make([]float32, l.W.N*l.W.K)
@@ -59,8 +62,12 @@ func (w *Weights) Tensors() []Tensor {
 	for i, l := range w.layers {
 		at := fmt.Sprintf("model.layers.%d.", i)
 		attn := at + "self_attn."
-		data[at+"input_layernorm.weight"], data[at+"post_attention_layernorm.weight"] = l.norm1, l.norm2
-		data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = l.qNorm, l.kNorm
+		first, afterAttn, second, afterMLP := c.normNames()
+		data[at+first], data[at+second] = c.stored(l.norm1), c.stored(l.norm2)
+		if afterAttn != "" {
+			data[at+afterAttn], data[at+afterMLP] = c.stored(l.afterAttn), c.stored(l.afterMLP)
+		}
+		data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
 		split(l.qkv, attn+"q_proj", attn+"k_proj", attn+"v_proj")
 		split(l.o, attn+"o_proj")
 		split(l.gateUp, at+"mlp.gate_proj", at+"mlp.up_proj")
@@ -74,6 +81,15 @@ func (w *Weights) Tensors() []Tensor {
 		out = append(out, Tensor{Name: s.name, Shape: s.shape, Data: slices.Clone(data[s.name])})
 	}
 	return out
+}
+
+// stored is the stored form of a norm's weight.
+func (c Config) stored(norm []float32) []float32 {
+	stored, offset := slices.Clone(norm), c.normOffset()
+	for i := range stored {
+		stored[i] -= offset
+	}
+	return stored
 }
 
 // fusedRows returns the outputs of each projection fused into l.

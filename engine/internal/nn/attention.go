@@ -6,23 +6,33 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-// Attention is grouped-query attention of one layer over KV pages. The caller scales queries by 1/sqrt(HeadDim).
+// Attention is grouped-query attention of one layer over KV pages. The caller scales queries by Scale.
 //
 //	for each row at pos, query head h, j = h/(Heads/KVHeads):
 //	    s[i] = dot(q[h], K[j,i]) for i <= pos ;  p = exp(s - max(s))
 //	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
 //
-// Positions after a row's own add exact zeros, so that the rows computed with it do not change its bits. With bf16
+// With a window only the last positions count, the row's own included: pos-i < Window. Positions after a row's own and
+// before its window add exact zeros, so that the rows computed with it do not change its bits. With bf16
 // pages the products are those of package kernel: q and p are rounded for them, in the backward the factors of K and
 // V, and for their gradients all four. The sum of p is float32.
 type Attention struct {
 	Shape PageShape
 	Heads int // query heads
 	Layer int
+	// Window is the number of positions that a row attends to; 0 is all.
+	Window int
+	// Square is one over the square of the factor of queries; 0 is HeadDim.
+	Square float64
 }
 
-// Scale is the factor of queries, 1/sqrt(HeadDim).
-func (a Attention) Scale() float32 { return float32(1 / math.Sqrt(float64(a.Shape.HeadDim))) }
+// Scale is the factor of queries, 1/sqrt(HeadDim) unless Square says otherwise.
+func (a Attention) Scale() float32 {
+	if a.Square > 0 {
+		return float32(1 / math.Sqrt(a.Square))
+	}
+	return float32(1 / math.Sqrt(float64(a.Shape.HeadDim)))
+}
 
 // scoreBudget limits the floats of a block's scores, so that they stay in a core's cache.
 const scoreBudget = 1 << 16
@@ -33,7 +43,7 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 	to int) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
-	pages = pages[:pagesTo(pos+n)]
+	pages, pos = a.inWindow(pages[:pagesTo(pos+n)], pos)
 	if n == 1 {
 		a.one(k, sc, ws, out.Data, q.Data, pos, pages, from, to)
 		return
@@ -51,12 +61,30 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 	}
 }
 
+// inWindow leaves out the pages before the window of the row at pos, and returns its position in the others.
+func (a Attention) inWindow(pages []*Page, pos int) ([]*Page, int) {
+	skipped := 0
+	if a.Window > 0 {
+		skipped = max(0, pos-a.Window+1) / kernel.PageLen
+	}
+	return pages[skipped:], pos - skipped*kernel.PageLen
+}
+
+// first is the first position that the row at pos attends to.
+func (a Attention) first(pos int) int {
+	if a.Window == 0 {
+		return 0
+	}
+	return max(0, pos-a.Window+1)
+}
+
 // pagesTo returns the number of pages of that many positions.
 func pagesTo(positions int) int { return (positions + kernel.PageLen - 1) / kernel.PageLen }
 
 // context is the keys [positions, HeadDim] and values [HeadDim, positions] of one head, pages after each other, and
 // for the backward their transposes.
 type context struct {
+	Attention
 	keys, values   kernel.Panels
 	keysT, valuesT *kernel.Panels
 	hd             int
@@ -74,7 +102,7 @@ func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 		}
 	}
 	n := np * kernel.PageLen
-	return context{keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16),
+	return context{Attention: a, keys: kernel.ViewPanels(ws.keys, n, s.HeadDim, s.BF16),
 		values: kernel.ViewPanels(ws.values, s.HeadDim, n, s.BF16), hd: s.HeadDim}
 }
 
@@ -91,15 +119,15 @@ func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, 
 // width returns the columns of the scores of rows before a position: whole pages. No row uses the keys after it.
 func (c *context) width(positions int) int { return pagesTo(positions) * kernel.PageLen }
 
-// scores returns exp(s - max(s)) [M,positions], zero after each row's position up to the block's width, and writes one
-// over the sum to ws.inv [M].
+// scores returns exp(s - max(s)) [M,positions], zero before each row's window and after its position up to the block's
+// width, and writes one over the sum to ws.inv [M].
 func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
 	M := q.Len()
 	p := ws.scoresOf(M, c.keys.N)
 	width := c.width(pos + M)
 	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, width/kernel.PageLen, false)
 	for m := range M {
-		ws.inv[m] = softmax(k, p.Row(m)[:width], pos+m+1)
+		ws.inv[m] = softmax(k, p.Row(m)[:width], c.first(pos+m), pos+m+1)
 	}
 	return p
 }
@@ -110,10 +138,12 @@ func (ws *Workspace) scoresOf(M, positions int) Rows {
 	return Rows{ws.scores, positions}
 }
 
-// softmax replaces the first scores of a row by exp(s - max(s)) and the others, which are masked, by zero. It returns
-// one over the sum.
-func softmax(k *kernel.Set, row []float32, seen int) (inv float32) {
-	inv = 1 / k.ExpSum(row[:seen], row[:seen], k.Max(row[:seen]))
+// softmax replaces the scores of a row from first to seen-1 by exp(s - max(s)) and the others, which are masked, by
+// zero. It returns one over the sum.
+func softmax(k *kernel.Set, row []float32, first, seen int) (inv float32) {
+	counted := row[first:seen]
+	inv = 1 / k.ExpSum(counted, counted, k.Max(counted))
+	clear(row[:first])
 	clear(row[seen:])
 	return inv
 }
@@ -129,7 +159,8 @@ func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dq
 	pages []*Page) {
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
-	c := a.collect(ws, head, pages[:pagesTo(pos+n)])
+	pages, pos = a.inWindow(pages[:pagesTo(pos+n)], pos)
+	c := a.collect(ws, head, pages)
 	c.keysT = k.TransposePart(&ws.keysT, &c.keys, 0, c.keys.N, 0, hd)
 	c.valuesT = k.TransposePart(&ws.valuesT, &c.values, 0, hd, 0, c.values.K)
 	ws.dk, ws.dv = resize(ws.dk, c.keys.N*hd), resize(ws.dv, c.keys.N*hd)

@@ -15,7 +15,7 @@ func (a Attention) one(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q 
 		p := ws.scoresOf(group, ws.ofKeys.Len())
 		k.MatMulRows(sc, p.Data, p.Cols, q, hd, group, hd, &ws.ofKeys)
 		for m := range group {
-			ws.inv[m] = softmax(k, p.Row(m), pos+1)
+			ws.inv[m] = softmax(k, p.Row(m), a.first(pos), pos+1)
 		}
 		k.MatMulColumns(sc, out, hd, p.Data, p.Cols, group, hd, &ws.ofValues)
 		for m := range group {

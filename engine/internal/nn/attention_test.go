@@ -75,6 +75,9 @@ func textbook(s *attended, i, h int) []float64 {
 	hd, j := s.a.Shape.HeadDim, h*s.a.Shape.KVHeads/s.a.Heads
 	q, out, total := s.q.Row(i)[h*hd:][:hd], make([]float64, hd), 0.0
 	for t := range s.pos + i + 1 {
+		if s.a.Window > 0 && s.pos+i-t >= s.a.Window {
+			continue
+		}
 		score := 0.0
 		for d, x := range s.keys.Row(t)[j*hd:][:hd] {
 			score += float64(x) * float64(q[d])

@@ -184,31 +184,7 @@ func TestEmbeddingGradient(t *testing.T) {
 func TestAttentionGradient(t *testing.T) {
 	for _, z := range attentionShapes {
 		t.Run(fmt.Sprintf("%+v", z), func(t *testing.T) {
-			s := newAttended(t, z.hd, z.heads, z.kv, z.pos, z.n)
-			for i := range s.q.Data {
-				s.q.Data[i] *= s.a.Scale()
-			}
-			Q, G := z.heads*z.hd, z.kv*z.hd
-			dout := Rows{normal(4, z.n*Q), Q}
-			dqkv := Rows{make([]float32, z.n*(Q+2*G)), Q + 2*G}
-			s.forward()
-			for j := range z.kv {
-				s.a.Backward(s.k, s.sc, &s.ws, dqkv, dout, s.out, s.q, s.pos, j, s.lastPage)
-			}
-			var dq, dk, dv []float32
-			for i := range z.n {
-				for _, v := range dqkv.Row(i)[:Q] {
-					dq = append(dq, v/s.a.Scale()) // of the scaled queries
-				}
-				dk, dv = append(dk, dqkv.Row(i)[Q:Q+G]...), append(dv, dqkv.Row(i)[Q+G:]...)
-			}
-			loss := func() float64 {
-				s.forward()
-				return weighted(s.out.Data, dout.Data)
-			}
-			checkGradient(t, "dv", s.values.Slice(z.pos, z.pos+z.n).Data, dv, loss)
-			checkGradient(t, "dk", s.keys.Slice(z.pos, z.pos+z.n).Data, dk, loss)
-			checkGradient(t, "dq", s.q.Data, dq, loss)
+			gradientOf(t, newAttended(t, z.hd, z.heads, z.kv, z.pos, z.n))
 		})
 	}
 }

@@ -24,11 +24,12 @@ const (
 	KVHeads = 2
 	HeadDim = 16
 	Context = 512
+	Window  = 24 // of gemma3
 )
 
 // Model is a model to write. Arch must be set.
 type Model struct {
-	Arch       string      // llama, qwen2 or qwen3
+	Arch       string      // llama, qwen2, qwen3 or gemma3
 	Tied       bool        // without output.weight
 	Fused      bool        // q, k and v are one tensor
 	Type       gguf.Type   // of the matrices; F32 is the zero value
@@ -53,7 +54,7 @@ func (m Model) Tensors() []Tensor {
 	add := func(name string, shape ...int64) {
 		t := Tensor{Name: name, Shape: shape, Data: make([]float32, gguf.Tensor{Shape: shape}.Len())}
 		for i := range t.Data {
-			if t.Data[i] = float32(r.NormFloat64() * 0.05); strings.Contains(name, "norm") {
+			if t.Data[i] = float32(r.NormFloat64() * 0.05); strings.Contains(name, "norm") && m.Arch != "gemma3" {
 				t.Data[i]++
 			}
 		}
@@ -69,6 +70,10 @@ func (m Model) Tensors() []Tensor {
 		at := fmt.Sprintf("model.layers.%d.", n)
 		add(at+"input_layernorm.weight", Width)
 		add(at+"post_attention_layernorm.weight", Width)
+		if m.Arch == "gemma3" {
+			add(at+"pre_feedforward_layernorm.weight", Width)
+			add(at+"post_feedforward_layernorm.weight", Width)
+		}
 		for _, p := range []struct {
 			name string
 			out  int64
@@ -78,7 +83,7 @@ func (m Model) Tensors() []Tensor {
 				add(at+"self_attn."+p.name+".bias", p.out)
 			}
 		}
-		if m.Arch == "qwen3" {
+		if m.Arch == "qwen3" || m.Arch == "gemma3" {
 			add(at+"self_attn.q_norm.weight", HeadDim)
 			add(at+"self_attn.k_norm.weight", HeadDim)
 		}
@@ -141,6 +146,9 @@ func (m Model) Pairs() []gguf.Pair {
 		{Key: a + "attention.value_length", Value: uint32(HeadDim)},
 		{Key: a + "attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
 		{Key: a + "rope.freq_base", Value: float32(10000)}, {Key: a + "rope.dimension_count", Value: uint32(HeadDim)}}
+	if m.Arch == "gemma3" {
+		pairs = append(pairs, gguf.Pair{Key: a + "attention.sliding_window", Value: uint32(Window)})
+	}
 	pairs = append(pairs, m.vocabulary()...)
 	for _, k := range m.Keys {
 		pairs = slices.DeleteFunc(pairs, func(p gguf.Pair) bool { return p.Key == k.Key })
@@ -185,11 +193,17 @@ func (m Model) Parts(tb testing.TB) []gguf.Part {
 	}
 	var fused Tensor
 	for _, t := range m.Tensors() {
-		name, id := Name(t.Name), m.Type
+		name, id := m.name(t.Name), m.Type
 		if len(t.Shape) == 1 {
 			id = gguf.F32
 		}
 		data := t.Data
+		if m.Arch == "gemma3" && strings.HasSuffix(name, "norm.weight") {
+			data = slices.Clone(data)
+			for i := range data {
+				data[i]++
+			}
+		}
 		if m.Arch == "llama" && (strings.Contains(name, "attn_q.") || strings.Contains(name, "attn_k.")) {
 			data = permute(t)
 		}
@@ -234,6 +248,15 @@ func permute(t Tensor) []float32 {
 		}
 	}
 	return out
+}
+
+// name is Name, with Gemma's norms.
+func (m Model) name(hf string) string {
+	if m.Arch == "gemma3" {
+		hf = strings.NewReplacer("post_attention_layernorm", "post_attention_norm",
+			"pre_feedforward_layernorm", "ffn_norm", "post_feedforward_layernorm", "post_ffw_norm").Replace(hf)
+	}
+	return Name(hf)
 }
 
 // Name is the name in a GGUF file of a tensor of a Hugging Face folder.

@@ -59,6 +59,8 @@ func TestWrite(t *testing.T) {
 		"qwen2":                   {Arch: "qwen2", Tied: true},
 		"qwen2, fused":            {Arch: "qwen2", Fused: true},
 		"qwen3":                   {Arch: "qwen3"},
+		"gemma3":                  {Arch: "gemma3", Tied: true},
+		"gemma3 in Q8_0":          {Arch: "gemma3", Tied: true, Type: gguf.Q8_0},
 		"qwen3, tied, in F16":     {Arch: "qwen3", Tied: true, Type: gguf.F16},
 		"heads per layer": {Arch: "llama", Keys: []gguf.Pair{{Key: "llama.attention.head_count_kv",
 			Value: []int32{gguftest.KVHeads, gguftest.KVHeads}}}},
@@ -69,8 +71,12 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkTensors(t, m, dir)
-			if c := readJSON(t, dir, "config.json"); c["tie_word_embeddings"] != m.Tied ||
-				c["model_type"] != m.Arch || c["head_dim"] != float64(gguftest.HeadDim) || c["rope_scaling"] != nil ||
+			kind := m.Arch
+			if kind == "gemma3" {
+				kind = "gemma3_text"
+			}
+			if c := readJSON(t, dir, "config.json"); c["tie_word_embeddings"] != m.Tied || c["model_type"] != kind ||
+				c["head_dim"] != float64(gguftest.HeadDim) || c["rope_scaling"] != nil ||
 				c["rms_norm_eps"] != 1e-5 {
 				t.Errorf("config.json is %v", c)
 			}
@@ -178,8 +184,8 @@ func TestRefused(t *testing.T) {
 		want  string
 		model gguftest.Model
 	}{
-		{`general.architecture is "gemma3", which is not supported; supported are llama, qwen2, qwen3`,
-			gguftest.Model{Arch: "llama", Keys: key("general.architecture", "gemma3")}},
+		{`general.architecture is "gemma2", which is not supported; supported are gemma3, llama, qwen2, qwen3`,
+			gguftest.Model{Arch: "llama", Keys: key("general.architecture", "gemma2")}},
 		{`general.type is "adapter": the file is not a model`,
 			gguftest.Model{Arch: "llama", Keys: key("general.type", "adapter")}},
 		{"the key llama.block_count is missing", gguftest.Model{Arch: "llama", Keys: key("llama.block_count", nil)}},

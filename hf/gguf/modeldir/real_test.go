@@ -22,6 +22,36 @@ var (
 	realLines = flag.String("gguf.lines", "", "lines as llama.cpp tokenises them with that file, see testdata/real.py")
 )
 
+// realLine is a line of -gguf.lines.
+type realLine struct {
+	Text  string
+	IDs   []int32
+	HF    []int32 // of Hugging Face's tokenizers, if they are others
+	Begun []int32 // with what llama.cpp puts in front of a text; some lines have it
+}
+
+func readLines(t *testing.T) (all []realLine) {
+	t.Helper()
+	f, err := os.Open(*realLines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, 16<<20)
+	for scan.Scan() {
+		var line realLine
+		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, line)
+	}
+	if err := scan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // Lines are tokenised as llama.cpp does, with special tokens found in them. make gguf runs it on a real model's file.
 // Where llama.cpp's own matching of patterns differs from Hugging Face's, a line has the latter's ids too, and ours
 // must be those.
@@ -30,23 +60,8 @@ func TestRealLines(t *testing.T) {
 		t.Skip("no real file: make gguf GGUF=FILE.gguf")
 	}
 	tok := realTokenizer(t)
-	f, err := os.Open(*realLines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	lines, tokens, odd, wrong := 0, 0, 0, 0
-	scan := bufio.NewScanner(f)
-	scan.Buffer(nil, 16<<20)
-	for scan.Scan() {
-		var line struct {
-			Text string
-			IDs  []int32
-			HF   []int32 // of Hugging Face's tokenizers, if they are others
-		}
-		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+	for _, line := range readLines(t) {
 		lines++
 		tokens += len(line.IDs)
 		got := tok.Encode(line.Text, false)
@@ -61,9 +76,6 @@ func TestRealLines(t *testing.T) {
 			t.Logf("%.200q\n\tours      %q\n\tllama.cpp %q", line.Text, spelt(tok, got, line.IDs),
 				spelt(tok, line.IDs, got))
 		}
-	}
-	if err := scan.Err(); err != nil {
-		t.Fatal(err)
 	}
 	t.Logf("%s: %d lines, %d tokens; %d lines differ from llama.cpp's, and of these %d from Hugging Face's",
 		filepath.Base(*realFile), lines, tokens, odd, wrong)

@@ -15,6 +15,7 @@ type rows struct {
 	width  int64 // of a row
 	n      int64
 	heads  int64 // n/heads rows are a head, and the converter reordered them; 0: it did not
+	one    bool  // the converter added 1
 }
 
 // together is how many elements are read at a time, unless a head or a row has more.
@@ -34,6 +35,11 @@ func (r rows) write(ctx context.Context, f *gguf.File, to io.Writer) error {
 		n := min(step, r.n-i)
 		if err := f.Floats(r.tensor, floats[:n*r.width], r.at+i*r.width); err != nil {
 			return err
+		}
+		if r.one {
+			for k := range floats[:n*r.width] {
+				floats[k]--
+			}
 		}
 		for k := range n {
 			row := k

@@ -22,6 +22,8 @@ func families() map[string]family {
 		"llama": {"LlamaForCausalLM", "llama", true}, // Mistral's too: nothing tells them apart
 		"qwen2": {"Qwen2ForCausalLM", "qwen2", false},
 		"qwen3": {"Qwen3ForCausalLM", "qwen3", false},
+		// the vision part of larger models is a file of its own
+		"gemma3": {"Gemma3ForCausalLM", gemmaKind, false},
 	}
 }
 
@@ -34,6 +36,7 @@ type shape struct {
 	tied                                                     bool
 	bos                                                      *int64
 	eos                                                      []int64 // what ends an answer
+	gemma                                                    *gemma3 // nil: of another family
 }
 
 // tied reports whether the head is the embedding: then the file has no output.weight.
@@ -141,6 +144,9 @@ func (s *shape) finish(r *reader) error {
 			return errors.Join(err, errors.New("models with experts are not supported"))
 		}
 	}
+	if s.kind == gemmaKind {
+		s.readGemma(r)
+	}
 	return errors.Join(r.err, s.readScaling(r))
 }
 
@@ -173,6 +179,9 @@ func (s *shape) config() map[string]any {
 		"rope_scaling": s.scaling,
 		"hidden_act":   "silu", "tie_word_embeddings": s.tied, "torch_dtype": "bfloat16",
 		"bos_token_id": s.bos, "eos_token_id": nil}
+	if s.gemma != nil {
+		s.gemma.configure(c)
+	}
 	switch len(s.eos) {
 	case 0:
 	case 1:

@@ -19,6 +19,7 @@ type source struct {
 	heads int64  // of q and k whose rows the converter reordered; 0: none
 	fused string // the tensor that may have its rows instead, from row first on; "": none
 	first int64
+	one   bool // the file has 1 more: a norm of Gemma
 }
 
 // wanted lists the tensors of a model.
@@ -30,6 +31,9 @@ func (s *shape) wanted() []source {
 	}
 	for n := range s.layers {
 		list = append(list, s.layer(n)...)
+	}
+	for i, w := range list {
+		list[i].one = s.kind == gemmaKind && strings.HasSuffix(w.from, "norm.weight")
 	}
 	return list
 }
@@ -66,6 +70,15 @@ func (s *shape) layer(n int64) []source {
 		list = append(list, source{from: "attn_q_norm.weight", to: "self_attn.q_norm.weight",
 			shape: []int64{s.headDim}},
 			source{from: "attn_k_norm.weight", to: "self_attn.k_norm.weight", shape: []int64{s.headDim}})
+	case gemmaKind:
+		norm := func(from, to string, width int64) {
+			list = append(list, source{from: from + ".weight", to: to + ".weight", shape: []int64{width}})
+		}
+		list[1].to = "pre_feedforward_layernorm.weight"
+		norm("attn_q_norm", "self_attn.q_norm", s.headDim)
+		norm("attn_k_norm", "self_attn.k_norm", s.headDim)
+		norm("post_attention_norm", "post_attention_layernorm", s.dim)
+		norm("post_ffw_norm", "post_feedforward_layernorm", s.dim)
 	}
 	for i := range list {
 		list[i].from = fmt.Sprintf("blk.%d.%s", n, list[i].from)
@@ -111,7 +124,7 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 // find finds the rows of a tensor of the model: a tensor of the file, or a part of one that has q, k and v one after
 // another.
 func (s *shape) find(have map[string]gguf.Tensor, w source) (rows, error) {
-	r := rows{width: w.shape[len(w.shape)-1], n: 1, heads: w.heads}
+	r := rows{width: w.shape[len(w.shape)-1], n: 1, heads: w.heads, one: w.one}
 	if len(w.shape) == 2 {
 		r.n = w.shape[0]
 	}

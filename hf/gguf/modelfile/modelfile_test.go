@@ -165,7 +165,7 @@ func TestThereAndBack(t *testing.T) {
 // A vocabulary of SentencePiece comes back with the same ids.
 func TestPiecesThereAndBack(t *testing.T) {
 	m := lookalikes()["mistral"]
-	for _, name := range []string{"llama2", "mistral"} {
+	for _, name := range []string{"llama2", "mistral", "gemma"} {
 		dir := asSentencePiece(t, name)
 		f, err := Model{Shape: m.shape, Weights: small(m.shape), Dir: dir}.Plan(BF16)
 		if err != nil {
@@ -186,13 +186,21 @@ func TestPiecesThereAndBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		compared := 0
 		for _, text := range texts(t, name) {
 			if name == "mistral" && (strings.HasPrefix(text, " ") || strings.Contains(text, "<")) {
 				continue // where Metaspace puts a space in front and SentencePiece does not, or the other way round
 			}
+			if name == "gemma" && (strings.Contains(text, "▁") || strings.Contains(text, strings.Repeat(" ", 17))) {
+				continue // SentencePiece cuts runs of spaces out first, the longest 16 here; to merges ▁ is a space
+			}
+			compared++
 			if got, want := again.Encode(text, true), old.Encode(text, true); !slices.Equal(got, want) {
 				t.Errorf("%s: %.60q: %.20v, want %.20v", name, text, got, want)
 			}
+		}
+		if compared < 100 || name == "gemma" && compared < 1700 {
+			t.Errorf("%s: only %d texts were compared", name, compared)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (v *vocabulary) pieces(file *tokenizerFile, pre preTokenizer, norm normaliz
 	switch {
 	case how == "Prepend("+marker+") Replace(space)":
 		v.spacePrefix = true
-	case how == "Replace(space)":
+	case how == "Replace(space)", how == "Replace(space) Split(space)": // Gemma's; no space is left to split at
 	case how == "Metaspace" && pre.Replacement == marker && !(split && inner):
 		v.spacePrefix = pre.Prepend != "never" && (pre.Prefix == nil || *pre.Prefix)
 	default:

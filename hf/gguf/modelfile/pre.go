@@ -87,6 +87,8 @@ func (p preTokenizer) key() string {
 		return "Digits(single)"
 	case p.Type == "Split" && p.Pattern.Regex != nil && p.Behavior == "Isolated" && !p.Invert:
 		return "Split(" + *p.Pattern.Regex + ")"
+	case p.Type == "Split" && p.Pattern.String != nil && *p.Pattern.String == " ":
+		return "Split(space)"
 	case p.Type == "Split":
 		return "Split of another kind"
 	}

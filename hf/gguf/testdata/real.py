@@ -189,4 +189,5 @@ def main():
     folder(file, out / "folder")
 
 
-main()
+if __name__ == "__main__":
+    main()

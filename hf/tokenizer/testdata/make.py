@@ -1,12 +1,12 @@
 """Makes the tokenizer files and goldens of this folder with Hugging Face tokenizers 0.23.
 
-    python make.py
+    python make.py [NAME...]
 
 Each NAME.json is a small byte-level BPE, or one of characters, trained here; NAME.golden.json holds, for every text of
 the corpus below, the ids that the library gives without and with special tokens, and how it
 decodes them.
 """
-import heapq, inspect, json, random, textwrap
+import heapq, inspect, json, random, sys, textwrap
 from tokenizers import Tokenizer, AddedToken, Regex, models, pre_tokenizers as pre, decoders, normalizers as norm, processors as post, trainers
 
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -58,13 +58,16 @@ def nasty():
 
 
 def entry(t, ids, text=None):
-    """One golden. What equals the member it follows is left out: special = ids, decoded = text, skipped = decoded."""
+    """One golden. What equals the member it follows is left out: special = before and ids, decoded = text, skipped = decoded."""
     g = {"ids": ids}
     decoded, skipped = t.decode(ids, skip_special_tokens=False), t.decode(ids, skip_special_tokens=True)
     if text is not None:
         g = {"text": text, "ids": ids}
         special = t.encode(text, add_special_tokens=True).ids
-        if special != ids:
+        n = len(special) - len(ids)
+        if n and special[n:] == ids:
+            g["before"] = special[:n]
+        elif special != ids:
             g["special"] = special
     if decoded != text:
         g["decoded"] = decoded
@@ -95,14 +98,16 @@ def make(name, vocab, pretok, normalizer=None, processor=None, added=(), ignore_
     save(t, name)
 
 
-def save(t, name):
-    """Writes the file and its goldens."""
+def save(t, name, texts=None):
+    """Writes the file and its goldens, of the texts above if no others are given."""
+    if len(sys.argv) > 1 and name not in sys.argv:
+        return
     data = json.loads(t.to_str())
     with open(name + ".json", "w") as f:
         json.dump(data, f, ensure_ascii=False, separators=(",", ":"))
         f.write("\n")
     golden = []
-    for text in nasty():
+    for text in texts or nasty():
         ids = t.encode(text, add_special_tokens=False).ids
         golden.append(entry(t, ids, text))
     rnd = random.Random(3)  # ids in an order that no text gives, so that characters break
@@ -194,3 +199,67 @@ make_pieces("llama2", None, norm.Sequence([norm.Prepend("▁"), norm.Replace(" "
 make_pieces("mistral", pre.Metaspace(prepend_scheme="first", split=False), None)
 make_pieces("metaspace", pre.Metaspace(prepend_scheme="always", split=True), norm.NFKC(), fuse=False)
 make_pieces("never", pre.Metaspace(prepend_scheme="never", split=True), None, fallback=False, fuse=False, strip=False)
+
+
+HTML = ["<table>", "</table>", "<tr>", "<td>", "<h1>", "</h1>", "<b>", "<i>", "<s>", "</s>", "<sub>", "<code>", "</code>", "<a>", "</a>", "<div>", "</div>", "<ul>", "<li>"]
+TURNS = ["<start_of_turn>", "<end_of_turn>"]
+
+
+def gemma_texts(n, size):
+    """Short texts of everything that Gemma's file treats in a way of its own."""
+    rnd = random.Random(11)
+    words = [w for s in SENTENCES for w in s.split()] + NASTY[-17:] + ["d the", "> </b", "▁", "▁▁", "a▁b", "<unk>", "<0x0A>", "<bos>", "<eos>", "[multimodal]", "<unused1>"]
+    gaps = ["", " ", " ", " ", " ", " ", "  ", "\n", "\t", "\n\n", " \n", "\r\n", "\u00a0"]
+    out = SENTENCES[::2] + [x for x in NASTY if len(x) < 30] + [c * k for c in " \n\t▁" for k in (2, 3, 7, 8, 16, 17, 33, 70)]
+    out += ["x" + " " * k + "x" for k in range(2, 40)] + ["\n" * k + "d" for k in range(2, 36, 3)] + ["  <h1>  Title\n\n</h1>  \n", "<start_of_turn>user\nhi<end_of_turn>\n<start_of_turn>model\n"]
+    while len(out) < n:
+        kind = rnd.randrange(8)
+        if kind == 0:
+            out.append("".join(chr(rnd.choice([rnd.randrange(0x20, 0x250), rnd.randrange(0x2000, 0x2C00), rnd.randrange(0x3000, 0x3100), rnd.randrange(0x1F000, 0x1FA00), rnd.randrange(0x10FFFF - 99, 0x10FFFF), 32, 97, 10])) for _ in range(rnd.randint(1, 8))))
+        elif kind == 1:
+            out.append("".join(rnd.choice(" \n\t▁a") * rnd.choice([1, 2, 3, rnd.randint(1, 24)]) for _ in range(rnd.randint(1, 3))))
+        elif kind == 2:
+            out.append("".join(rnd.choice(HTML + TURNS + words) + rnd.choice(gaps) for _ in range(rnd.randint(1, size))))
+        else:
+            out.append("".join(rnd.choice(words)[:14] + rnd.choice(gaps) for _ in range(rnd.randint(1, size))))
+    return out
+
+
+def make_gemma(name, normalized, n, size, more=()):
+    """A file of the shape of Gemma 2's and 3's: one word to the model, spaces as ▁, bytes for characters without a
+    token, every way to make a token a merge, and added tokens for runs and for HTML. normalized is the flag of the
+    runs of spaces: without it a text's own spaces are no such token, and the merges make them. more splits further."""
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre.Metaspace(prepend_scheme="never")
+    t.train_from_iterator((s for s in corpus() if s.isascii()), trainers.BpeTrainer(vocab_size=600, show_progress=False))
+    learnt = sorted(t.get_vocab().items(), key=lambda kv: kv[1])
+    control = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    user = ["<mask>", "[multimodal]", "<unused0>", "<unused1>"] + TURNS
+    lines, spaces, tabs = (["\n" * k for k in range(1, 8)], ["▁" * k for k in range(2, 17)], ["\t" * k for k in range(1, 4)])
+    bytes_ = [f"<0x{b:02X}>" for b in range(256)]
+    words = [w for w, _ in learnt] + list("éüαпри的今天。🙂") + ["今天", "▁</", ">▁</", "d▁the"]
+    vocab = {w: i for i, w in enumerate(dict.fromkeys(control + user + lines + spaces + HTML + bytes_ + words + tabs))}
+    merges = [(w[:k], w[k:]) for w in lines + spaces + tabs + words for k in range(1, len(w)) if w[:k] in vocab and w[k:] in vocab]
+    special = set(control + ["<unused0>", "<unused1>"] + TURNS)
+    added = [{"id": vocab[w], "content": w, "single_word": False, "lstrip": False, "rstrip": False, "normalized": normalized and w in spaces, "special": w in special}
+             for w in control + user + lines[1:] + spaces + HTML]
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    t = Tokenizer.from_str(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, *more]} if more else split,
+        "post_processor": json.loads(Tokenizer.to_str(with_bos(vocab["<bos>"])))["post_processor"],
+        "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+        "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": True,
+                  "byte_fallback": True, "ignore_merges": False, "vocab": vocab, "merges": list(dict.fromkeys(merges))}}))
+    save(t, name, gemma_texts(n, size))
+
+
+def with_bos(id):
+    t = Tokenizer(models.BPE())
+    t.post_processor = post.TemplateProcessing(single="<bos> $A", pair="<bos> $A <bos>:1 $B:1", special_tokens=[("<bos>", id)])
+    return t
+
+
+make_gemma("gemma", False, 2010, 3)
+make_gemma("gemmaruns", True, 320, 6, [{"type": "Digits", "individual_digits": True}, {"type": "Split", "pattern": {"Regex": "▁+(?!▁)"}, "behavior": "MergedWithNext", "invert": False}])

@@ -14,7 +14,7 @@ Each folder is a Hugging Face model (config.json, model.safetensors) plus expect
 import json, os
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 OPTIM = dict(lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.01)
 RANK, ALPHA = 4, 8.0
@@ -28,6 +28,10 @@ MODELS = {
         tie_word_embeddings=False, **common)),
     "qwen3": (Qwen3ForCausalLM, Qwen3Config(hidden_size=24, intermediate_size=40, num_attention_heads=4, num_key_value_heads=2,
         head_dim=16, tie_word_embeddings=True, **common)),
+    "gemma3": (Gemma3ForCausalLM, Gemma3TextConfig(hidden_size=24, intermediate_size=40, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=16, query_pre_attn_scalar=20, sliding_window=7, layer_types=["sliding_attention", "full_attention"],
+        rope_parameters=dict(sliding_attention=dict(rope_type="default", rope_theta=100.0),
+            full_attention=dict(rope_type="linear", factor=2.0, rope_theta=500.0)), **common)),
 }
 
 
@@ -46,7 +50,7 @@ class LoRA(torch.nn.Module):
 def randomise(model):
     for name, p in model.named_parameters():
         with torch.no_grad():
-            p.copy_(1 + 0.2 * torch.randn_like(p) if "norm" in name else torch.randn_like(p) * (0.5 if "embed" in name else 0.15))
+            p.copy_(("gemma" not in model.config.model_type) + 0.2 * torch.randn_like(p) if "norm" in name else torch.randn_like(p) * (0.5 if "embed" in name else 0.15))
 
 
 def logp(model, ids):

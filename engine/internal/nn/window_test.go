@@ -1,0 +1,119 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// Attention in a window equals the textbook's, and so does its gradient.
+func TestAttentionWindow(t *testing.T) {
+	for _, window := range []int{2, 5, 33, 1000} {
+		for _, z := range attentionShapes {
+			t.Run(fmt.Sprintf("%d of %+v", window, z), func(t *testing.T) {
+				s := newAttended(t, z.hd, z.heads, z.kv, z.pos, z.n)
+				s.a.Window = window
+				s.forward()
+				for i := range z.n {
+					for h := range z.heads {
+						for d, want := range textbook(s, i, h) {
+							if got := s.out.Row(i)[h*z.hd+d]; math.Abs(float64(got)-want) > 1e-5 {
+								t.Fatalf("row %d head %d element %d: %v, want %v", i, h, d, got, want)
+							}
+						}
+					}
+				}
+				if z.n < 100 {
+					gradientOf(t, s)
+				}
+			})
+		}
+	}
+}
+
+// gradientOf checks the gradients of an attention by differences.
+func gradientOf(t *testing.T, s *attended) {
+	t.Helper()
+	for i := range s.q.Data {
+		s.q.Data[i] *= s.a.Scale()
+	}
+	Q, G := s.q.Cols, s.keys.Cols
+	dout := Rows{normal(4, s.n*Q), Q}
+	dqkv := Rows{make([]float32, s.n*(Q+2*G)), Q + 2*G}
+	s.forward()
+	for j := range s.a.Shape.KVHeads {
+		s.a.Backward(s.k, s.sc, &s.ws, dqkv, dout, s.out, s.q, s.pos, j, s.lastPage)
+	}
+	var dq, dk, dv []float32
+	for i := range s.n {
+		for _, v := range dqkv.Row(i)[:Q] {
+			dq = append(dq, v/s.a.Scale()) // of the scaled queries
+		}
+		dk, dv = append(dk, dqkv.Row(i)[Q:Q+G]...), append(dv, dqkv.Row(i)[Q+G:]...)
+	}
+	loss := func() float64 {
+		s.forward()
+		return weighted(s.out.Data, dout.Data)
+	}
+	checkGradient(t, "dv", s.values.Slice(s.pos, s.pos+s.n).Data, dv, loss)
+	checkGradient(t, "dk", s.keys.Slice(s.pos, s.pos+s.n).Data, dk, loss)
+	checkGradient(t, "dq", s.q.Data, dq, loss)
+}
+
+// With a window too a row has the same bits alone, with a few neighbours and among all others, on every path and in
+// every order, though pages before its window are left out.
+func TestWindowRowsAlone(t *testing.T) {
+	const n, hd, heads = 150, 34, 4
+	for _, k := range sets(t) {
+		for _, bf16 := range []bool{false, true} {
+			for _, window := range []int{3, 32, 40} {
+				s := newAttended(t, hd, heads, 2, 0, n)
+				s.k, s.a.Shape.BF16, s.a.Window = k, bf16, window
+				s.forward()
+				for _, step := range []int{1, 37} {
+					for a := 0; a < n; a += step {
+						sameRows(t, s, a, min(a+step, n))
+					}
+				}
+			}
+		}
+	}
+}
+
+// sameRows computes rows a to b-1 alone.
+func sameRows(t *testing.T, s *attended, a, b int) {
+	t.Helper()
+	out := Rows{make([]float32, (b-a)*s.q.Cols), s.q.Cols}
+	s.a.Forward(s.k, s.sc, &s.ws, out, s.q.Slice(a, b), a, s.lastPage, 0, s.a.Shape.KVHeads)
+	for i, v := range out.Data {
+		if want := s.out.Slice(a, b).Data[i]; math.Float32bits(v) != math.Float32bits(want) {
+			t.Fatalf("%v %v window %d rows %d to %d, element %d: %v, want %v", s.k.Path(), s.k.Order(), s.a.Window,
+				a, b, i, v, want)
+		}
+	}
+}
+
+// GELU is the tanh approximation, far from zero too, and its gradient is that of differences.
+func TestGELU(t *testing.T) {
+	k, _ := set(t)
+	const n = 19
+	gate, up, dout := normal(1, n), normal(2, n), normal(3, n)
+	gate[0], gate[1], gate[2], gate[3] = 0, 12, -12, 300
+	out, dgate, dup := make([]float32, n), make([]float32, n), make([]float32, n)
+	loss := func() float64 {
+		GELUMul(k, out, gate, up)
+		return weighted(out, dout)
+	}
+	loss()
+	for i, x := range gate {
+		v := float64(x)
+		want := 0.5 * v * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v))) * float64(up[i])
+		if math.Abs(float64(out[i])-want) > 1e-6*max(1, math.Abs(want)) {
+			t.Errorf("gelu(%v)*%v = %v, want %v", x, up[i], out[i], want)
+		}
+	}
+	GELUMulBackward(k, dgate, dup, dout, gate, up)
+	checkGradient(t, "dgate", gate[:3], dgate[:3], loss)
+	checkGradient(t, "dgate", gate[4:], dgate[4:], loss)
+	checkGradient(t, "dup", up, dup, loss)
+}
