@@ -84,10 +84,10 @@ type samplingRequest struct {
 	next    int // first sample not begun
 	most    int // tokens of a sample
 
-	temperature, topP float64
-	topK              int // 0 is off
-	seed              rng.Seed
-	stop              stops
+	temperature, topP, minP float64
+	topK                    int // 0 is off
+	seed                    rng.Seed
+	stop                    stops
 
 	promptLogprobs bool
 	promptTop      int
@@ -111,7 +111,7 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 		return nil, err
 	}
 	s := &samplingRequest{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
-		temperature: p.Temperature, topP: p.TopP,
+		temperature: p.Temperature, topP: p.TopP, minP: p.MinP,
 		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
 		sampleTop: req.TopKSampleLogprobs,
 		targets:   req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
@@ -132,6 +132,8 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 		return nil, tinker.Userf("engine: top_k is %d; it must be 1 or more, or -1, which is off", p.TopK)
 	case !(p.TopP > 0 && p.TopP <= 1):
 		return nil, tinker.Userf("engine: top_p is %v; it must be above 0 and at most 1, which is off", p.TopP)
+	case !(p.MinP >= 0 && p.MinP <= 1):
+		return nil, tinker.Userf("engine: min_p is %v; it must be 0, which is off, to 1", p.MinP)
 	}
 	if s.most == 0 {
 		s.most = b.context - len(prompt)
