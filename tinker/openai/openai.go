@@ -1,5 +1,6 @@
 // Package openai answers OpenAI's HTTP interface (chat completions, completions, models) from any
-// tinker.SamplingClient. Whoever mounts it authenticates the caller, reads the body, and says which model a name means (Models).
+// tinker.SamplingClient. Whoever mounts it authenticates the caller, reads the body, and says which model a name means
+// (Models).
 //
 // The life of a request: the parameters are taken out of the body one by one, and one that is left is refused by name
 // (fields.go, params.go). The prompt is rendered (chat.go, message.go) or encoded (completion.go). The samples come as
