@@ -18,6 +18,8 @@ test: ## run all tests: go test ./...
 lint: ## run go vet, staticcheck, and the tests of rooms, floors, links and line widths
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	for os in linux darwin windows; do GOOS=$$os GOARCH=arm64 go vet ./engine/... || exit 1; done
+	go run -exec 'env GOARCH=arm64' $(STATICCHECK) -checks inherit,-U1000 ./engine/internal/kernel/... # what amd64 alone uses is not unused
 	go test .
 
 .PHONY: bench
@@ -198,9 +200,16 @@ bench-loop: ## measure the loops over a distant server, beside tinker-cookbook's
 	go test ./cmd/trinity -run 'TestLoop$$' -count 1 -v -loop -loop.python="$$(ls $(CURDIR)/bin/recipes/venv/bin/python 2>/dev/null)" -timeout 60m | tee docs/results/bench-loop.log
 
 .PHONY: arm64
-arm64: ## test kernels, and the bits of models and engine, on an emulated arm64; writes the log (needs Debian's qemu-user-static)
+arm64: ## test kernels, and the bits of models and engine, on an emulated arm64 with and without FEAT_BF16; writes the log (needs Debian's qemu-user-static)
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is missing: apt-get install qemu-user-static"; exit 1; }
 	.ci/emulated arm64 | tee docs/results/arm64.log; exit $${PIPESTATUS[0]}
+
+.PHONY: neon-mca
+neon-mca: ## model how well the inner loops of NEON use the multiply-add pipes, with llvm-mca 19; writes the log (needs Python and Debian's llvm-19)
+	.ci/neon-mca | tee docs/results/neon-mca.log; exit $${PIPESTATUS[0]}
+
+.PHONY: neon
+neon: neon-mca arm64 ## both: everything about NEON that a machine without it can check
 
 .PHONY: avx2
 avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user-static)

@@ -8,7 +8,8 @@ import (
 
 // A pass keeps all its activations where that is no short pass, and else has as many tokens as fit recomputed.
 func TestRoom(t *testing.T) {
-	small := model.Config{Layers: 30, Dim: 576, Heads: 9, KVHeads: 3, HeadDim: 64, FF: 1536} // of 135 million parameters
+	// of 135 million and of 4 billion parameters
+	small := model.Config{Layers: 30, Dim: 576, Heads: 9, KVHeads: 3, HeadDim: 64, FF: 1536}
 	large := model.Config{Layers: 36, Dim: 2560, Heads: 32, KVHeads: 8, HeadDim: 128, FF: 9728}
 	for _, test := range []struct {
 		name        string

@@ -36,10 +36,12 @@ func TestReal(t *testing.T) {
 	}
 	r := realRun{t}
 	r.evaluate("base", "the model as it is")
+	r.answers("before", *realModel)
 	r.killed("seed1")
 	r.train("seed1", options())
 	r.evaluate("seed1/sft", "after SFT")
 	r.evaluate("seed1/grpo", "after GRPO")
+	r.answers("after GRPO", r.folder("seed1", "grpo"))
 	if !*realRest {
 		return
 	}

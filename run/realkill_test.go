@@ -27,14 +27,7 @@ func (r realRun) killed(name string) {
 	if r.step(stage) >= realKill {
 		return
 	}
-	path, err := filepath.Abs(filepath.Join(*realDir, "trinity"))
-	if err != nil {
-		r.Fatal(err)
-	}
-	if out, err := exec.Command("go", "build", "-o", path, "../cmd/trinity").CombinedOutput(); err != nil {
-		r.Fatalf("go build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(path, "run", "--config", "examples/gsm8k/gsm8k.yaml", "name="+name)
+	cmd := exec.Command(r.program(), "run", "--config", "examples/gsm8k/gsm8k.yaml", "name="+name)
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "TRINITY_MODEL_PATH="+*realModel, "TRINITY_TASKSET_PATH="+*realData,
 		"TRINITY_CHECKPOINT_ROOT_DIR="+*realDir, "XDG_CACHE_HOME="+filepath.Join(*realDir, "cache"))

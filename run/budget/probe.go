@@ -179,8 +179,8 @@ func (p *probe) unload(ctx context.Context, c tinker.TrainingClient) error {
 	return err
 }
 
-// fastest repeats work for probeTime, at least twice, and returns its best rate, in tokens per second: what else the machine does only
-// slows.
+// fastest repeats work for probeTime, at least twice, and returns its best rate, in tokens per second: what else the
+// machine does only slows.
 func fastest(work func() (tokens int, err error)) (float64, error) {
 	best := 0.0
 	for i, begin := 0, time.Now(); i < 2 || time.Since(begin) < probeTime; i++ {

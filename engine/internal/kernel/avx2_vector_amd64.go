@@ -84,5 +84,6 @@ func (avx2) pairRows(dst []uint32, step int, src []float32, ld, rows, cols int) 
 func (avx2) transposePairs(dst, src []uint32, blocks, step, ahead int) {
 	const block = NR / 2 * NR
 	_, _ = dst[(blocks-1)*step+block-1], src[blocks*block-1]
-	avx2TransposePairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0])), 4*step, 4*ahead)
+	avx2TransposePairs(blocks, (*float32)(unsafe.Pointer(&dst[0])), (*float32)(unsafe.Pointer(&src[0])), 4*step,
+		4*ahead)
 }

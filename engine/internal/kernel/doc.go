@@ -5,7 +5,7 @@
 // # Exactness
 //
 // Every output element is a pure function of its inputs, whatever the number of
-// rows, the panel range, the threads or the path (portable Go, AVX2, AVX-512, AMX):
+// rows, the panel range, the threads or the path (portable Go, NEON, AVX2, AVX-512, AMX):
 //
 //   - A product with float32 panels keeps one float32 accumulator per output element
 //     and walks k upward on it by fused multiply-adds. A block of k loads the
@@ -40,6 +40,12 @@
 // but half of it on Emerald Rapids (102 against 204), where the second way is faster.
 // So [Best] times both for some microseconds.
 //
+// On arm64 NEONBF16 multiplies pairs by BFMLALT and BFMLALB, and NEON widens them; [Best] times both here too. Either
+// way the processor is set to flush subnormals. But Arm decides before rounding whether a result is subnormal, and the
+// definition after: Arm flushes a sum that rounds up to the smallest normal number, and the definition keeps it. A
+// flushed result leaves a mark in the processor's status. A kernel looks for it before it stores, and where there is
+// one the definition computes that tile from the last stored sums on. Ordinary numbers never come near.
+//
 // # Reading rows
 //
 // The rows that are multiplied with bf16 panels are rounded and packed once ([Input]), by any number of workers, for
@@ -50,8 +56,8 @@
 // With float32 panels rows are copied to scratch at a distance that spreads them over the cache, or read in place if
 // they are multiplied with few panels.
 //
-// On vectors a tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in 12; rows are divided evenly
-// among tiles, which changes no bit.
+// On vectors a tile is at most 14×32 outputs in 28 registers, with AVX2 3×32 or 6×16 in 12, with NEON 3×32, 5×16 or
+// 8×8 in 16 to 24; rows are divided evenly among tiles, which changes no bit.
 //
 // On AVX2 products of bf16 take panels outermost, in stretches that fit the first cache, and prefetch the next stretch:
 // weights that come from memory are multiplied nearly as fast as those in a cache. On AVX-512, where a row of tiles is
@@ -59,9 +65,10 @@
 //
 // # Generated code
 //
-// The assembly in kernels_amd64.s (AVX-512, AMX) and kernels_avx2_amd64.s is written by
+// The assembly in kernels_amd64.s (AVX-512, AMX), kernels_avx2_amd64.s and kernels_neon_arm64.s is written by
 //
 //	go run ./engine/internal/kernel/gen
 //
-// Go's assembler has no mnemonics for VDPBF16PS and AMX; the generator writes their bytes.
+// Go's assembler has no mnemonics for VDPBF16PS and AMX, nor for arithmetic on NEON's vectors of float32; the generator
+// writes their bytes.
 package kernel

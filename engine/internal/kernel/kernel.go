@@ -12,19 +12,6 @@ import (
 // Path names a family of kernels.
 type Path uint8
 
-const (
-	// Portable is plain Go on any processor: the definition of every result.
-	Portable Path = iota
-	// AVX2 uses AVX2 and FMA; bf16 is widened in registers.
-	AVX2
-	// AVX512 uses AVX-512 (F, BW, DQ, VL); bf16 is widened in registers.
-	AVX512
-	// AVX512BF16 is AVX512 with bf16 products by VDPBF16PS.
-	AVX512BF16
-	// AMX is AVX512 with bf16 products by TDPBF16PS.
-	AMX
-)
-
 // String returns the name of the path as it is printed in logs.
 func (p Path) String() string {
 	switch p {
@@ -38,6 +25,10 @@ func (p Path) String() string {
 		return "avx512-bf16"
 	case AMX:
 		return "amx"
+	case NEON:
+		return "neon"
+	case NEONBF16:
+		return "neon-bf16"
 	}
 	return fmt.Sprintf("path(%d)", uint8(p))
 }
@@ -45,7 +36,7 @@ func (p Path) String() string {
 // ParsePath returns the path of that name.
 func ParsePath(name string) (Path, error) {
 	var names []string
-	for p := Portable; p <= AMX; p++ {
+	for p := Portable; p <= LastPath; p++ {
 		if p.String() == name {
 			return p, nil
 		}

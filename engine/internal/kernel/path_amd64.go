@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"time"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 // Detect returns the best path this processor offers.
 func Detect() Path {
@@ -33,30 +29,6 @@ func fastOps(p Path, o Order) ops {
 	return newAVX512(o, p == AVX512BF16)
 }
 
-// preferred returns s, or the set of path AVX512 if that multiplies bf16 faster here and gives the results want. The
-// bits are the same, so the choice may depend on measured times.
-func preferred(s *Set, want [][]float32) *Set {
-	if s.path != AVX512BF16 {
-		return s
-	}
-	wide := fast(AVX512, s.order)
-	if wide.compare(want) == nil && bf16Time(wide) < bf16Time(s) {
-		return wide
-	}
-	return s
-}
-
-// bf16Time is the shortest of some products that stay in the first cache.
-func bf16Time(s *Set) time.Duration {
-	const M, N, K = 4 * maxTile, NR, 256
-	sc := NewScratch()
-	w := s.Pack(noise(N*K, 0, 1), N, K, true)
-	x, out := noise(M*K, 0, 2), Aligned(M*N)
-	best := time.Hour
-	for range 10 {
-		start := time.Now()
-		s.MatMul(sc, out, N, x, K, M, w, 0, 1, false)
-		best = min(best, time.Since(start))
-	}
-	return best
-}
+// rival returns the lower path that may multiply bf16 faster than p: VDPBF16PS has twice the rate of float32 arithmetic
+// on some processors and half of it on others.
+func rival(p Path) (lower Path, ok bool) { return AVX512, p == AVX512BF16 }

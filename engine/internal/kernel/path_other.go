@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package kernel
 
@@ -8,5 +8,5 @@ func Detect() Path { return Portable }
 // fastOps returns the kernels of a path other than Portable.
 func fastOps(_ Path, o Order) ops { return portable{o} }
 
-// preferred returns the set to use among those that give the same bits.
-func preferred(s *Set, _ [][]float32) *Set { return s }
+// rival returns the lower path that may multiply bf16 faster than p.
+func rival(Path) (lower Path, ok bool) { return Portable, false }

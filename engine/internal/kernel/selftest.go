@@ -10,16 +10,21 @@ import (
 // self-test, the set is one of a lower path and the error says which kernel differed: a warning to print, since the
 // set is always usable.
 func Best(o Order) (*Set, error) {
+	var sets []*Set
+	for p := Detect(); p > Portable; p-- {
+		if p.offers(o) {
+			sets = append(sets, fast(p, o))
+		}
+	}
+	return firstRight(sets, o)
+}
+
+// firstRight returns the first of sets of order o that gives the portable bits, or the definition.
+func firstRight(sets []*Set, o Order) (*Set, error) {
 	var warnings []error
 	want := definition(o).results()
-	for p := Detect(); p > Portable; p-- {
-		if !p.offers(o) {
-			continue
-		}
-		s, err := New(p, o)
-		if err == nil {
-			err = s.compare(want)
-		}
+	for _, s := range sets {
+		err := s.compare(want)
 		if err == nil {
 			return preferred(s, want), errors.Join(warnings...)
 		}

@@ -57,3 +57,22 @@ func TestSelfTestNamesTheKernelThatDiffers(t *testing.T) {
 		t.Errorf("SelfTest = %v, want an error naming bf16 MatMul and the path", err)
 	}
 }
+
+// A path that fails the self-test is passed over, and the warning names it.
+func TestBestFallsBack(t *testing.T) {
+	forEachFast(t, func(t *testing.T, s *Set) {
+		wrong := &Set{path: s.path, order: s.order, ops: evenFirst{portable{s.order}}}
+		got, warning := firstRight([]*Set{wrong, s}, s.order)
+		if lower, ok := rival(s.path); got != s && !(ok && got.path == lower) {
+			t.Errorf("beside a wrong set: %v, want %v", got.path, s.path)
+		}
+		if warning == nil || !strings.Contains(warning.Error(), s.path.String()) {
+			t.Errorf("the warning is %v, want one that names %v", warning, s.path)
+		}
+		got, warning = firstRight([]*Set{wrong, wrong}, s.order)
+		if got.path != Portable || got.order != s.order || warning == nil {
+			t.Errorf("of wrong sets only: %v %v and %v, want portable %v and a warning", got.path, got.order, warning,
+				s.order)
+		}
+	})
+}

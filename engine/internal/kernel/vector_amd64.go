@@ -1,10 +1,5 @@
 package kernel
 
-import "unsafe"
-
-// first returns the address of the first element; nothing is read if there is none.
-func first(x []float32) *float32 { return unsafe.SliceData(x) }
-
 func (avx512) dot(x, y []float32) float32 { return vecDot(len(x), first(x), first(y)) }
 
 func (avx512) max(x []float32) float32 { return vecMax(len(x), first(x)) }

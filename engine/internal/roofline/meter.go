@@ -95,7 +95,7 @@ func Median(rounds []Round, f func(Round) float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// Sample measures the current roof, which takes 0.2 s. Without AVX2 there is no loop, and FMA and BF16 are 0.
+// Sample measures the current roof, which takes 0.2 s. Without vector kernels there is no loop, and FMA and BF16 are 0.
 func (m *Meter) Sample() Roof {
 	if m.set.Path() == kernel.AMX {
 		m.rate(m.bf16[0], tilesWake)

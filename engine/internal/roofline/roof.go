@@ -25,9 +25,11 @@ func (r Roof) mean(q Roof) Roof {
 }
 
 // units are the paths whose register-only loops are the upper bound for the products of a path, in float32 and in
-// bf16. Vectors multiply bf16 in two ways, by VDPBF16PS or widened; the faster one depends on the processor.
+// bf16. Vectors multiply bf16 in two ways, by instructions for it or widened; the faster one depends on the processor.
 func units(p kernel.Path) (f32, bf16 []kernel.Path) {
 	switch p {
+	case kernel.NEON, kernel.NEONBF16:
+		return []kernel.Path{kernel.NEON}, []kernel.Path{kernel.NEON, kernel.NEONBF16}
 	case kernel.AVX2:
 		return []kernel.Path{kernel.AVX2}, []kernel.Path{kernel.AVX2}
 	case kernel.AVX512, kernel.AVX512BF16:

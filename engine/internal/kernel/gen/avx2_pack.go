@@ -168,8 +168,8 @@ func avx2FlushHalves(a *asm, y int) {
 // 4×4 at a time. It prefetches like transposePairs.
 func avx2TransposePairs(a *asm) {
 	a.fn("avx2TransposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by "+
-		"columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a "+
-		"block of src is prefetched.",
+		"columns k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind "+
+		"a block of src is prefetched.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"), num("ahead", "R9"))
 	loop := a.newLabel("loop")
 	a.label(loop)

@@ -29,12 +29,14 @@ func write(dir string) error {
 
 // files returns what is generated: assembly and declarations of each instruction set.
 func files() map[string]string {
-	wide, narrow := avx512(), avx2()
+	wide, narrow, arm := avx512(), avx2(), neon()
 	return map[string]string{
 		"kernels_amd64.s":       wide.source(),
 		"kernels_amd64.go":      wide.declarations(),
 		"kernels_avx2_amd64.s":  narrow.source(),
 		"kernels_avx2_amd64.go": narrow.declarations(),
+		"kernels_neon_arm64.s":  arm.source(),
+		"kernels_neon_arm64.go": arm.declarations(),
 	}
 }
 

@@ -206,8 +206,8 @@ func quarters(a *asm, z, tmp [4]int, store func(z, lane int)) {
 // k. Weights come from memory: each block prefetches the one that lies ahead bytes behind it into the second cache.
 func transposePairs(a *asm) {
 	a.fn("transposePairs", "writes n blocks of 16 rows of a panel, pairs of k by columns n, as pairs of n by columns "+
-		"k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block of "+
-		"src is prefetched.",
+		"k. Blocks of src follow each other, those of dst are step bytes apart. What lies ahead bytes behind a block "+
+		"of src is prefetched.",
 		0, false, num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), num("step", "R8"), num("ahead", "R9"))
 	loop := a.newLabel("loop")
 	a.label(loop)

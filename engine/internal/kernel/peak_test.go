@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package kernel
 
 import (
@@ -26,5 +28,23 @@ func TestOrdinary(t *testing.T) {
 		if variance := sum / float64(n); variance < 0.9 || variance > 1.1 {
 			t.Errorf("bf16 %v: the variance is %v, want 1", bf16, variance)
 		}
+	}
+}
+
+// Each path that the processor offers and that has units of its own runs its loop; the others have none.
+func TestPeakLoop(t *testing.T) {
+	loops := 0
+	for p := Portable; p <= LastPath; p++ {
+		loop, operations := PeakLoop(p)
+		if (loop == nil) != (operations == 0) || loop != nil && p > Detect() {
+			t.Errorf("%v has %v operations, and a loop: %t; the best path is %v", p, operations, loop != nil, Detect())
+		}
+		if loop != nil {
+			loops++
+			loop()
+		}
+	}
+	if Detect() > Portable && loops == 0 {
+		t.Errorf("no path has a loop; the best is %v", Detect())
 	}
 }
