@@ -43,63 +43,73 @@ type prompt struct {
 // common reads the parameters that both kinds of request have.
 func (f fields) common(t *Text) (*request, error) {
 	r := &request{params: tinker.DefaultSampling(), n: 1}
-	p := &r.params
+	if err := errors.Join(f.draw(&r.params), f.form(r)); err != nil {
+		return nil, first(err)
+	}
+	var err error
+	if r.params.StopStrings, err = f.stops(); err != nil {
+		return nil, err
+	}
+	limited := false
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		there, err := f.take(name, &r.params.MaxTokens)
+		if err != nil {
+			return nil, err
+		}
+		limited = limited || there
+	}
+	switch {
+	case limited && r.params.MaxTokens < 0:
+		return nil, invalid("max_tokens", "max_tokens is %d; it must be 1 or more", r.params.MaxTokens)
+	case limited && r.params.MaxTokens == 0:
+		r.silent = true
+	case r.n < 1 || r.n > maxChoices:
+		return nil, invalid("n", "n is %d; it must be 1 to %d", r.n, maxChoices)
+	}
+	ignoreEnd := false
+	if _, err := f.take("ignore_eos", &ignoreEnd); err != nil {
+		return nil, err
+	}
+	return r, r.ends(t, ignoreEnd)
+}
+
+// draw reads how tokens are drawn. Without a seed, one is drawn.
+func (f fields) draw(p *tinker.SamplingParams) error {
 	var topK int
-	var seed int64
+	seed := rand.Int64()
+	_, err1 := f.take("temperature", &p.Temperature)
+	_, err2 := f.take("top_p", &p.TopP)
+	_, err3 := f.take("top_k", &topK)
+	_, err4 := f.take("min_p", &p.MinP)
+	_, err5 := f.take("seed", &seed)
+	_, err6 := f.take("stop_token_ids", &p.StopTokens)
+	if topK > 0 { // vLLM: 0 and -1 are off
+		p.TopK = topK
+	}
+	u := uint64(seed)
+	p.Seed = &u
+	return errors.Join(err1, err2, err3, err4, err5, err6)
+}
+
+// form reads how many answers there are and how they are sent.
+func (f fields) form(r *request) error {
 	var options struct {
 		Usage       bool `json:"include_usage"`
 		Obfuscation bool `json:"include_obfuscation"`
 		Continuous  bool `json:"continuous_usage_stats"`
 	}
-	skip, ignoreEnd := true, false
-	var seeded, limited, ranked bool
-	var err error
-	take := func(name string, v any) bool {
-		there, problem := f.take(name, v)
-		err = errors.Join(err, problem)
-		return there
-	}
-	take("temperature", &p.Temperature)
-	take("top_p", &p.TopP)
-	ranked = take("top_k", &topK)
-	take("min_p", &p.MinP)
-	take("n", &r.n)
-	seeded = take("seed", &seed)
-	take("stream", &r.stream)
-	take("stream_options", &options)
-	take("return_token_ids", &r.tokenIDs)
-	take("skip_special_tokens", &skip)
-	take("ignore_eos", &ignoreEnd)
-	take("stop_token_ids", &p.StopTokens)
-	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		limited = take(name, &p.MaxTokens) || limited
-	}
-	if err != nil {
-		return nil, first(err)
-	}
-	if p.StopStrings, err = f.stops(); err != nil {
-		return nil, err
-	}
+	skip := true
+	_, err1 := f.take("n", &r.n)
+	_, err2 := f.take("stream", &r.stream)
+	_, err3 := f.take("stream_options", &options)
+	_, err4 := f.take("return_token_ids", &r.tokenIDs)
+	_, err5 := f.take("skip_special_tokens", &skip)
 	r.usage, r.keepSpecial = options.Usage, !skip
-	if ranked && topK > 0 { // vLLM: 0 and -1 are off
-		p.TopK = topK
+	var err6 error
+	if options.Continuous || options.Obfuscation {
+		err6 = invalid("stream_options", "stream_options: only include_usage is supported; leave the others out")
 	}
-	if !seeded {
-		seed = rand.Int64()
-	}
-	u := uint64(seed)
-	p.Seed = &u
-	switch {
-	case options.Continuous || options.Obfuscation:
-		return nil, invalid("stream_options", "stream_options: only include_usage is supported")
-	case r.n < 1 || r.n > maxChoices:
-		return nil, invalid("n", "n is %d; it must be 1 to %d", r.n, maxChoices)
-	case limited && p.MaxTokens < 0:
-		return nil, invalid("max_tokens", "max_tokens is %d; it must be 1 or more", p.MaxTokens)
-	case limited && p.MaxTokens == 0:
-		r.silent = true
-	}
-	return r, r.ends(t, ignoreEnd)
+	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
 // ends sets the tokens that end an answer: those asked for and, unless eos is ignored, those of the model.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -110,12 +111,12 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 		if err != nil {
 			return tokens, err
 		}
-		for j, c := range choices {
-			own := of(some, j)
-			if len(own) == 0 {
-				continue
-			}
-			p := c.take(own)
+		// the tokens of each sample together, in their order
+		slices.SortStableFunc(some, func(x, y tinker.Drawn) int { return x.Sample - y.Sample })
+		for len(some) > 0 {
+			own := some[:ofFirst(some)]
+			some = some[len(own):]
+			p := choices[own[0].Sample].take(own)
 			tokens += len(p.drawn)
 			if err := a.sendPiece(e, &p); err != nil {
 				return tokens, err
@@ -124,15 +125,13 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 	}
 }
 
-// of are the tokens of one sample.
-func of(some []tinker.Drawn, sample int) []tinker.Drawn {
-	var own []tinker.Drawn
-	for _, d := range some {
-		if d.Sample == sample {
-			own = append(own, d)
-		}
+// ofFirst is the number of tokens at the beginning that are of the same sample.
+func ofFirst(some []tinker.Drawn) int {
+	n := 1
+	for n < len(some) && some[n].Sample == some[0].Sample {
+		n++
 	}
-	return own
+	return n
 }
 
 // sendPiece sends what some tokens add, if that is anything.

@@ -120,8 +120,8 @@ func (m *modelTexts) get(s *Server, base string) (*openai.Text, error) {
 	}
 	dir := s.opts.Tokenizers[base]
 	if dir == "" {
-		return nil, tinker.Userf("base model %q has no tokenizer on this server; sample with token ids over the Tinker "+
-			"API", s.told(base))
+		return nil, tinker.Userf("base model %q has no tokenizer on this server; sample with token ids over the "+
+			"Tinker API", s.told(base))
 	}
 	var ends []int32
 	if b, ok := s.opts.Store.(interface {
