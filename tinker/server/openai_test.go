@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -202,9 +203,21 @@ func TestOpenAIModels(t *testing.T) {
 	if _, list := other.openai("GET", "/v1/models", ""); len(list.Data) != 2 {
 		t.Errorf("another tenant sees %+v", list.Data)
 	}
+	_, old := ask(r, path)
 	code, _, _ := r.send("DELETE", wire.Prefix+"/training_runs/"+m+"/checkpoints/sampler_weights/one", nil)
 	if again, _ := ask(r, path); code != http.StatusOK || again != http.StatusNotFound {
 		t.Errorf("deleted (%d): %d, want 404", code, again)
+	}
+	r.post("/forward_backward", batch(m, 4, false), nil)
+	r.post("/optim_step", step(m, 5), nil)
+	r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "path": "one", "seq_id": 6}))
+	code, saved := ask(r, path)
+	if code != http.StatusOK || slices.Equal(saved.bitsOf(0), old.bitsOf(0)) {
+		t.Errorf("saved again: %d %v, before %v", code, saved.bitsOf(0), old.bitsOf(0))
+	}
+	r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "state", "seq_id": 7}))
+	if _, got := ask(r, "tinker://"+m+"/weights/state"); !slices.Equal(got.bitsOf(0), saved.bitsOf(0)) {
+		t.Errorf("the training state of the same weights: %v, want %v", got.bitsOf(0), saved.bitsOf(0))
 	}
 }
 
@@ -234,19 +247,26 @@ func TestOpenAIErrors(t *testing.T) {
 // Clients that vanish midway leave no request, page, weights or goroutine behind.
 func TestOpenAIClientsVanish(t *testing.T) {
 	r := newEndpoint(t)
-	const body = `{"model":"tiny","prompt":"What is","max_tokens":400,"n":2,"ignore_eos":true,"stream":true}`
+	const body = `{"model":"tiny","prompt":"What is","max_tokens":400,"n":2,"ignore_eos":true,"stream":%v}`
 	var clients sync.WaitGroup
 	for i := range 40 {
 		clients.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, "POST", r.web.URL+"/v1/completions", strings.NewReader(body))
+			if i%2 == 1 { // of a whole answer the client hears nothing until it vanishes
+				time.AfterFunc(20*time.Millisecond, cancel)
+			}
+			req, err := http.NewRequestWithContext(ctx, "POST", r.web.URL+"/v1/completions",
+				strings.NewReader(fmt.Sprintf(body, i%2 == 0)))
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			req.Header.Set(wire.HeaderKey, fmt.Sprintf("tml-%d", i%3))
 			resp, err := r.web.Client().Do(req)
+			if i%2 == 1 && errors.Is(err, context.Canceled) {
+				return
+			}
 			if err != nil {
 				t.Error(err)
 				return
@@ -271,5 +291,8 @@ func TestOpenAIClientsVanish(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("left behind: %s", left())
 		}
+	}
+	if n := r.server.opts.Store.(*engine.Engine).Stats().Decode; n > 40*2*400/4 {
+		t.Errorf("%d tokens were drawn for clients that read a few of %d", n, 40*2*400)
 	}
 }
