@@ -156,6 +156,10 @@ gguf-out: build ## write GGUF files of a short job on a real model and compare t
 sdk: build ## run the unmodified Python SDK, newest and 0.25, against trinity serve; writes bin/sdk.md (needs Python and pip)
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out bin/sdk.md
 
+.PHONY: clients
+clients: build ## run the unmodified openai package, newest, against trinity serve; writes bin/clients.md (needs Python and pip)
+	python3 -B tinker/server/testdata/clients/run.py --trinity bin/trinity --work bin/clients --out bin/clients.md
+
 .PHONY: sdk-torch
 sdk-torch: build ## the same with torch, for forward_backward_custom; writes docs/sdk.md
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out docs/sdk.md --torch

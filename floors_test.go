@@ -17,7 +17,7 @@ const module = "github.com/seed-d9ad8ee0/trinity/"
 var rooms = []string{
 	"internal:",
 	"hf: internal",
-	"tinker: internal",
+	"tinker: hf internal",
 	"monitor: internal",
 	"config: internal",
 	"rl: tinker hf internal",
@@ -36,11 +36,11 @@ var floors = []string{
 		"internal/spell internal/web internal/pattern internal/sbom hf/gguf",
 	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
-	"tinker/client tinker/server tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
+	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward engine/internal/nn monitor",
-	"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
-	"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
+	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/workflow " +
 		"engine engine/enginetest engine/journal engine/measure",
 	"loop/buffer",
 	"loop/explorer loop/trainer loop/proxy loop/remote",

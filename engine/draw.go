@@ -14,13 +14,15 @@ type drawer struct {
 }
 
 // draw returns the token that the uniform number u in [0,1) picks from row [V]: at temperature 0 the likeliest (the
-// first of equal ones), else by the cumulative sum of softmax(row/temperature), first cut to the top k, then to the
+// first of equal ones), else by the cumulative sum of softmax(row/temperature), first cut to the tokens that have at
+// least min p times the probability of the likeliest, then to the top k, then to the
 // smallest set of likeliest tokens that has a share of top p.
 func (d *drawer) draw(k *kernel.Set, row []float32, s *samplingRequest, u float64) int32 {
 	if s.temperature == 0 {
 		return argmax(row)
 	}
 	d.weigh(k, row, s.temperature)
+	d.raise(s.minP)
 	if s.topK == 0 && s.topP == 1 {
 		return d.pick(u)
 	}
@@ -53,6 +55,18 @@ func (d *drawer) weigh(k *kernel.Set, row []float32, temperature float64) {
 		d.p[i] = float32(float64(v-top) / temperature)
 	}
 	k.Exp(d.p, d.p)
+}
+
+// raise removes the tokens with less than minP times the probability of the likeliest one, whose entry in d.p is 1.
+func (d *drawer) raise(minP float64) {
+	if minP == 0 {
+		return
+	}
+	for i, p := range d.p {
+		if float64(p) < minP {
+			d.p[i] = 0
+		}
+	}
 }
 
 // pickBlock is how many tokens pick first takes together.

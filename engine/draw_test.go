@@ -16,7 +16,9 @@ func weights(row []float32, s *samplingRequest) []float64 {
 	p := make([]float64, len(row))
 	top := float64(slices.Max(row))
 	for i, v := range row {
-		ids[i], p[i] = i, math.Exp((float64(v)-top)/s.temperature)
+		if ids[i], p[i] = i, math.Exp((float64(v)-top)/s.temperature); p[i] < s.minP {
+			p[i] = 0
+		}
 	}
 	slices.SortStableFunc(ids, func(a, b int) int { return -cmpFloat(row[a], row[b]) })
 	if s.topK > 0 && s.topK < len(ids) {
@@ -61,6 +63,8 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 		{temperature: 1, topP: 1, topK: 5},
 		{temperature: 1, topP: 0.7}, {temperature: 1.5, topP: 0.9, topK: 8}, {temperature: 1, topP: 1e-9},
 		{temperature: 1, topP: 1, topK: 1},
+		{temperature: 1, topP: 1, minP: 0.05}, {temperature: 2, topP: 0.8, minP: 0.1},
+		{temperature: 1, topP: 1, topK: 4, minP: 0.3}, {temperature: 0.7, topP: 1, minP: 1},
 	} {
 		row := make([]float32, 150)
 		for i := range row {
@@ -73,8 +77,8 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 		}
 		for i, c := range counts {
 			if sd := math.Sqrt(n * want[i] * (1 - want[i])); math.Abs(c-n*want[i]) > 5*sd+1e-9 {
-				t.Errorf("temperature %v top_k %d top_p %v: token %d came %v times of %d, want %.0f", s.temperature,
-					s.topK, s.topP, i, c, n, n*want[i])
+				t.Errorf("temperature %v top_k %d top_p %v min_p %v: token %d came %v times of %d, want %.0f",
+					s.temperature, s.topK, s.topP, s.minP, i, c, n, n*want[i])
 			}
 		}
 	}

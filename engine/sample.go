@@ -5,7 +5,6 @@ import (
 	"math"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -44,22 +43,35 @@ const maxSamples = 1 << 16
 // Sample implements tinker.SamplingClient. When ctx ends, the request fails with its error and releases its memory.
 func (c *samplingClient) Sample(ctx context.Context,
 	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	s, err := c.check(req)
-	if err != nil {
-		return nil, err
-	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	s.resolve, s.queue = resolve, c.queue
-	s.unwatch = context.AfterFunc(ctx, func() { s.cancelled.Store(true) })
-	s.cause = func() error { return context.Cause(ctx) }
-	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
-		s.unwatch()
+	if err := c.submit(ctx, req, resolve, nil); err != nil {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Stream implements tinker.Streamer. A streamed request is like any other in the batch.
+func (c *samplingClient) Stream(ctx context.Context, req tinker.SampleRequest) (*tinker.Stream, error) {
+	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
+	stream, drawn := tinker.NewStream(f)
+	if err := c.submit(ctx, req, resolve, drawn); err != nil {
+		return nil, err
+	}
+	return stream, nil
+}
+
+// submit gives a request to the scheduler. drawn, if not nil, is called with each token by the scheduler's goroutine.
+func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
+	resolve func(tinker.SampleResponse, error), drawn func(tinker.Drawn)) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s, err := c.check(req)
+	if err != nil {
+		return err
+	}
+	s.ctx, s.resolve, s.queue, s.drawn = ctx, resolve, c.queue, drawn
+	return c.e.scheduler.submit(s, tinker.IsPromised(ctx))
 }
 
 // samplingRequest is one sampling request and its state.
@@ -72,10 +84,10 @@ type samplingRequest struct {
 	next    int // first sample not begun
 	most    int // tokens of a sample
 
-	temperature, topP float64
-	topK              int // 0 is off
-	seed              rng.Seed
-	stop              stops
+	temperature, topP, minP float64
+	topK                    int // 0 is off
+	seed                    rng.Seed
+	stop                    stops
 
 	promptLogprobs bool
 	promptTop      int
@@ -83,13 +95,12 @@ type samplingRequest struct {
 	targets        *tinker.Matrix[int32] // nil is none
 	alternatives   int                   // tokens drawn at each position of the prompt
 
-	out       tinker.SampleResponse
-	resolve   func(tinker.SampleResponse, error)
-	cancelled atomic.Bool
-	cause     func() error
-	unwatch   func() bool
-	begun     bool // it has left its queue
-	closed    bool // resolved
+	out     tinker.SampleResponse
+	ctx     context.Context // the request is cancelled when it ends
+	resolve func(tinker.SampleResponse, error)
+	drawn   func(tinker.Drawn) // nil: not streamed
+	begun   bool               // it has left its queue
+	closed  bool               // resolved
 }
 
 // check reads a request; everything wrong with it is a User error.
@@ -100,7 +111,7 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 		return nil, err
 	}
 	s := &samplingRequest{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
-		temperature: p.Temperature, topP: p.TopP,
+		temperature: p.Temperature, topP: p.TopP, minP: p.MinP,
 		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
 		sampleTop: req.TopKSampleLogprobs,
 		targets:   req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
@@ -121,6 +132,8 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 		return nil, tinker.Userf("engine: top_k is %d; it must be 1 or more, or -1, which is off", p.TopK)
 	case !(p.TopP > 0 && p.TopP <= 1):
 		return nil, tinker.Userf("engine: top_p is %v; it must be above 0 and at most 1, which is off", p.TopP)
+	case !(p.MinP >= 0 && p.MinP <= 1):
+		return nil, tinker.Userf("engine: min_p is %v; it must be 0, which is off, to 1", p.MinP)
 	}
 	if s.most == 0 {
 		s.most = b.context - len(prompt)
@@ -144,7 +157,6 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 // end resolves the request.
 func (s *samplingRequest) end(err error) {
 	s.closed = true
-	s.unwatch()
 	if err != nil {
 		s.resolve(tinker.SampleResponse{}, tinker.Brief(err))
 		return

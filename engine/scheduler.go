@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -174,8 +175,8 @@ func (c *scheduler) admit() {
 	closed := c.e.ctx.Err() != nil
 	for _, l := range c.queues {
 		l.waiting = slices.DeleteFunc(l.waiting, func(s *samplingRequest) bool {
-			if s.cancelled.Load() {
-				c.end(s, s.cause())
+			if s.ctx.Err() != nil {
+				c.end(s, context.Cause(s.ctx))
 			}
 			return s.closed
 		})
@@ -229,8 +230,8 @@ func (c *scheduler) sweep() {
 	c.sequences = slices.DeleteFunc(c.sequences, func(l *sequence) bool {
 		if c.e.ctx.Err() != nil {
 			c.end(l.s, errClosed())
-		} else if l.s.cancelled.Load() && !l.s.closed {
-			c.end(l.s, l.s.cause())
+		} else if l.s.ctx.Err() != nil && !l.s.closed {
+			c.end(l.s, context.Cause(l.s.ctx))
 		}
 		if l.s.closed {
 			l.drop()

@@ -187,6 +187,7 @@ func TestRefusedSamples(t *testing.T) {
 		"temperature is -1":            func(r *tinker.SampleRequest) { r.Params.Temperature = -1 },
 		"top_k is 0":                   func(r *tinker.SampleRequest) { r.Params.TopK = 0 },
 		"top_p is 0":                   func(r *tinker.SampleRequest) { r.Params.TopP = 0 },
+		"min_p is 1.5":                 func(r *tinker.SampleRequest) { r.Params.MinP = 1.5 },
 		"stop token 139":               func(r *tinker.SampleRequest) { r.Params.StopTokens = []int32{139} },
 		"a stop string is empty":       func(r *tinker.SampleRequest) { r.Params.StopStrings = []string{""} },
 		"stop strings need the token":  func(r *tinker.SampleRequest) { r.Params.StopStrings = []string{"a"} },

@@ -156,7 +156,11 @@ func (s *samplingRequest) sampled(sample int, d drawnToken, tail *[]byte) bool {
 		q.StopReason = tinker.StopStop
 	case len(q.Tokens) == s.most:
 		q.StopReason = tinker.StopLength
-	default:
+	}
+	if s.drawn != nil {
+		s.drawn(tinker.Drawn{Sample: sample, Token: d.token, Logprob: d.logp, Top: d.top, Stop: q.StopReason})
+	}
+	if q.StopReason == "" {
 		return false
 	}
 	q.Tokens, q.Logprobs = slices.Clip(q.Tokens), slices.Clip(q.Logprobs)

@@ -69,3 +69,12 @@ func (s *stops) after(token int32, tail *[]byte) bool {
 	*tail = t
 	return false
 }
+
+// EndTokens returns the tokens that end the samples of a base model when a request names none.
+func (e *Engine) EndTokens(baseModel string) ([]int32, error) {
+	b, err := e.base(baseModel)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(b.ends), nil
+}

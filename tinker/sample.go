@@ -24,11 +24,14 @@ type SampleRequest struct {
 
 // SamplingParams shape the draw. The zero value is not useful: start from DefaultSampling.
 type SamplingParams struct {
-	MaxTokens   int      `json:"max_tokens"`             // 0: until a stop or the end of the context
-	Seed        *uint64  `json:"seed,omitempty"`         // nil is random; sample i of a request has its own stream
-	Temperature float64  `json:"temperature"`            // 0 is greedy
-	TopK        int      `json:"top_k"`                  // -1 is off
-	TopP        float64  `json:"top_p"`                  // 1 is off
+	MaxTokens   int     `json:"max_tokens"`     // 0: until a stop or the end of the context
+	Seed        *uint64 `json:"seed,omitempty"` // nil is random; sample i of a request has its own stream
+	Temperature float64 `json:"temperature"`    // 0 is greedy
+	TopK        int     `json:"top_k"`          // -1 is off
+	TopP        float64 `json:"top_p"`          // 1 is off
+	// MinP leaves out tokens with less than MinP times the probability of the likeliest token, at the temperature and
+	// before top_k and top_p cut; 0 is off. The Tinker protocol has no such parameter.
+	MinP        float64  `json:"min_p,omitempty"`
 	StopStrings []string `json:"stop_strings,omitempty"` // the tokens that complete the stop are returned
 	// likewise; without any, every end-of-turn token of the model stops
 	StopTokens []int32 `json:"stop_tokens,omitempty"`

@@ -73,6 +73,7 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error
 	var text strings.Builder
 	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\n",
 		url, url, key)
+	fmt.Fprintf(&text, "OpenAI's interface: base_url %s/v1, api_key %s\n\n", url, key)
 	fmt.Fprintf(&text, "For tokenizers that are not on the hub, the Python SDK's get_tokenizer() needs "+
 		"HF_ENDPOINT=%s, and HF_TOKEN set to the key if keys are required.\n\nbase models:\n", url)
 	for _, name := range models.names() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -149,40 +148,39 @@ func (t *talk) answer(ctx context.Context, line string) error {
 	return nil
 }
 
-// chunk is the number of tokens requested at once. The engine returns whole samples, so an answer is requested in
-// pieces, each with everything before it as its prompt. The prefix cache recomputes only the last page of that prompt.
-const chunk = 8
-
-// stream draws an answer and shows it. The result does not include the token that ended it.
+// stream draws an answer and shows its tokens as they are drawn. The result does not include the token that ended it.
 func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err error) {
 	t.turns++
 	seeds := rng.New(t.seed).Stream("chat", t.turns)
+	seed := seeds.Uint64()
 	p := tinker.DefaultSampling()
-	p.Temperature = t.temperature
+	p.Temperature, p.Seed, p.MaxTokens = t.temperature, &seed, min(t.most, t.context-len(prompt))
 	show := &display{talk: t, decoder: t.tokenizer.NewDecoder(true)}
 	defer show.end()
-	most := min(t.most, t.context-len(prompt))
-	if most < 1 {
+	if p.MaxTokens < 1 {
 		return nil, tinker.Userf("the conversation has %d tokens and the model's context is %d; /reset starts over",
 			len(prompt), t.context)
 	}
-	for len(answer) < most {
-		seed := seeds.Uint64()
-		p.Seed, p.MaxTokens = &seed, min(chunk, most-len(answer))
-		whole := tinker.Text(slices.Concat(prompt, answer))
-		res, err := tinker.Sample(ctx, t.client, tinker.SampleRequest{Prompt: whole, Params: p})
+	stream, err := tinker.OpenStream(ctx, t.client, tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		some, err := stream.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return answer, nil
+		}
 		if err != nil {
 			return answer, err
 		}
-		s := res.Sequences[0]
-		show.tokens(s)
-		answer = append(answer, s.Tokens...)
-		if s.StopReason == tinker.StopStop {
-			return answer[:len(answer)-1], nil
+		for _, d := range some {
+			show.token(d.Token, d.Logprob)
+			show.cut = d.Stop == tinker.StopLength
+			if d.Stop != tinker.StopStop {
+				answer = append(answer, d.Token)
+			}
 		}
 	}
-	show.cut = true
-	return answer, nil
 }
 
 // display shows tokens as text, or one on a line with its logprob.
@@ -194,17 +192,15 @@ type display struct {
 	sum     float64
 }
 
-func (d *display) tokens(s tinker.SampledSequence) {
-	for i, id := range s.Tokens {
-		d.n++
-		d.sum += float64(s.Logprobs[i])
-		text := d.decoder.Write(id)
-		if d.logprobs {
-			fmt.Fprintf(d.out, "%9.4f  %q\n", s.Logprobs[i], d.tokenizer.Bytes(id))
-			continue
-		}
-		fmt.Fprint(d.out, text)
+func (d *display) token(id int32, logprob float32) {
+	d.n++
+	d.sum += float64(logprob)
+	text := d.decoder.Write(id)
+	if d.logprobs {
+		fmt.Fprintf(d.out, "%9.4f  %q\n", logprob, d.tokenizer.Bytes(id))
+		return
 	}
+	fmt.Fprint(d.out, text)
 }
 
 func (d *display) end() {

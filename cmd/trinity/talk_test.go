@@ -27,7 +27,7 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	return talk, &out
 }
 
-// TestStream: an answer requested in pieces equals the answer requested at once.
+// TestStream: an answer shown as it is drawn equals the answer of one request.
 func TestStream(t *testing.T) {
 	talk, _ := openTalk(t, 0)
 	const ribbons = "Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?"
@@ -56,7 +56,7 @@ func TestStream(t *testing.T) {
 			want = want[:len(want)-1]
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%q: in pieces %v, at once %v", question, got, want)
+			t.Errorf("%q: streamed %v, at once %v", question, got, want)
 		}
 	}
 }
@@ -70,13 +70,15 @@ func TestShowsWholeCharacters(t *testing.T) {
 		t.Fatalf("%d tokens; the characters are not cut", len(ids))
 	}
 	show := &display{talk: talk, decoder: talk.tokenizer.NewDecoder(true)}
-	for i := range ids {
-		show.tokens(tinker.SampledSequence{Tokens: ids[i : i+1], Logprobs: []float32{0}})
+	for i, id := range ids {
+		show.token(id, 0)
 		if !utf8.Valid(out.Bytes()) || strings.ContainsRune(out.String(), utf8.RuneError) {
 			t.Fatalf("after %d tokens: %q", i+1, out)
 		}
 	}
-	show.tokens(tinker.SampledSequence{Tokens: talk.tokenizer.Encode("🙂", false)[:2], Logprobs: []float32{0, 0}})
+	for _, id := range talk.tokenizer.Encode("🙂", false)[:2] {
+		show.token(id, 0)
+	}
 	show.end()
 	if got, want := out.String(), "Zürich 🙂 文\ufffd\n"; got != want {
 		t.Errorf("shown %q, want %q", got, want)

@@ -100,6 +100,7 @@ func (s *Server) routes() *http.ServeMux {
 	for pattern, reason := range refusals() {
 		on(pattern, noBody, refuse(reason))
 	}
+	s.openaiRoutes(mux)
 	other := s.handler("other", noBody, s.unknown)
 	mux.HandleFunc("GET /api/models/{repo...}", s.describe)
 	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.resolve(w, r, other) })
@@ -137,6 +138,12 @@ const strangerWait = time.Second
 
 // handler authenticates a request, reads its body, and writes what h returns.
 func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, error)) http.Handler {
+	return s.handlerFailing(pattern, kind, h, s.fail)
+}
+
+// handlerFailing is handler for an interface with errors of its own: fail writes an error and returns its status.
+func (s *Server) handlerFailing(pattern string, kind bodyKind, h func(*call) (any, error),
+	fail func(http.ResponseWriter, *http.Request, error) int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		c := &call{ctx: r.Context(), w: w, r: r}
@@ -148,7 +155,7 @@ func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, erro
 			// a read that timed out ends the context too
 			code = clientGone
 		case err != nil:
-			code = s.fail(w, r, err)
+			code = fail(w, r, err)
 		default:
 			reply(w, http.StatusOK, v)
 		}

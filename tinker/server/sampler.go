@@ -231,8 +231,8 @@ func (s *Server) freeMemory() bool {
 	return done
 }
 
-// forgetWeights closes the client of the least recently used idle sampler and reports whether there was one. Its
-// weights are read again when they are needed.
+// forgetWeights closes the least recently used idle client, of a sampler or lent, and reports whether there was one.
+// Its weights are read again when they are needed.
 func (s *Server) forgetWeights() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,10 +242,15 @@ func (s *Server) forgetWeights() bool {
 			oldest = p
 		}
 	}
-	if oldest == nil {
+	lent := s.oldestIdle()
+	switch {
+	case lent != nil && (oldest == nil || s.lent[*lent].used.Before(oldest.used)):
+		s.drop(*lent)
+	case oldest != nil:
+		oldest.forget()
+	default:
 		return false
 	}
-	oldest.forget()
 	return true
 }
 

@@ -86,10 +86,13 @@ type Server struct {
 	sampling  *quota // unfinished samples
 	listening *quota // calls that wait for a result
 
+	texts modelTexts
+
 	mu    sync.Mutex
 	log   *wal.Log
 	state serverState
 	free  freeSpace
+	lent  map[lentKey]*lentWeights // weights of requests without a sampling session
 }
 
 // Open reads the server's log and resumes what an earlier process accepted: it opens or creates the models, and draws
@@ -97,7 +100,8 @@ type Server struct {
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
-		bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies), inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
+		lent: map[lentKey]*lentWeights{}, bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies),
+		inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
 	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
 	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)
 	s.listening = newQuota("calls", opts.MaxListening, math.MaxInt64/2)

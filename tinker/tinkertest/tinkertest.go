@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"Targets", (*suite).targets},
 		{"Alternatives", (*suite).alternatives},
 		{"NoStop", (*suite).noStop},
+		{"Stream", (*suite).stream},
 		{"Exact", (*suite).exact},
 		{"Unload", (*suite).unload},
 		{"Close", (*suite).close},

@@ -93,6 +93,9 @@ func FromSampling(s tinker.SamplingParams) (SamplingParams, error) {
 		seed := Seed(*s.Seed)
 		p.Seed = &seed
 	}
+	if s.MinP != 0 {
+		return p, tinker.Userf("wire: min_p is %v; the Tinker protocol has no min_p: use top_p or top_k", s.MinP)
+	}
 	if s.NoStop && len(s.StopStrings)+len(s.StopTokens) > 0 {
 		return p, tinker.Userf("wire: no_stop excludes stop strings %q and stop tokens %v; leave one out",
 			s.StopStrings, s.StopTokens)

@@ -1,0 +1,226 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// stream sends the samples as server-sent events while they are drawn. Once it has begun, an error is sent as an event
+// and not returned.
+func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var streams []*tinker.Stream
+	defer func() { // the model's weights are in use until then
+		cancel()
+		for _, s := range streams {
+			<-s.Result().Done()
+		}
+	}()
+	for _, p := range a.prompts {
+		s, err := tinker.OpenStream(ctx, a.model.Sampler, a.sample(p))
+		if err != nil {
+			return err
+		}
+		streams = append(streams, s)
+	}
+	e := newEvents(w)
+	if a.begin(e) != nil {
+		return nil // the client is gone
+	}
+	var mu sync.Mutex
+	var u usage
+	g, ctx := errgroup.WithContext(ctx)
+	for i, s := range streams {
+		g.Go(func() error {
+			n, err := a.follow(ctx, s, i, e)
+			if err != nil {
+				return err
+			}
+			res, err := s.Result().Wait(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			u.prompt(len(a.prompts[i].tokens), res)
+			u.answers += n
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		e.fail(err)
+		return nil
+	}
+	if a.usage {
+		b := a.head(".chunk")
+		b["choices"], b["usage"] = []any{}, u.body()
+		if e.send(b) != nil {
+			return nil
+		}
+	}
+	e.done()
+	return nil
+}
+
+// begin sends the first event of each choice: the role of a chat's message, or the prompt that is echoed.
+func (a *answer) begin(e *events) error {
+	for i := range len(a.prompts) * a.n {
+		from := &a.prompts[i/a.n]
+		c := object{"index": i, "logprobs": nil, "finish_reason": nil}
+		switch {
+		case a.chat != nil:
+			c["delta"] = object{"role": "assistant", "content": ""}
+		case a.echo:
+			c["text"] = from.text
+		case a.tokenIDs:
+			c["text"] = ""
+		default:
+			continue
+		}
+		b := a.chunk(c)
+		if a.tokenIDs && a.chat == nil {
+			c["prompt_token_ids"] = from.tokens
+		}
+		if a.tokenIDs && len(a.prompts) == 1 && i == 0 {
+			b["prompt_token_ids"] = from.tokens
+		}
+		if err := e.send(b); err != nil {
+			return err
+		}
+	}
+	return e.flush() // so that the client has the headers, even if there is no first event
+}
+
+// follow sends the samples of prompt number i and returns the number of their tokens.
+func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events) (tokens int, err error) {
+	choices := make([]*choice, a.n)
+	for j := range choices {
+		choices[j] = newChoice(a.request, a.model.Text, i*a.n+j)
+	}
+	for {
+		some, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return tokens, nil
+		}
+		if err != nil {
+			return tokens, err
+		}
+		// the tokens of each sample together, in their order
+		slices.SortStableFunc(some, func(x, y tinker.Drawn) int { return x.Sample - y.Sample })
+		for len(some) > 0 {
+			own := some[:ofFirst(some)]
+			some = some[len(own):]
+			p := choices[own[0].Sample].take(own)
+			tokens += len(p.drawn)
+			if err := a.sendPiece(e, &p); err != nil {
+				return tokens, err
+			}
+		}
+	}
+}
+
+// ofFirst is the number of tokens at the beginning that are of the same sample.
+func ofFirst(some []tinker.Drawn) int {
+	n := 1
+	for n < len(some) && some[n].Sample == some[0].Sample {
+		n++
+	}
+	return n
+}
+
+// sendPiece sends what some tokens add, if that is anything.
+func (a *answer) sendPiece(e *events, p *piece) error {
+	if p.part.empty() && p.finish == "" && !a.logprobs && !a.tokenIDs {
+		return nil
+	}
+	c := object{"index": p.index, "logprobs": nil, "finish_reason": orNull(p.finish)}
+	if a.chat != nil {
+		c["delta"] = p.delta()
+	} else {
+		c["text"] = p.content
+	}
+	if a.logprobs {
+		c["logprobs"] = a.details(p, nil, nil)
+	}
+	if a.tokenIDs {
+		c["token_ids"] = p.ids()
+	}
+	return e.send(a.chunk(c))
+}
+
+// delta is what a piece adds to the message of an assistant.
+func (p *piece) delta() object {
+	d := object{}
+	if p.reasoning != "" {
+		d["reasoning_content"] = p.reasoning
+	}
+	if p.content != "" {
+		d["content"] = p.content
+	}
+	if len(p.calls) > 0 {
+		d["tool_calls"] = p.toolCalls(true)
+	}
+	return d
+}
+
+// chunk is an event with one choice.
+func (a *answer) chunk(choice object) object {
+	b := a.head(".chunk")
+	b["choices"] = []any{choice}
+	if a.usage {
+		b["usage"] = nil
+	}
+	return b
+}
+
+// events writes server-sent events (WHATWG HTML, 9.2). Its methods may be called concurrently.
+type events struct {
+	mu sync.Mutex
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func newEvents(w http.ResponseWriter) *events {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no") // nginx passes events on at once
+	w.WriteHeader(http.StatusOK)
+	return &events{w: w, rc: http.NewResponseController(w)}
+}
+
+// send sends one JSON value. Its text has no newline, so that it is one line of the event.
+func (e *events) send(v object) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return e.write("data: " + string(raw) + "\n\n")
+}
+
+func (e *events) write(event string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, err := io.WriteString(e.w, event); err != nil {
+		return err
+	}
+	return e.rc.Flush()
+}
+
+func (e *events) flush() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rc.Flush()
+}
+
+// fail sends an error, which the clients raise. A client that is gone does not hear it.
+func (e *events) fail(err error) { _ = e.send(ErrorOf(err).body()) }
+
+// done ends the events.
+func (e *events) done() { _ = e.write("data: [DONE]\n\n") }

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// OpenAI's interface (package openai) is served for every base model and every sampler checkpoint, under the prefix of
+// the hosted service and under that of other servers. Its samples share the engine's batch and the fairness between
+// tenants with those of the Tinker protocol. They are not durable: a client that loses its connection asks again.
+
+// openaiPrefixes are the paths of OpenAI's interface.
+var openaiPrefixes = []string{"/oai/api/v1", "/v1"}
+
+// openaiRoutes adds the routes to mux.
+func (s *Server) openaiRoutes(mux *http.ServeMux) {
+	api := openai.New(&endpointModels{s}, s.opts.Now)
+	post := func(h func(context.Context, http.ResponseWriter, string, []byte) error) func(*call) (any, error) {
+		return func(c *call) (any, error) {
+			ctx, release := s.until(c.ctx)
+			defer release()
+			return answered(h(ctx, c.w, c.tenant, c.body))
+		}
+	}
+	for _, prefix := range openaiPrefixes {
+		on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
+			method, path, _ := strings.Cut(pattern, " ")
+			pattern = method + " " + prefix + path
+			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, s.failOpenAI))
+		}
+		on("POST /chat/completions", largeBody, post(api.Chat))
+		on("POST /completions", largeBody, post(api.Complete))
+		on("GET /models", noBody, func(c *call) (any, error) { return answered(api.List(c.ctx, c.w, c.tenant)) })
+		on("GET /models/{name...}", noBody, func(c *call) (any, error) {
+			return answered(api.Describe(c.ctx, c.w, c.tenant, c.r.PathValue("name")))
+		})
+	}
+}
+
+// answered is what a handler returns that has written its answer unless there was an error.
+func answered(err error) (any, error) {
+	if err == nil {
+		err = errAnswered
+	}
+	return nil, err
+}
+
+// until returns a context that also ends when the server closes.
+func (s *Server) until(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// failOpenAI writes an error as OpenAI's clients read it, and returns its status.
+func (s *Server) failOpenAI(w http.ResponseWriter, r *http.Request, err error) int {
+	e := *openai.ErrorOf(err)
+	var se *statusError
+	code := codeOf(err)
+	switch {
+	case errors.As(err, &se):
+		e = openai.Error{Status: se.code, Type: "invalid_request_error", Message: se.Error(), After: se.after}
+		if se.code >= 500 {
+			e.Type = "server_error"
+		}
+		if se.code == http.StatusUnauthorized {
+			e.Code = "invalid_api_key"
+		}
+	case e.Status == http.StatusInternalServerError && code != e.Status: // such as a malformed body
+		e.Status, e.Type = code, "invalid_request_error"
+	}
+	if errors.Is(err, tinker.ErrBusy) {
+		s.stats.pushedBack.Inc()
+	}
+	if e.Status >= 500 && e.Status != http.StatusServiceUnavailable {
+		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", e.Status, "error", err)
+	}
+	e.Message = s.hide(e.Message)
+	e.Write(w)
+	return e.Status
+}
+
+// endpointModels finds models for package openai.
+type endpointModels struct{ s *Server }
+
+// Open implements openai.Models: a base model, a tinker:// path of sampler weights, or both with a semicolon between
+// them.
+func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
+	s := m.s
+	base, path := name, ""
+	if at := strings.LastIndex(name, "tinker://"); at == 0 {
+		base, path = "", name
+	} else if at > 0 && name[at-1] == ';' {
+		base, path = name[:at-1], name[at:]
+	}
+	key := lentKey{tenant: tenant, base: s.baseName(base), path: path}
+	if path != "" {
+		k, err := s.readable(tenant, path, "")
+		if err != nil {
+			return nil, err
+		}
+		if base != "" && key.base != k.BaseModel {
+			return nil, tinker.Userf("model %q: the checkpoint is of base model %q", name, k.BaseModel)
+		}
+		key.base, key.seq = k.BaseModel, k.SeqID
+	}
+	length, err := s.contextOf(ctx, key.base)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.texts.get(s, key.base)
+	if err != nil {
+		return nil, err
+	}
+	client, release, err := s.lend(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &openai.Model{Text: text, Context: length, Sampler: client, Close: release}, nil
+}
+
+// contextOf is the context length of a base model in tokens.
+func (s *Server) contextOf(ctx context.Context, base string) (int, error) {
+	caps, err := s.backend.Capabilities(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range caps.Models {
+		if m.Name == base {
+			return m.ContextLength, nil
+		}
+	}
+	return 0, fmt.Errorf("model %q: %w; GET /v1/models lists the names", s.told(base), tinker.ErrNotFound)
+}
+
+// List implements openai.Models.
+func (m *endpointModels) List(ctx context.Context, tenant string) ([]openai.Card, error) {
+	c := &call{ctx: ctx, tenant: tenant, r: new(http.Request)}
+	v, err := m.s.capabilities(c)
+	if err != nil {
+		return nil, err
+	}
+	caps, _ := v.(wire.Capabilities)
+	var out []openai.Card
+	length := map[string]int{}
+	for _, b := range caps.SupportedModels {
+		out = append(out, openai.Card{ID: b.ModelName, Context: b.MaxContextLength, Kind: "base"})
+		length[b.ModelName] = b.MaxContextLength
+	}
+	list, err := m.s.checkpoints(c, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range list {
+		if k.Path.Kind == tinker.KindSampler {
+			out = append(out, openai.Card{ID: k.Path.String(), Created: k.Time, Context: length[k.BaseModel],
+				Parent: k.BaseModel, Kind: "sampler"})
+		}
+	}
+	return out, nil
+}

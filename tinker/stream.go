@@ -1,0 +1,127 @@
+package tinker
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// Streamer is a SamplingClient that hands out tokens as it draws them. It is optional: a service behind the Tinker
+// protocol has none, since that protocol returns whole answers. [OpenStream] works with both.
+type Streamer interface {
+	SamplingClient
+	// Stream is Sample with the tokens as they are drawn: those of the result, with the same bits. A reader that is
+	// slow or has stopped delays no other request. When ctx ends, the request is cancelled as in Sample.
+	Stream(ctx context.Context, req SampleRequest) (*Stream, error)
+}
+
+// Drawn is one token of a stream.
+type Drawn struct {
+	Sample  int   // index of the sample in the request
+	Token   int32 // as in SampledSequence.Tokens
+	Logprob float32
+	Top     []TokenLogprob // as in SampledSequence.TopKLogprobs; read only
+	Stop    StopReason     // why the sample ends with this token; "" if it continues
+}
+
+// Stream is the tokens of one request while they are drawn. One goroutine reads it. It keeps what was not read yet,
+// at most the tokens of the result.
+type Stream struct {
+	result *Future[SampleResponse]
+	wake   chan struct{} // holds one value when there may be fresh tokens
+
+	mu    sync.Mutex
+	fresh []Drawn
+	spare []Drawn // the memory that the reader returned
+}
+
+// NewStream returns the stream of a request whose result is the future, and the function that adds a token to it. The
+// function does not block. All tokens must be added before the future is resolved.
+func NewStream(result *Future[SampleResponse]) (s *Stream, add func(Drawn)) {
+	s = &Stream{result: result, wake: make(chan struct{}, 1)}
+	return s, s.add
+}
+
+func (s *Stream) add(d Drawn) {
+	s.mu.Lock()
+	s.fresh = append(s.fresh, d)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for tokens and returns all that were drawn since the last call, at least one, in the order in which they
+// were drawn. They are valid until the next call. At the end the error is io.EOF, and Result has the result without
+// waiting; if the request failed, it is the request's error. When ctx ends first, it is ctx's error.
+func (s *Stream) Next(ctx context.Context) ([]Drawn, error) {
+	for {
+		if some := s.take(); len(some) > 0 {
+			return some, nil
+		}
+		select {
+		case <-s.wake:
+		case <-s.result.Done():
+			if some := s.take(); len(some) > 0 {
+				return some, nil
+			}
+			if _, err := s.result.Wait(ctx); err != nil {
+				return nil, err
+			}
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// take returns the fresh tokens.
+func (s *Stream) take() []Drawn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	some := s.fresh
+	s.fresh, s.spare = s.spare[:0], some
+	return some
+}
+
+// Result is the whole result of the request.
+func (s *Stream) Result() *Future[SampleResponse] { return s.result }
+
+// OpenStream streams a request from any client. The tokens of a client that is not a Streamer all come at the end,
+// sample after sample.
+func OpenStream(ctx context.Context, c SamplingClient, req SampleRequest) (*Stream, error) {
+	if s, ok := c.(Streamer); ok {
+		return s.Stream(ctx, req)
+	}
+	f, err := c.Sample(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	g, resolve := NewFuture[SampleResponse]()
+	s, add := NewStream(g)
+	go func() {
+		<-f.Done()
+		if f.err == nil {
+			f.val.each(add)
+		}
+		resolve(f.val, f.err)
+	}()
+	return s, nil
+}
+
+// each calls add for the tokens of all samples.
+func (r SampleResponse) each(add func(Drawn)) {
+	for i, q := range r.Sequences {
+		for j, token := range q.Tokens {
+			d := Drawn{Sample: i, Token: token, Logprob: q.Logprobs[j]}
+			if q.TopKLogprobs != nil {
+				d.Top = q.TopKLogprobs[j]
+			}
+			if j == len(q.Tokens)-1 {
+				d.Stop = q.StopReason
+			}
+			add(d)
+		}
+	}
+}
