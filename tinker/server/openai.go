@@ -20,7 +20,7 @@ import (
 var openaiPrefixes = []string{"/oai/api/v1", "/v1"}
 
 // openaiRoutes adds the routes to mux.
-func (s *Server) openaiRoutes(mux *http.ServeMux) {
+func (s *Server) openaiRoutes(mux *router) {
 	api := openai.New(&endpointModels{s}, s.opts.Now)
 	post := func(h func(context.Context, http.ResponseWriter, string, []byte) error) func(*call) (any, error) {
 		return func(c *call) (any, error) {
