@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
@@ -93,7 +94,7 @@ type endpointModels struct{ s *Server }
 // Open implements openai.Models: a base model, a tinker:// path of sampler weights, or both with a semicolon between
 // them.
 func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
-	s := m.s
+	s, arrived := m.s, time.Now()
 	base, path := name, ""
 	if at := strings.LastIndex(name, "tinker://"); at == 0 {
 		base, path = "", name
@@ -123,7 +124,9 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	if err != nil {
 		return nil, err
 	}
-	return &openai.Model{Text: text, Context: length, Sampler: client, Close: release}, nil
+	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
+	return &openai.Model{Text: text, Context: length, Sampler: measured,
+		Close: func() { measured.close(); release() }}, nil
 }
 
 // contextOf is the context length of a base model in tokens.

@@ -71,6 +71,8 @@ func (s *Server) routes() *router {
 	const v1 = wire.Prefix
 	mux.HandleFunc("GET "+v1+"/healthz", s.health)
 	mux.HandleFunc("GET /healthz", s.health)
+	mux.HandleFunc("GET /health", s.health) // as vLLM and llama.cpp name it
+	mux.HandleFunc("GET /version", s.version)
 	mux.HandleFunc("GET "+v1+"/archive/{token}", s.download)
 	mux.HandleFunc("GET /metrics", s.metrics)
 	on("POST "+v1+"/client/config", noBody, s.clientConfig)
@@ -297,6 +299,10 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]string{"version": s.opts.Version})
 }
 
 func (s *Server) unknown(c *call) (any, error) {

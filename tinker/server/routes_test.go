@@ -81,6 +81,8 @@ func strangerRows(o *owned, own string) []routeRow {
 	return []routeRow{
 		{"GET " + v1 + "/healthz", 200, []attempt{{v1 + "/healthz", nil}}},
 		{"GET /healthz", 200, []attempt{{"/healthz", nil}}},
+		{"GET /health", 200, []attempt{{"/health", nil}}},
+		{"GET /version", 200, []attempt{{"/version", nil}}},
 		{"GET /metrics", 200, []attempt{{"/metrics", nil}}},
 		{"GET " + v1 + "/archive/{token}", 403, []attempt{{v1 + "/archive/" + url.PathEscape(o.weights), nil},
 			{v1 + "/archive/" + o.drawn, nil}, {o.archive + "A", nil}}},
