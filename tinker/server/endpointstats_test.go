@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -106,17 +109,22 @@ func vanish(t *testing.T, r *rig) {
 
 // /health says why it is not, as /healthz does; neither it nor /version needs a key.
 func TestHealthAndVersion(t *testing.T) {
-	free := int64(1 << 40)
-	own := newRig(t, Options{Version: "1.2 abc", Keys: keyList{}, MinFree: 1 << 30,
-		Free: func() (int64, error) { return free, nil }})
+	const key = "tml-known"
+	own := newRig(t, Options{Version: "1.2 abc", Keys: keyList{HashKey(key)}})
+	full := &disktest.Full{FS: disk.OS()}
+	own.fs, own.key = full, key
+	own.restart()
+	session := own.session()
 	r := own.as("")
 	for _, c := range []struct {
-		free   int64
+		full   bool
 		code   int
 		reason string
-	}{{1 << 40, 200, "ok"}, {1 << 20, 503, "1 MiB left"}} {
-		free = c.free
-		own.clock.Add(int64(2 * time.Second))
+	}{{false, 200, "ok"}, {true, 503, syscall.ENOSPC.Error()}, {false, 200, "ok"}} {
+		full.Now.Store(c.full)
+		if c.full {
+			own.send("POST", wire.Prefix+"/create_model", createModel(session, 0))
+		}
 		for _, path := range []string{"/health", "/healthz", wire.Prefix + "/healthz"} {
 			code, _, raw := r.send("GET", path, nil)
 			if code != c.code || !strings.Contains(string(raw), c.reason) {
