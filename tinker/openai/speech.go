@@ -13,6 +13,7 @@ type speech struct {
 	stops   []string
 	held    string
 	ended   bool
+	stop    string // the stop string that ended the text; "" if none did
 }
 
 // write takes the next token and returns the text that is certain now, often "".
@@ -37,7 +38,7 @@ func (s *speech) add(text string) string {
 	text = s.held + text
 	s.held = ""
 	if at := firstOf(text, s.stops); at >= 0 {
-		s.ended = true
+		s.ended, s.stop = true, shortest(text[at:], s.stops)
 		return text[:at]
 	}
 	keep := 0
@@ -54,6 +55,16 @@ func firstOf(text string, any []string) int {
 	for _, s := range any {
 		if at := strings.Index(text, s); at >= 0 && (best < 0 || at < best) {
 			best = at
+		}
+	}
+	return best
+}
+
+// shortest is the shortest of the strings that text begins with: the first that was complete.
+func shortest(text string, any []string) (best string) {
+	for _, s := range any {
+		if strings.HasPrefix(text, s) && (best == "" || len(s) < len(best)) {
+			best = s
 		}
 	}
 	return best
