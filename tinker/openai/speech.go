@@ -37,8 +37,8 @@ func (s *speech) add(text string) string {
 	}
 	text = s.held + text
 	s.held = ""
-	if at := firstOf(text, s.stops); at >= 0 {
-		s.ended, s.stop = true, shortest(text[at:], s.stops)
+	if at, stop := firstOf(text, s.stops); at >= 0 {
+		s.ended, s.stop = true, stop
 		return text[:at]
 	}
 	keep := 0
@@ -49,25 +49,18 @@ func (s *speech) add(text string) string {
 	return text[:len(text)-keep]
 }
 
-// firstOf is the first place in text where one of the strings begins, -1 if none does.
-func firstOf(text string, any []string) int {
-	best := -1
+// firstOf is the first of the strings that is complete in text, and where it begins, -1 if none is. So it does not matter
+// in which pieces a text comes. Of two that end together it is the longer.
+func firstOf(text string, any []string) (at int, first string) {
+	at = -1
 	for _, s := range any {
-		if at := strings.Index(text, s); at >= 0 && (best < 0 || at < best) {
-			best = at
+		i := strings.Index(text, s)
+		end, best := i+len(s), at+len(first)
+		if i >= 0 && (at < 0 || end < best || end == best && i < at) {
+			at, first = i, s
 		}
 	}
-	return best
-}
-
-// shortest is the shortest of the strings that text begins with: the first that was complete.
-func shortest(text string, any []string) (best string) {
-	for _, s := range any {
-		if strings.HasPrefix(text, s) && (best == "" || len(s) < len(best)) {
-			best = s
-		}
-	}
-	return best
+	return at, first
 }
 
 // overlap is the length of the longest end of text that is the beginning of s, but not all of it.
