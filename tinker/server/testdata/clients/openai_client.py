@@ -7,7 +7,8 @@ import os
 import traceback
 
 import openai
-import tinker
+
+from trained import train
 
 URL, KEY, BASE = os.environ["TINKER_BASE_URL"], os.environ["TINKER_API_KEY"], "tools"
 VERSION = "openai " + importlib.metadata.version("openai")
@@ -137,29 +138,8 @@ def errors():
     expect(e.param, "no_such_thing")
 
 
-def train():
-    """Trains a model over the Tinker API to answer the question with a call, and returns the path of its weights."""
-    c = client()
-
-    def ids(text):
-        return c.completions.create(model=BASE, prompt=text, echo=True, max_tokens=0, extra_body={"return_token_ids": True, "add_special_tokens": False}).choices[0].prompt_token_ids
-
-    r = c.chat.completions.create(model=BASE, messages=QUESTION, tools=TOOLS, max_tokens=1, extra_body={"return_token_ids": True})
-    prompt, answer = r.prompt_token_ids, ids(ANSWER + "<|im_end|>")
-    tokens = prompt + answer
-    training = tinker.ServiceClient().create_lora_training_client(base_model=BASE, rank=32, seed=1).result()
-    datum = tinker.types.Datum(model_input=tinker.types.ModelInput.from_ints(tokens[:-1]), loss_fn_inputs={
-        "target_tokens": tokens[1:], "weights": [0.0] * (len(prompt) - 1) + [1.0] * len(answer)})
-    for i in range(400):
-        done = training.forward_backward([datum], "cross_entropy")
-        training.optim_step(tinker.types.AdamParams(learning_rate=5e-3 * (1 - i / 400))).result()
-        if done.result().metrics["loss:sum"] < 0.5:
-            break
-    return training.save_weights_for_sampler(name="calls").result().path
-
-
 def tool_calls():
-    path = train()
+    path = train(BASE, QUESTION, TOOLS, ANSWER)
     expect({m.id: m for m in client().models.list()}[path].parent, BASE)
     want = [("add", '{"a":3}')]
     for name in (path, f"{BASE};{path}"):
