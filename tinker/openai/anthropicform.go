@@ -77,8 +77,8 @@ func (p *piece) stopReason() (reason, sequence any) {
 	return "end_turn", nil
 }
 
-// signed is the signature of a thought: its SHA-256. Clients send it back with the thought; some drop thoughts that have
-// none.
+// signed is the signature of a thought: its SHA-256. Clients send it back with the thought; some drop thoughts that
+// have none.
 func signed(thought string) string {
 	sum := sha256.Sum256([]byte(thought))
 	return hex.EncodeToString(sum[:])

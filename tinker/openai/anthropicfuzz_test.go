@@ -12,11 +12,13 @@ import (
 func FuzzMessages(f *testing.F) {
 	const hi = `{"model":"tiny","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`
 	for _, body := range []string{hi + "}", hi + `,"stream":true,` + anthropicTools + `,"tool_choice":{"type":"any"}}`,
-		hi + `,"thinking":{"type":"enabled","budget_tokens":9},"stop_sequences":["a"],"system":[{"type":"text","text":"s"}]}`,
-		`{"model":"tiny","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b",` +
-			`"input":{"c":[1]}},{"type":"thinking","thinking":"d"}]},{"role":"user","content":[{"type":"tool_result",` +
+		hi + `,"thinking":{"type":"enabled","budget_tokens":9},"stop_sequences":["a"],` +
+			`"system":[{"type":"text","text":"s"}]}`,
+		`{"model":"tiny","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a",` +
+			`"name":"b","input":{"c":[1]}},{"type":"thinking","thinking":"d"}]},{"role":"user","content":[{"type":"tool_result",` +
 			`"tool_use_id":"a","content":[{"type":"text","text":"e"}]}]}]}`,
-		`{"model":"tiny","max_tokens":1e9,"messages":[null,{"role":"system","content":[]}],"tools":[null],"thinking":null}`,
+		`{"model":"tiny","max_tokens":1e9,"messages":[null,{"role":"system","content":[]}],"tools":[null],` +
+			`"thinking":null}`,
 	} {
 		f.Add(body)
 	}
@@ -60,8 +62,10 @@ func FuzzMessages(f *testing.F) {
 
 // FuzzTokenize: no body makes a panic or a fault, and detokenize gives back what tokenize read.
 func FuzzTokenize(f *testing.F) {
-	for _, body := range []string{`{"prompt":"What is 3 + 4?"}`, `{"prompt":"ä\u0000€<|im_end|>","add_special_tokens":false}`,
-		`{"messages":[{"role":"user","content":"Hi"}],"return_token_strs":true}`, `{"tokens":[1,2,3]}`, `{"prompt":"ä\u2000"}`, toolBody + "}",
+	for _, body := range []string{`{"prompt":"What is 3 + 4?"}`,
+		`{"prompt":"ä\u0000€<|im_end|>","add_special_tokens":false}`,
+		`{"messages":[{"role":"user","content":"Hi"}],"return_token_strs":true}`, `{"tokens":[1,2,3]}`,
+		`{"prompt":"ä\u2000"}`, toolBody + "}",
 		`{"messages":[{"role":"user","content":"Hi"}],"add_special_tokens":true,"add_generation_prompt":false}`} {
 		f.Add(body)
 	}
@@ -104,7 +108,8 @@ func textOf(t testing.TB, m Models, tokens []int32) string {
 // FuzzGenerate: no body makes a panic, an answer that is no generation, or a fault of the server.
 func FuzzGenerate(f *testing.F) {
 	for _, body := range []string{`{"model":"tiny","token_ids":[5,6],"sampling_params":{"n":2,"logprobs":1}}`,
-		`{"model":"tiny","token_ids":[5],"stream":true,"sampling_params":{"stop":["a"],"stop_token_ids":[7],"seed":-1}}`,
+		`{"model":"tiny","token_ids":[5],"stream":true,"sampling_params":{"stop":["a"],"stop_token_ids":[7],` +
+			`"seed":-1}}`,
 		`{"model":"tiny","token_ids":[5,6],"request_id":"r","sampling_params":{"prompt_logprobs":0,"max_tokens":null}}`,
 		`{"model":"tiny","token_ids":[1e9],"sampling_params":{"top_p":2,"min_p":-1}}`} {
 		f.Add(body)

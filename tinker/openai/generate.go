@@ -15,8 +15,8 @@ func (a *API) Generate(ctx context.Context, w http.ResponseWriter, tenant string
 	return a.serve(ctx, w, tenant, body, fields.readGenerate, "gen-")
 }
 
-// generateLabels are parameters that do not change an answer: the engine's cache needs no salt, since samples with other
-// weights never share it.
+// generateLabels are parameters that do not change an answer: the engine's cache needs no salt, since samples with
+// other weights never share it.
 var generateLabels = []string{"cache_salt"}
 
 // generateUnsupported are the parameters that are refused unless they ask for what happens anyway.

@@ -49,8 +49,8 @@ func (s *speech) add(text string) string {
 	return text[:len(text)-keep]
 }
 
-// firstOf is the first of the strings that is complete in text, and where it begins, -1 if none is. So it does not matter
-// in which pieces a text comes. Of two that end together it is the longer.
+// firstOf is the first of the strings that is complete in text, and where it begins, -1 if none is. So it does not
+// matter in which pieces a text comes. Of two that end together it is the longer.
 func firstOf(text string, any []string) (at int, first string) {
 	at = -1
 	for _, s := range any {

@@ -132,8 +132,8 @@ func TestEveryInterfaceSamplesACheckpoint(t *testing.T) {
 			!strings.Contains(tokenized, `"tokens":`+string(prompt)) {
 			t.Errorf("%s: counted %s, tokenized %s, want %s", name, counted, tokenized, prompt)
 		}
-		if code, _ := r.request("POST", "/tokenize", tokens, map[string]string{"x-api-key": "tml-other"}); (code == 404) !=
-			strings.Contains(name, path) {
+		code, _ := r.request("POST", "/tokenize", tokens, map[string]string{"x-api-key": "tml-other"})
+		if (code == 404) != strings.Contains(name, path) {
 			t.Errorf("%s of another tenant: %d", name, code)
 		}
 	}
@@ -162,7 +162,8 @@ func TestTokenRoutes(t *testing.T) {
 	}
 	for _, c := range []struct{ method, path string }{{"GET", "/tokenizer_info"}, {"POST", "/tokenize"},
 		{"POST", "/inference/v1/generate"}} {
-		if code, got := r.request(c.method, c.path, "{}", nil); code != 401 || !strings.Contains(got, "invalid_api_key") {
+		code, got := r.request(c.method, c.path, "{}", nil)
+		if code != 401 || !strings.Contains(got, "invalid_api_key") {
 			t.Errorf("%s without a key: %d %s", c.path, code, got)
 		}
 	}
