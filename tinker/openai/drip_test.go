@@ -108,7 +108,7 @@ func TestTokenizeWithABeginning(t *testing.T) {
 	begin, text := object{"SpecialToken": object{"id": name, "type_id": 0}}, object{"Sequence": object{"id": "A",
 		"type_id": 0}}
 	file["post_processor"] = object{"type": "TemplateProcessing", "single": []any{begin, text},
-		"pair": []any{begin, text},
+		"pair":           []any{begin, text},
 		"special_tokens": object{name: object{"id": name, "ids": []int32{id}, "tokens": []string{name}}}}
 	if m.Text.Tokenizer, err = tokenizer.Parse(encoded(file)); err != nil {
 		t.Fatal(err)
