@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
@@ -16,7 +17,17 @@ const (
 	NoCalls    CallStyle = iota
 	QwenCalls            // <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number, text around them
 	LlamaCalls           // {"name": …, "parameters": {…}} as the whole answer, or after <|python_tag|>
+	// FunctionCalls are Qwen3-Coder's and Qwen3.5's, any number, text around them:
+	// <tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>
+	FunctionCalls
+	// PairCalls are those of GLM-4.5 and later, any number, text around them:
+	// <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>
+	PairCalls
 )
+
+// Tagged reports whether the style's calls stand between <tool_call> and
+// </tool_call>.
+func (s CallStyle) Tagged() bool { return s == QwenCalls || s == FunctionCalls || s == PairCalls }
 
 const (
 	callOpen   = "<tool_call>"
@@ -28,10 +39,17 @@ const (
 
 // CallStyle tells from the template's text how its model writes tool calls.
 func (t *Template) CallStyle() CallStyle {
+	says := func(marks ...string) bool {
+		return !slices.ContainsFunc(marks, func(m string) bool { return !strings.Contains(t.source, m) })
+	}
 	switch {
-	case strings.Contains(t.source, callOpen):
+	case says(callOpen, functionOpen, parameterOpen):
+		return FunctionCalls
+	case says(callOpen, keyOpen, valueOpen):
+		return PairCalls
+	case says(callOpen):
 		return QwenCalls
-	case strings.Contains(t.source, pythonTag) || strings.Contains(t.source, "ipython"):
+	case says(pythonTag) || says("ipython"):
 		return LlamaCalls
 	}
 	return NoCalls
@@ -40,14 +58,18 @@ func (t *Template) CallStyle() CallStyle {
 // ParseAnswer reads what an assistant wrote into a message: its thoughts, its
 // tool calls and the text besides. A call that is not well formed stays in the
 // text, and the error, which tells why, comes with a message all the same.
-func ParseAnswer(text string, style CallStyle) (Message, error) {
+//
+// The tools that the model was offered give the arguments of FunctionCalls and
+// PairCalls their types. Where they do not say, an argument of FunctionCalls is
+// its text, and one of PairCalls is JSON if it can be, as vLLM has it.
+func ParseAnswer(text string, style CallStyle, tools ...jinja.Value) (Message, error) {
 	m := Message{Role: "assistant"}
 	m.Reasoning, m.Content = SplitReasoning(text)
 	var err error
-	switch style {
-	case QwenCalls:
-		m.Content, m.ToolCalls, err = qwenCalls(m.Content)
-	case LlamaCalls:
+	switch {
+	case style.Tagged():
+		m.Content, m.ToolCalls, err = taggedCalls(m.Content, style, tools)
+	case style == LlamaCalls:
 		m.Content, m.ToolCalls, err = llamaCalls(m.Content)
 	}
 	return m, err
@@ -72,9 +94,30 @@ func SplitReasoning(text string) (reasoning, content string) {
 	return strings.Trim(inside, "\r\n"), strings.TrimLeft(after, "\r\n")
 }
 
-// qwenCalls takes the <tool_call> elements out of a text. The last may lack its
-// end, where the answer was cut off after the JSON.
-func qwenCalls(text string) (content string, calls jinja.List, err error) {
+// TakeCall takes the call at the beginning of a text in a style that is Tagged,
+// from <tool_call> on. Its end </tool_call> may be missing at the end of the text
+// where the style tells without it that the call is complete.
+func TakeCall(text string, style CallStyle, tools ...jinja.Value) (call *jinja.Map, after string, err error) {
+	inside, is := strings.CutPrefix(text, callOpen)
+	if !is {
+		return nil, text, fmt.Errorf("chat: no %s", callOpen)
+	}
+	switch style {
+	case FunctionCalls:
+		call, after, err = functionCall(inside, tools)
+	case PairCalls:
+		call, after, err = pairsCall(inside, tools)
+	default:
+		call, after, err = jsonCall(inside)
+	}
+	if err != nil {
+		return nil, text, fmt.Errorf("chat: a tool call is not well formed: %w", err)
+	}
+	return call, after, nil
+}
+
+// taggedCalls takes the <tool_call> elements out of a text.
+func taggedCalls(text string, style CallStyle, tools jinja.List) (content string, calls jinja.List, err error) {
 	if !strings.Contains(text, callOpen) {
 		return text, nil, nil
 	}
@@ -86,33 +129,37 @@ func qwenCalls(text string) (content string, calls jinja.List, err error) {
 	}
 	var bad []error
 	for text != "" {
-		before, rest, found := strings.Cut(text, callOpen)
-		keep(before)
-		if !found {
+		at := strings.Index(text, callOpen)
+		if at < 0 {
+			keep(text)
 			break
 		}
-		call, after, err := takeCall(rest, "arguments")
-		if err == nil {
-			after = strings.TrimLeft(after, " \t\r\n")
-			closed := false
-			if after, closed = strings.CutPrefix(after, callClose); !closed && after != "" {
-				err = fmt.Errorf("something stands between the JSON and %s", callClose)
-			}
-		}
+		keep(text[:at])
+		text = text[at:]
+		call, after, err := TakeCall(text, style, tools...)
 		if err != nil {
-			bad = append(bad, fmt.Errorf("chat: a tool call is not well formed: %w", err))
-			end := len(rest)
-			if i := strings.Index(rest, callClose); i >= 0 {
+			bad = append(bad, err)
+			end := len(text)
+			if i := strings.Index(text, callClose); i >= 0 {
 				end = i + len(callClose)
 			}
-			keep(callOpen + rest[:end])
-			text = rest[end:]
+			keep(text[:end])
+			text = text[end:]
 			continue
 		}
 		calls = append(calls, call)
 		text = after
 	}
 	return strings.Join(kept, "\n"), calls, errors.Join(bad...)
+}
+
+// jsonCall takes a call whose name and arguments are JSON, with its end. That may
+// be missing where the answer was cut off after the JSON.
+func jsonCall(text string) (call *jinja.Map, after string, err error) {
+	if call, after, err = takeCall(text, "arguments"); err == nil {
+		after, err = closeCall(after, "the JSON")
+	}
+	return call, after, err
 }
 
 // llamaCalls reads an answer that is one or more JSON objects, apart from each
