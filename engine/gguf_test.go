@@ -130,6 +130,20 @@ func sameConfig(t *testing.T, got, want string) {
 	}
 }
 
+// A Gemma that llama.cpp would compute in another way is refused: this one has another factor of the queries.
+func TestGGUFRefusesGemma(t *testing.T) {
+	dir := speaking(t, "gemma3")
+	config, err := os.ReadFile(filepath.Join(familyDir(t, "gemma3"), "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "config.json"), config)
+	_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x.gguf"))
+	if err == nil || !strings.Contains(err.Error(), "query_pre_attn_scalar 20 cannot be written") {
+		t.Errorf("another factor: %v", err)
+	}
+}
+
 // adapterAlone writes the adapter; refused tells whether it is on the head of a tied model.
 func adapterAlone(t *testing.T, g GGUF, refused bool) {
 	t.Helper()

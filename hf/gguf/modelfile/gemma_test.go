@@ -150,14 +150,18 @@ func sameWeights(t *testing.T, s Shape, kind Kind, want, got memory) {
 	if len(got) != len(want) {
 		t.Errorf("%s: %d tensors, want %d", kind, len(got), len(want))
 	}
+	types := map[string]gguf.Type{}
 	for _, x := range s.tensors() {
-		w := slices.Clone(want[x.from])
-		if strings.HasSuffix(x.from, "norm.weight") {
+		types[x.from] = s.typeOf(x, kind)
+	}
+	for name, w := range want {
+		w = slices.Clone(w)
+		if strings.HasSuffix(name, "norm.weight") {
 			for i, v := range w { // 1+v is stored in float32
 				w[i] = float32(v+1) - 1
 			}
 		}
-		stored := s.typeOf(x, kind)
+		stored := types[name]
 		size, _ := stored.Bytes(int64(len(w)))
 		raw := make([]byte, size)
 		if err := gguf.Narrow(stored, raw, w); err != nil {
@@ -167,8 +171,8 @@ func sameWeights(t *testing.T, s Shape, kind Kind, want, got memory) {
 			t.Fatal(err)
 		}
 		for i, v := range w {
-			if v = math.Float32frombits(uint32(gguf.ToBF16(v)) << 16); got[x.from][i] != v {
-				t.Fatalf("%s: element %d of %s is %v, want %v", kind, i, x.from, got[x.from][i], v)
+			if v = math.Float32frombits(uint32(gguf.ToBF16(v)) << 16); got[name][i] != v {
+				t.Fatalf("%s: element %d of %s is %v, want %v", kind, i, name, got[name][i], v)
 			}
 		}
 	}
