@@ -131,7 +131,8 @@ func TestAnswerReturns(t *testing.T) {
 func FuzzParseAnswer(f *testing.F) {
 	for _, s := range []string{"<think>a</think>b",
 		`a<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>b<tool_call>{`, `<|python_tag|>f.call(a="b", c=1)`,
-		`{"name":"f","parameters":{}};{"name":"g"}`, function("s", "a") + function("i", "1") + "<tool_call>\n<function=f>",
+		`{"name":"f","parameters":{}};{"name":"g"}`,
+		function("s", "a") + function("i", "1") + "<tool_call>\n<function=f>",
 		pair("o", "{}") + "<tool_call>g</tool_call> " + pair("s", "</arg_value>"), "<tool_call>f<arg_key>"} {
 		f.Add(s)
 	}

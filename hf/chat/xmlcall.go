@@ -109,13 +109,3 @@ func cutValue(text, end string, next ...string) (value, rest string, err error) 
 		}
 	}
 }
-
-// closeCall takes the end of a call, which may be missing at the end of the text.
-func closeCall(text, what string) (after string, err error) {
-	text = strings.TrimLeft(text, blank)
-	after, closed := strings.CutPrefix(text, callClose)
-	if !closed && text != "" {
-		return text, fmt.Errorf("something stands between %s and %s", what, callClose)
-	}
-	return after, nil
-}

@@ -76,14 +76,15 @@ func TestParseXMLCalls(t *testing.T) {
 		text, want, fault string
 	}{
 		{FunctionCalls, "Hi", "¦Hi", ""},
-		{FunctionCalls, "<think>\nhm\n</think>\n\nI look.\n\n" + function("i", "1") + "\n" + function("s", "</tool_call>"),
-			`hm¦I look.¦f{"i": 1}¦f{"s": "</tool_call>"}`, ""},
-		{FunctionCalls, function("s", "a </parameter> b\n</function>"), `¦¦f{"s": "a </parameter> b\n</function>"}`, ""},
+		{FunctionCalls, "<think>\nhm\n</think>\n\nI look.\n\n" + function("i", "1") + "\n" +
+			function("s", "</tool_call>"), `hm¦I look.¦f{"i": 1}¦f{"s": "</tool_call>"}`, ""},
+		{FunctionCalls, function("s", "a </parameter> b\n</function>"),
+			`¦¦f{"s": "a </parameter> b\n</function>"}`, ""},
 		{FunctionCalls, "<tool_call><function=g></function></tool_call>Done.", "¦Done.¦g{}", ""},
 		{FunctionCalls, "<tool_call> <function=f> <parameter=s>a</parameter> <parameter=i>2</parameter> </function>",
 			`¦¦f{"s": "a", "i": 2}`, ""},
-		{FunctionCalls, "a\n<tool_call>\n<function=f>\n<parameter=s>\nx", "¦a\n<tool_call>\n<function=f>\n<parameter=s>\nx",
-			"the parameter s: no </parameter>"},
+		{FunctionCalls, "a\n<tool_call>\n<function=f>\n<parameter=s>\nx",
+			"¦a\n<tool_call>\n<function=f>\n<parameter=s>\nx", "the parameter s: no </parameter>"},
 		{FunctionCalls, `<tool_call>{"name": "f"}</tool_call>`, `¦<tool_call>{"name": "f"}</tool_call>`,
 			"no <function=NAME>"},
 		{FunctionCalls, "<tool_call><function=></function></tool_call>",
@@ -96,8 +97,8 @@ func TestParseXMLCalls(t *testing.T) {
 		{PairCalls, "Hi", "¦Hi", ""},
 		{PairCalls, "\n<think>hm</think>\nI look.\n" + pair("i", "1") + "\n" + pair("s", "</tool_call>\n"),
 			`hm¦I look.¦f{"i": 1}¦f{"s": "</tool_call>\n"}`, ""},
-		{PairCalls, "<tool_call>f<arg_key>s</arg_key><arg_value>a</arg_value><arg_key>i</arg_key><arg_value>2</arg_value>" +
-			"</tool_call>", `¦¦f{"s": "a", "i": 2}`, ""},
+		{PairCalls, "<tool_call>f<arg_key>s</arg_key><arg_value>a</arg_value><arg_key>i</arg_key>" +
+			"<arg_value>2</arg_value></tool_call>", `¦¦f{"s": "a", "i": 2}`, ""},
 		{PairCalls, "<tool_call>g</tool_call>\nDone.", "¦Done.¦g{}", ""},
 		{PairCalls, pair("s", "a </arg_value> b"), `¦¦f{"s": "a </arg_value> b"}`, ""},
 		{PairCalls, "<tool_call>g", "¦<tool_call>g", "no </tool_call>"},
@@ -164,13 +165,14 @@ func TestXMLCallsReturn(t *testing.T) {
 			var calls jinja.List
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				arguments := &jinja.Map{}
-				for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"s", "i", "b", "os", "a", "o"}), 0,
-					4, rapid.ID).Draw(t, "keys") {
+				names := rapid.SampledFrom([]string{"s", "i", "b", "os", "a", "o"})
+				for _, key := range rapid.SliceOfNDistinct(names, 0, 4, rapid.ID).Draw(t, "keys") {
 					arguments.Set(key, values[key].Draw(t, key))
 				}
 				calls = append(calls, newCall("f", arguments))
 			}
-			messages := []Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: "Look.", ToolCalls: calls}}
+			messages := []Message{{Role: "user", Content: "Hi"},
+				{Role: "assistant", Content: "Look.", ToolCalls: calls}}
 			before, err1 := tmpl.Render(messages[:1], Options{Tools: tools, AddGenerationPrompt: true})
 			whole, err2 := tmpl.Render(messages, Options{Tools: tools})
 			answer, follows := strings.CutPrefix(whole, before)

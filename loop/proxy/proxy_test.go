@@ -316,8 +316,8 @@ func TestToolCalls(t *testing.T) {
 func TestTypedCalls(t *testing.T) {
 	f := newFixture(t, history(t))
 	f.proxy.Model = bytewise{chat.PairCalls}
-	f.sampler.text = "<tool_call>f<arg_key>s</arg_key><arg_value>1</arg_value><arg_key>i</arg_key><arg_value>1</arg_value>" +
-		"</tool_call>"
+	f.sampler.text = "<tool_call>f<arg_key>s</arg_key><arg_value>1</arg_value><arg_key>i</arg_key>" +
+		"<arg_value>1</arg_value></tool_call>"
 	f.proxy.Use(0, f.sampler)
 	status, body := f.post("/v1/chat/completions", `{"messages":[{"role":"user","content":"?"}],"tools":[{"type":`+
 		`"function","function":{"name":"f","parameters":{"properties":{"s":{"type":"string"}}}}}]}`)

@@ -73,20 +73,24 @@ var answers = []struct {
 		part{calls: []call{{"f", `{"x":1}`}, {"g", "{}"}}}},
 	{"llama's JSON that is no call", `{"x": 1}`, chat.LlamaCalls, false, part{content: `{"x": 1}`}},
 	{"thought, text, two calls in tags, text", "<think>t</think>\n\nLet me.\n\n<tool_call>\n<function=f>\n" +
-		"<parameter=s>\na\n\n</tool_call>\n</parameter>\n<parameter=i>\n2\n</parameter>\n</function>\n</tool_call>\n" +
-		"<tool_call>\n<function=g>\n</function>\n</tool_call>\nDone.", chat.FunctionCalls, false,
-		part{reasoning: "t", content: "Let me.\nDone.", calls: []call{{"f", `{"s":"a\n\n</tool_call>","i":2}`}, {"g", "{}"}}}},
-	{"a call in tags that is cut after its end", "<tool_call>\n<function=f>\n<parameter=i>\nx\n</parameter>\n</function>",
-		chat.FunctionCalls, false, part{calls: []call{{"f", `{"i":"x"}`}}}},
+		"<parameter=s>\na\n\n</tool_call>\n</parameter>\n<parameter=i>\n2\n</parameter>\n</function>\n" +
+		"</tool_call>\n<tool_call>\n<function=g>\n</function>\n</tool_call>\nDone.", chat.FunctionCalls, false,
+		part{reasoning: "t", content: "Let me.\nDone.",
+			calls: []call{{"f", `{"s":"a\n\n</tool_call>","i":2}`}, {"g", "{}"}}}},
+	{"a call in tags that is cut after its end",
+		"<tool_call>\n<function=f>\n<parameter=i>\nx\n</parameter>\n</function>", chat.FunctionCalls, false,
+		part{calls: []call{{"f", `{"i":"x"}`}}}},
 	{"a call in tags that is cut", "a\n<tool_call>\n<function=f>\n<parameter=i>\n1", chat.FunctionCalls, false,
 		part{content: "a\n<tool_call>\n<function=f>\n<parameter=i>\n1"}},
-	{"a thought's end within an argument", "<tool_call><function=f><parameter=s></think></parameter></function></tool_call>",
-		chat.FunctionCalls, false, part{calls: []call{{"f", `{"s":"</think>"}`}}}},
-	{"two calls in pairs", "\n<think>t</think>\nLet me.\n<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>1</arg_value>\n" +
-		"<arg_key>i</arg_key>\n<arg_value>1</arg_value>\n</tool_call>\n<tool_call>g\n</tool_call>", chat.PairCalls, false,
+	{"a thought's end within an argument",
+		"<tool_call><function=f><parameter=s></think></parameter></function></tool_call>", chat.FunctionCalls, false,
+		part{calls: []call{{"f", `{"s":"</think>"}`}}}},
+	{"two calls in pairs", "\n<think>t</think>\nLet me.\n<tool_call>f\n<arg_key>s</arg_key>\n" +
+		"<arg_value>1</arg_value>\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>\n</tool_call>\n" +
+		"<tool_call>g\n</tool_call>", chat.PairCalls, false,
 		part{reasoning: "t", content: "Let me.", calls: []call{{"f", `{"s":"1","i":1}`}, {"g", "{}"}}}},
-	{"a call in pairs that is cut", "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>", chat.PairCalls, false,
-		part{content: "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>"}},
+	{"a call in pairs that is cut", "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>", chat.PairCalls,
+		false, part{content: "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>"}},
 	{"not a call in pairs", "<tool_call>{}</tool_call>", chat.PairCalls, false,
 		part{content: "<tool_call>{}</tool_call>"}},
 	{"llama's tag", "I look.\n<|python_tag|>{\"name\": \"f\", \"parameters\": {}}", chat.LlamaCalls, false,

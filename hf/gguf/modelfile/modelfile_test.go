@@ -299,9 +299,9 @@ func compareTokens(t *testing.T, name, was, is string) {
 	}
 }
 
-// texts are the texts of a tokenizer's golden file that Unicode's NFC does not change: GGUF has no normalizer. For Gemma
-// they have no longer run of spaces than a token, 16 here, as SentencePiece cuts these out first, and no ▁, which is a
-// space to merges.
+// texts are the texts of a tokenizer's golden file that Unicode's NFC does not change: GGUF has no normalizer. For
+// Gemma they have no longer run of spaces than a token, 16 here, as SentencePiece cuts these out first, and no ▁, which
+// is a space to merges.
 func texts(t *testing.T, name string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../tokenizer/testdata", name+".golden.json"))
