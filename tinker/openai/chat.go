@@ -12,6 +12,7 @@ import (
 // conversation is what the answer to a chat needs.
 type conversation struct {
 	style  chat.CallStyle // NoCalls: calls are not looked for
+	tools  jinja.List     // that are offered
 	one    bool           // at most one call
 	begun  string         // the beginning of the answer, which the prompt has for the model
 	inside bool           // the prompt ends within a thought
@@ -141,7 +142,7 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 		}
 		return nil
 	}
-	o.Tools, c.style = tools, t.Template.CallStyle()
+	o.Tools, c.tools, c.style = tools, tools, t.Template.CallStyle()
 	if c.style == chat.NoCalls {
 		return invalid("tools", "the model's chat template has no tool calls; leave tools out")
 	}
@@ -163,7 +164,18 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 // calls a tool.
 func callBegin(style chat.CallStyle, name string) string {
 	begin, arguments := `{"name": `, `"parameters": `
-	if style == chat.QwenCalls {
+	switch style {
+	case chat.FunctionCalls:
+		if name != "" {
+			name += ">\n"
+		}
+		return callOpen + "\n<function=" + name
+	case chat.PairCalls:
+		if name != "" {
+			name += "\n"
+		}
+		return callOpen + name
+	case chat.QwenCalls:
 		begin, arguments = callOpen+"\n"+begin, `"arguments": `
 	}
 	if name == "" {
