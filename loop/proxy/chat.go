@@ -44,7 +44,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) (*request, error) 
 			o.Tools = tools
 		}
 	}
-	req := &request{common: in.common, chat: in}
+	req := &request{common: in.common, chat: in, tools: o.Tools}
 	var whole []int32
 	if req.text, whole, err = s.Model.Render(messages, o); err != nil {
 		return nil, bad("the messages cannot be rendered: %v", err)

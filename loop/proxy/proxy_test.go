@@ -24,7 +24,7 @@ import (
 )
 
 // bytewise renders messages as role:content lines, one byte a token.
-type bytewise struct{}
+type bytewise struct{ style chat.CallStyle }
 
 func (bytewise) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
 	var b strings.Builder
@@ -56,7 +56,7 @@ func (bytewise) Decode(tokens []int32) string {
 	return string(b)
 }
 
-func (bytewise) Style() chat.CallStyle { return chat.QwenCalls }
+func (b bytewise) Style() chat.CallStyle { return max(b.style, chat.QwenCalls) }
 
 // scripted answers every sample with one text.
 type scripted struct {
@@ -309,6 +309,20 @@ func TestToolCalls(t *testing.T) {
 	asked, _ := f.sampler.asked.Prompt.Tokens()
 	if s := (bytewise{}).Decode(asked); !strings.Contains(s, "1 tools") {
 		t.Errorf("the prompt is %q", s)
+	}
+}
+
+// Arguments that are not JSON have the types of the request's tools.
+func TestTypedCalls(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.proxy.Model = bytewise{chat.PairCalls}
+	f.sampler.text = "<tool_call>f<arg_key>s</arg_key><arg_value>1</arg_value><arg_key>i</arg_key>" +
+		"<arg_value>1</arg_value></tool_call>"
+	f.proxy.Use(0, f.sampler)
+	status, body := f.post("/v1/chat/completions", `{"messages":[{"role":"user","content":"?"}],"tools":[{"type":`+
+		`"function","function":{"name":"f","parameters":{"properties":{"s":{"type":"string"}}}}}]}`)
+	if got := text(body["choices"]); status != 200 || !strings.Contains(got, `"arguments":"{\"s\":\"1\",\"i\":1}"`) {
+		t.Errorf("%d %s", status, got)
 	}
 }
 

@@ -18,7 +18,7 @@ func (s *Server) body(req *request, a *answered) object {
 	for i, c := range a.choices {
 		out := object{"index": i, "logprobs": nil}
 		if req.chat != nil {
-			out["message"], out["finish_reason"] = s.message(a, i, c)
+			out["message"], out["finish_reason"] = s.message(req, a, i, c)
 		} else {
 			out["text"], out["finish_reason"] = c.text, string(c.StopReason)
 		}
@@ -70,8 +70,8 @@ func (s *Server) logprobs(req *request, c choice) object {
 }
 
 // message is an assistant's message with the calls that it makes.
-func (s *Server) message(a *answered, i int, c choice) (object, string) {
-	m, err := chat.ParseAnswer(c.text, s.Model.Style())
+func (s *Server) message(req *request, a *answered, i int, c choice) (object, string) {
+	m, err := chat.ParseAnswer(c.text, s.Model.Style(), req.tools...)
 	if err != nil || len(m.ToolCalls) == 0 && m.Reasoning == "" {
 		return object{"role": "assistant", "content": c.text}, string(c.StopReason)
 	}
@@ -132,7 +132,7 @@ func (s *Server) stream(w http.ResponseWriter, req *request, a *answered) {
 		out := object{"index": i, "finish_reason": nil, "logprobs": nil}
 		reason := string(c.StopReason)
 		if req.chat != nil {
-			out["delta"], reason = s.message(a, i, c)
+			out["delta"], reason = s.message(req, a, i, c)
 		} else {
 			out["text"] = c.text
 		}

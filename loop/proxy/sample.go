@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -69,6 +70,7 @@ type request struct {
 	text   string // of the prompt
 	prompt []int32
 	chat   *chatRequest // nil for plain completions
+	tools  jinja.List   // that are offered
 
 	continues bool // the prompt begins with a sequence that was recorded
 	anew      bool // it has answers and continues none: a new sequence
