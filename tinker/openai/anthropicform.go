@@ -156,7 +156,7 @@ func (m *messageForm) leave(e *events) error {
 
 func (m *messageForm) end(a *answer, e *events, u usage) {
 	if err := m.finish(a, e, u); err != nil {
-		m.fail(e, err)
+		m.fail(a, e, err)
 	}
 }
 
@@ -187,4 +187,6 @@ func (m *messageForm) finish(a *answer, e *events, u usage) error {
 	return e.named("message_stop", object{"type": "message_stop"})
 }
 
-func (m *messageForm) fail(e *events, err error) { _ = e.named("error", ErrorOf(err).anthropic()) }
+func (m *messageForm) fail(_ *answer, e *events, err error) {
+	_ = e.named("error", ErrorOf(err).anthropic())
+}

@@ -15,8 +15,8 @@ func FuzzMessages(f *testing.F) {
 		hi + `,"thinking":{"type":"enabled","budget_tokens":9},"stop_sequences":["a"],` +
 			`"system":[{"type":"text","text":"s"}]}`,
 		`{"model":"tiny","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a",` +
-			`"name":"b","input":{"c":[1]}},{"type":"thinking","thinking":"d"}]},{"role":"user","content":[{"type":"tool_result",` +
-			`"tool_use_id":"a","content":[{"type":"text","text":"e"}]}]}]}`,
+			`"name":"b","input":{"c":[1]}},{"type":"thinking","thinking":"d"}]},{"role":"user","content":[` +
+			`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"e"}]}]}]}`,
 		`{"model":"tiny","max_tokens":1e9,"messages":[null,{"role":"system","content":[]}],"tools":[null],` +
 			`"thinking":null}`,
 	} {

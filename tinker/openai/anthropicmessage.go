@@ -62,7 +62,7 @@ func (f fields) anthropicMessages() (json.RawMessage, error) {
 
 // turn reads a message of Anthropic's as one or more of a chat: results of tools are messages of their own there.
 func turn(raw json.RawMessage) ([]chatMessage, error) {
-	m, err := readFields(raw)
+	m, err := readObject(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ type turns struct {
 
 // add reads the next block.
 func (t *turns) add(raw json.RawMessage) error {
-	b, err := readFields(raw)
+	b, err := readObject(raw)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func readText(raw json.RawMessage) (string, error) {
 	}
 	var all strings.Builder
 	for i, raw := range list {
-		b, err := readFields(raw)
+		b, err := readObject(raw)
 		if err != nil {
 			return "", within(fmt.Sprintf("[%d]", i), err)
 		}

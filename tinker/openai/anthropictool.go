@@ -31,7 +31,7 @@ func (f fields) anthropicTools(chat fields) error {
 
 // anthropicTool reads a tool that the client runs.
 func anthropicTool(raw json.RawMessage) (chatTool, error) {
-	b, err := readFields(raw)
+	b, err := readObject(raw)
 	if err != nil {
 		return chatTool{}, err
 	}

@@ -24,6 +24,15 @@ func readFields(body []byte) (fields, error) {
 	return f, nil
 }
 
+// readObject reads an object within a body, as readFields reads a body.
+func readObject(raw json.RawMessage) (fields, error) {
+	var f fields
+	if json.Unmarshal(raw, &f) != nil || f == nil {
+		return nil, invalid("", "%s is not an object", brief(raw))
+	}
+	return readFields(raw)
+}
+
 // take reads a parameter into v, which keeps its value if the parameter is missing, and reports whether it was there.
 func (f fields) take(name string, v any) (bool, error) {
 	raw, ok := f[name]

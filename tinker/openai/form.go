@@ -14,7 +14,7 @@ type form interface {
 	piece(a *answer, e *events, p *piece) error
 	// end and fail send the last events. A client that is gone does not hear them.
 	end(a *answer, e *events, u usage)
-	fail(e *events, err error)
+	fail(a *answer, e *events, err error)
 }
 
 // openaiForm is OpenAI's form of chats and completions.
@@ -48,4 +48,4 @@ func (openaiForm) end(a *answer, e *events, u usage) {
 	e.done()
 }
 
-func (openaiForm) fail(e *events, err error) { _ = e.send(ErrorOf(err).body()) }
+func (openaiForm) fail(_ *answer, e *events, err error) { _ = e.send(ErrorOf(err).body()) }

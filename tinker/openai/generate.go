@@ -239,4 +239,4 @@ func (t *tokenForm) end(a *answer, e *events, u usage) {
 	e.done()
 }
 
-func (t *tokenForm) fail(e *events, err error) { openaiForm{}.fail(e, err) }
+func (t *tokenForm) fail(a *answer, e *events, err error) { openaiForm{}.fail(a, e, err) }

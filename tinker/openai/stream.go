@@ -54,7 +54,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		a.form.fail(e, err)
+		a.form.fail(a, e, err)
 		return nil
 	}
 	a.form.end(a, e, u)

@@ -30,6 +30,7 @@ func (s *Server) openaiRoutes(mux *http.ServeMux) {
 		}
 		on("POST /chat/completions", largeBody, s.posted(api.Chat))
 		on("POST /completions", largeBody, s.posted(api.Complete))
+		on("POST /responses", largeBody, s.posted(api.Respond))
 		on("GET /models", noBody, func(c *call) (any, error) { return answered(api.List(c.ctx, c.w, c.tenant)) })
 		on("GET /models/{name...}", noBody, func(c *call) (any, error) {
 			return answered(api.Describe(c.ctx, c.w, c.tenant, c.r.PathValue("name")))
