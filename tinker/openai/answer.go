@@ -30,18 +30,7 @@ func (a *API) Complete(ctx context.Context, w http.ResponseWriter, tenant string
 // serve reads a request, samples and answers.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, body []byte,
 	read func(fields, *Text) (*request, error), prefix string) error {
-	f, err := readFields(body)
-	if err != nil {
-		return err
-	}
-	name := ""
-	if _, err := f.take("model", &name); err != nil {
-		return err
-	}
-	if name == "" {
-		return invalid("model", "model is missing; GET models lists the names")
-	}
-	m, err := a.models.Open(ctx, tenant, name)
+	f, name, m, err := a.open(ctx, tenant, body)
 	if err != nil {
 		return err
 	}
@@ -57,11 +46,29 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 		return err
 	}
 	r.model = name
+	if r.form == nil {
+		r.form = openaiForm{}
+	}
 	out := &answer{request: r, model: m, id: newID(prefix), created: a.now().Unix()}
 	if r.stream {
 		return out.stream(ctx, w)
 	}
 	return out.whole(ctx, w)
+}
+
+// open reads a body and opens the model that it names.
+func (a *API) open(ctx context.Context, tenant string, body []byte) (f fields, name string, m *Model, err error) {
+	if f, err = readFields(body); err != nil {
+		return nil, "", nil, err
+	}
+	if _, err = f.take("model", &name); err != nil {
+		return nil, "", nil, err
+	}
+	if name == "" {
+		return nil, "", nil, invalid("model", "model is missing; GET models lists the names")
+	}
+	m, err = a.models.Open(ctx, tenant, name)
+	return f, name, m, err
 }
 
 // whole waits for all samples and sends them as one JSON object.
@@ -81,7 +88,8 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 		}
 		futures = append(futures, f)
 	}
-	var choices []any
+	var pieces []piece
+	var results []tinker.SampleResponse
 	var u usage
 	for i, f := range futures {
 		res, err := f.Wait(ctx)
@@ -96,6 +104,7 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 				len(res.PromptLogprobs), len(a.prompts[i].tokens))
 		}
 		u.prompt(len(a.prompts[i].tokens), res)
+		results = append(results, res)
 		for j, q := range res.Sequences {
 			if len(q.Tokens) == 0 || len(q.Logprobs) != len(q.Tokens) {
 				return fmt.Errorf("openai: the sampler returned %d tokens with %d logprobs", len(q.Tokens),
@@ -103,15 +112,10 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 			}
 			p := newChoice(a.request, a.model.Text, i*a.n+j).take(drawnOf(q))
 			u.answers += len(p.drawn)
-			choices = append(choices, a.choice(&p, &a.prompts[i], &res))
+			pieces = append(pieces, p)
 		}
 	}
-	b := a.head("")
-	b["choices"], b["usage"] = choices, u.body()
-	if a.tokenIDs && len(a.prompts) == 1 {
-		b["prompt_token_ids"] = a.prompts[0].tokens
-	}
-	reply(w, http.StatusOK, b)
+	reply(w, http.StatusOK, a.form.whole(a, pieces, results, u))
 	return nil
 }
 

@@ -19,9 +19,6 @@ type conversation struct {
 
 // readChat reads the parameters of a chat completion.
 func (f fields) readChat(t *Text) (*request, error) {
-	if t.Template == nil {
-		return nil, invalid("model", "the model has no chat template; use completions")
-	}
 	r, err := f.common(t)
 	if err != nil {
 		return nil, err
@@ -43,35 +40,47 @@ func (f fields) readChat(t *Text) (*request, error) {
 	if len(r.params.StopTokens) == 0 && !r.params.NoStop {
 		r.params.StopTokens = t.Ends
 	}
+	c, p, err := f.conversation(t)
+	if err != nil {
+		return nil, err
+	}
+	r.chat, r.prompts = c, []prompt{p}
+	return r, nil
+}
+
+// conversation reads messages and tools, and renders them as the prompt.
+func (f fields) conversation(t *Text) (*conversation, prompt, error) {
+	if t.Template == nil {
+		return nil, prompt{}, invalid("model", "the model has no chat template; use completions")
+	}
 	messages, err := readMessages(f["messages"])
 	delete(f, "messages")
 	if err != nil {
-		return nil, err
+		return nil, prompt{}, err
 	}
 	o, err := f.rendering(messages)
 	if err != nil {
-		return nil, err
+		return nil, prompt{}, err
 	}
-	r.chat = &conversation{}
-	if err := f.tools(r.chat, t, &o); err != nil {
-		return nil, err
+	c := &conversation{}
+	if err := f.tools(c, t, &o); err != nil {
+		return nil, prompt{}, err
 	}
 	text, err := t.Template.Render(messages, o)
 	if err != nil {
-		return nil, invalid("messages", "the messages cannot be rendered: %v", err)
+		return nil, prompt{}, invalid("messages", "the messages cannot be rendered: %v", err)
 	}
-	r.chat.inside = strings.HasSuffix(strings.TrimRight(text, blank), thinkOpen)
+	c.inside = strings.HasSuffix(strings.TrimRight(text, blank), thinkOpen)
 	if o.ContinueFinal {
 		said := messages[len(messages)-1].Content
-		r.chat.inside = strings.LastIndex(said, thinkOpen) > strings.LastIndex(said, thinkClose)
+		c.inside = strings.LastIndex(said, thinkOpen) > strings.LastIndex(said, thinkClose)
 	}
-	if r.chat.begun != "" && r.chat.inside {
+	if c.begun != "" && c.inside {
 		text += "\n" + thinkClose + "\n\n"
-		r.chat.inside = false
+		c.inside = false
 	}
-	text += r.chat.begun
-	r.prompts = []prompt{{tokens: t.Tokenizer.Encode(text, false)}}
-	return r, nil
+	text += c.begun
+	return c, prompt{tokens: t.Tokenizer.Encode(text, false), text: text}, nil
 }
 
 // rendering reads how the messages are rendered. An assistant's last message is continued unless the request says

@@ -58,6 +58,7 @@ type Text struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil: the model has none, and chats are refused
 	Ends      []int32        // tokens that end an answer
+	Config    map[string]any // tokenizer_config.json, with the chat template; nil if there is none
 }
 
 // LoadText reads tokenizer and chat template from a model's folder. The end tokens are that of the template and those
@@ -72,6 +73,9 @@ func LoadText(dir string, ends []int32, date time.Time) (*Text, error) {
 		return nil, err
 	}
 	t := &Text{Tokenizer: tok, Ends: ends}
+	if t.Config, err = tokenizerConfig(dir, conf.ChatTemplate); err != nil {
+		return nil, err
+	}
 	if conf.ChatTemplate == "" {
 		return t, nil
 	}

@@ -204,7 +204,7 @@ func TestStreamSaysWhatTheWholeAnswerSays(t *testing.T) {
 				text, said = "<think>"+thought+"</think>"+text, "<think>"+thought+"</think>"+said
 			}
 			decoded := m.Text.Tokenizer.Decode(q.Tokens, true)
-			if at := firstOf(decoded, p.StopStrings); at >= 0 {
+			if at, _ := firstOf(decoded, p.StopStrings); at >= 0 {
 				decoded = decoded[:at]
 			}
 			if text != said || said != decoded || finish != c.Finish || finish != string(q.StopReason) {

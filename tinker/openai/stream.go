@@ -33,7 +33,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		streams = append(streams, s)
 	}
 	e := newEvents(w)
-	if a.begin(e) != nil {
+	if a.form.begin(a, e) != nil {
 		return nil // the client is gone
 	}
 	var mu sync.Mutex
@@ -54,17 +54,10 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		e.fail(err)
+		a.form.fail(a, e, err)
 		return nil
 	}
-	if a.usage {
-		b := a.head(".chunk")
-		b["choices"], b["usage"] = []any{}, u.body()
-		if e.send(b) != nil {
-			return nil
-		}
-	}
-	e.done()
+	a.form.end(a, e, u)
 	return nil
 }
 
@@ -118,7 +111,7 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 			some = some[len(own):]
 			p := choices[own[0].Sample].take(own)
 			tokens += len(p.drawn)
-			if err := a.sendPiece(e, &p); err != nil {
+			if err := a.form.piece(a, e, &p); err != nil {
 				return tokens, err
 			}
 		}
@@ -195,6 +188,15 @@ func newEvents(w http.ResponseWriter) *events {
 	return &events{w: w, rc: http.NewResponseController(w)}
 }
 
+// named sends one JSON value as an event of a kind.
+func (e *events) named(kind string, v object) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return e.write("event: " + kind + "\ndata: " + string(raw) + "\n\n")
+}
+
 // send sends one JSON value. Its text has no newline, so that it is one line of the event.
 func (e *events) send(v object) error {
 	raw, err := json.Marshal(v)
@@ -218,9 +220,6 @@ func (e *events) flush() error {
 	defer e.mu.Unlock()
 	return e.rc.Flush()
 }
-
-// fail sends an error, which the clients raise. A client that is gone does not hear it.
-func (e *events) fail(err error) { _ = e.send(ErrorOf(err).body()) }
 
 // done ends the events.
 func (e *events) done() { _ = e.write("data: [DONE]\n\n") }

@@ -23,25 +23,30 @@ var openaiPrefixes = []string{"/oai/api/v1", "/v1"}
 // openaiRoutes adds the routes to mux.
 func (s *Server) openaiRoutes(mux *router) {
 	api := openai.New(&endpointModels{s}, s.opts.Now)
-	post := func(h func(context.Context, http.ResponseWriter, string, []byte) error) func(*call) (any, error) {
-		return func(c *call) (any, error) {
-			ctx, release := s.until(c.ctx)
-			defer release()
-			return answered(h(ctx, c.w, c.tenant, c.body))
-		}
-	}
 	for _, prefix := range openaiPrefixes {
 		on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
 			method, path, _ := strings.Cut(pattern, " ")
 			pattern = method + " " + prefix + path
 			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, s.failOpenAI))
 		}
-		on("POST /chat/completions", largeBody, post(api.Chat))
-		on("POST /completions", largeBody, post(api.Complete))
+		on("POST /chat/completions", largeBody, s.posted(api.Chat))
+		on("POST /completions", largeBody, s.posted(api.Complete))
+		on("POST /responses", largeBody, s.posted(api.Respond))
 		on("GET /models", noBody, func(c *call) (any, error) { return answered(api.List(c.ctx, c.w, c.tenant)) })
 		on("GET /models/{name...}", noBody, func(c *call) (any, error) {
 			return answered(api.Describe(c.ctx, c.w, c.tenant, c.r.PathValue("name")))
 		})
+	}
+	s.tokenRoutes(mux, api)
+	s.anthropicRoutes(mux, api)
+}
+
+// posted is the handler of a request with a body that package openai answers.
+func (s *Server) posted(h func(context.Context, http.ResponseWriter, string, []byte) error) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		ctx, release := s.until(c.ctx)
+		defer release()
+		return answered(h(ctx, c.w, c.tenant, c.body))
 	}
 }
 
@@ -62,6 +67,11 @@ func (s *Server) until(ctx context.Context) (context.Context, func()) {
 
 // failOpenAI writes an error as OpenAI's clients read it, and returns its status.
 func (s *Server) failOpenAI(w http.ResponseWriter, r *http.Request, err error) int {
+	return s.openaiError(r, err).Write(w)
+}
+
+// openaiError is what clients of package openai are told of an error.
+func (s *Server) openaiError(r *http.Request, err error) *openai.Error {
 	e := *openai.ErrorOf(err)
 	var se *statusError
 	code := codeOf(err)
@@ -84,8 +94,7 @@ func (s *Server) failOpenAI(w http.ResponseWriter, r *http.Request, err error) i
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", e.Status, "error", err)
 	}
 	e.Message = s.hide(e.Message)
-	e.Write(w)
-	return e.Status
+	return &e
 }
 
 // endpointModels finds models for package openai.

@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 from serving import Server  # noqa: E402
 
 MODEL = HERE.parents[3] / "examples" / "tiny" / "model"
-CLIENTS = ["openai"]
+CLIENTS = ["openai", "anthropic"]
 
 # Qwen's form of tools, as short as the shipped model's context needs it.
 TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\\n' }}{%- for t in tools %}{{- t.function.name + ' ' }}{%- endfor %}{{- '<tool_call><|im_end|>\\n' }}{%- endif %}
