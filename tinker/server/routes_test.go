@@ -71,14 +71,8 @@ func strangerRows(o *owned, own string) []routeRow {
 		}
 		return m
 	}
-	asks := func(path, rest string) (list []attempt) {
-		for _, name := range []string{o.state, o.weights, "tiny;" + o.weights, "small;" + o.state} {
-			list = append(list, attempt{path, rawJSON(`{"model":"` + name + `",` + rest + `,"max_tokens":2}`)})
-		}
-		return list
-	}
-	const chat, text = `"messages":[{"role":"user","content":"Hi"}]`, `"prompt":"Hi"`
-	return []routeRow{
+	rows := append(endpointRows(o), tokenRows(o)...)
+	return append(rows, []routeRow{
 		{"GET " + v1 + "/healthz", 200, []attempt{{v1 + "/healthz", nil}}},
 		{"GET /healthz", 200, []attempt{{"/healthz", nil}}},
 		{"GET /health", 200, []attempt{{"/health", nil}}},
@@ -161,14 +155,6 @@ func strangerRows(o *owned, own string) []routeRow {
 		{"GET " + v1 + "/billing/usage/events", 422, []attempt{{v1 + "/billing/usage/events", nil}}},
 		{"GET " + v1 + "/billing/usage/checkpoints/current", 422, []attempt{
 			{v1 + "/billing/usage/checkpoints/current", nil}}},
-		{"POST /oai/api/v1/chat/completions", 0, asks("/oai/api/v1/chat/completions", chat)},
-		{"POST /oai/api/v1/completions", 0, asks("/oai/api/v1/completions", text)},
-		{"GET /oai/api/v1/models", 200, []attempt{{"/oai/api/v1/models", nil}}},
-		{"GET /oai/api/v1/models/{name...}", 0, []attempt{{"/oai/api/v1/models/" + url.PathEscape(o.weights), nil}}},
-		{"POST /v1/chat/completions", 0, asks("/v1/chat/completions", chat)},
-		{"POST /v1/completions", 0, asks("/v1/completions", text)},
-		{"GET /v1/models", 200, []attempt{{"/v1/models", nil}}},
-		{"GET /v1/models/{name...}", 0, []attempt{{"/v1/models/" + url.PathEscape(o.weights), nil}}},
 		{"GET /api/models/{repo...}", 404, []attempt{{"/api/models/" + o.run, nil}}},
 		{"GET /{path...}", 404, []attempt{{"/" + o.run + "/resolve/main/adapter_config.json", nil}, {"/" + o.run, nil}}},
 		{"/", 404, []attempt{{"/" + o.run, body()}}},
@@ -180,7 +166,51 @@ func strangerRows(o *owned, own string) []routeRow {
 			{run + "/checkpoints/external_weights/x", nil}}},
 		{"POST " + v1 + "/unload_model", 0, []attempt{{v1 + "/unload_model", body("model_id", o.run)}}},
 		{"POST " + v1 + "/sessions/{id}/finish", 0, []attempt{{v1 + "/sessions/" + o.session + "/finish", body()}}},
+	}...)
+}
+
+// asks are the bodies of requests for another tenant's checkpoints in every form of their names.
+func (o *owned) asks(path, rest string) (list []attempt) {
+	for _, name := range []string{o.state, o.weights, "tiny;" + o.weights, "small;" + o.state} {
+		list = append(list, attempt{path, rawJSON(`{"model":"` + name + `",` + rest + `}`)})
 	}
+	return list
+}
+
+// endpointRows are the routes that answer with samples, and the lists of models.
+func endpointRows(o *owned) (rows []routeRow) {
+	const chat, text = `"messages":[{"role":"user","content":"Hi"}],"max_tokens":2`, `"prompt":"Hi","max_tokens":2`
+	for path, rest := range map[string]string{
+		"/oai/api/v1/chat/completions": chat, "/v1/chat/completions": chat,
+		"/oai/api/v1/completions": text, "/v1/completions": text,
+		"/oai/api/v1/responses": `"input":"Hi","max_output_tokens":20`, "/v1/responses": `"input":"Hi","max_output_tokens":20`,
+		"/anthropic/api/v1/messages": chat, "/v1/messages": chat,
+		"/anthropic/api/v1/messages/count_tokens": chat[:len(chat)-len(`,"max_tokens":2`)],
+		"/v1/messages/count_tokens":               chat[:len(chat)-len(`,"max_tokens":2`)],
+	} {
+		rows = append(rows, routeRow{"POST " + path, 0, o.asks(path, rest)})
+	}
+	for _, prefix := range openaiPrefixes {
+		rows = append(rows, routeRow{"GET " + prefix + "/models", 200, []attempt{{prefix + "/models", nil}}},
+			routeRow{"GET " + prefix + "/models/{name...}", 0, []attempt{
+				{prefix + "/models/" + url.PathEscape(o.weights), nil}}})
+	}
+	return rows
+}
+
+// tokenRows are vLLM's routes of tokens.
+func tokenRows(o *owned) (rows []routeRow) {
+	for _, prefix := range tokenPrefixes {
+		rows = append(rows, routeRow{"POST " + prefix + "/tokenize", 0, o.asks(prefix+"/tokenize", `"prompt":"Hi"`)},
+			routeRow{"POST " + prefix + "/detokenize", 0, o.asks(prefix+"/detokenize", `"tokens":[5,6]`)},
+			routeRow{"GET " + prefix + "/tokenizer_info", 0, []attempt{
+				{prefix + "/tokenizer_info?model=" + url.QueryEscape(o.weights), nil}}})
+	}
+	for _, prefix := range []string{"", "/oai/api"} {
+		path := prefix + "/inference/v1/generate"
+		rows = append(rows, routeRow{"POST " + path, 0, o.asks(path, `"token_ids":[5,6],"sampling_params":{"max_tokens":2}`)})
+	}
+	return rows
 }
 
 // Over every route, another tenant's ids are unknown, and no answer shows them. The owner's requests are the same, so
