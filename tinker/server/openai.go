@@ -39,6 +39,7 @@ func (s *Server) openaiRoutes(mux *router) {
 	}
 	s.tokenRoutes(mux, api)
 	s.anthropicRoutes(mux, api)
+	s.ollamaRoutes(mux, api)
 }
 
 // posted is the handler of a request with a body that package openai answers.
@@ -104,6 +105,9 @@ type endpointModels struct{ s *Server }
 // them.
 func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
 	s, arrived := m.s, time.Now()
+	if strings.Contains(name, "tinker://") {
+		name = strings.TrimSuffix(name, latest)
+	}
 	base, path := name, ""
 	if at := strings.LastIndex(name, "tinker://"); at == 0 {
 		base, path = "", name
@@ -173,7 +177,7 @@ func (m *endpointModels) List(ctx context.Context, tenant string) ([]openai.Card
 	for _, k := range list {
 		if k.Path.Kind == tinker.KindSampler {
 			out = append(out, openai.Card{ID: k.Path.String(), Created: k.Time, Context: length[k.BaseModel],
-				Parent: k.BaseModel, Kind: "sampler"})
+				Parent: k.BaseModel, Kind: "sampler", Size: k.Size})
 		}
 	}
 	return out, nil

@@ -155,6 +155,10 @@ func strangerRows(o *owned, own string) []routeRow {
 		{"GET " + v1 + "/billing/usage/events", 422, []attempt{{v1 + "/billing/usage/events", nil}}},
 		{"GET " + v1 + "/billing/usage/checkpoints/current", 422, []attempt{
 			{v1 + "/billing/usage/checkpoints/current", nil}}},
+		{"GET /{$}", 200, []attempt{{"/", nil}}},
+		{"GET /api/tags", 200, []attempt{{"/api/tags", nil}}},
+		{"GET /api/ps", 200, []attempt{{"/api/ps", nil}}},
+		{"GET /api/version", 200, []attempt{{"/api/version", nil}}},
 		{"GET /api/models/{repo...}", 404, []attempt{{"/api/models/" + o.run, nil}}},
 		{"GET /{path...}", 404, []attempt{{"/" + o.run + "/resolve/main/adapter_config.json", nil}, {"/" + o.run, nil}}},
 		{"/", 404, []attempt{{"/" + o.run, body()}}},
@@ -182,6 +186,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 	const chat, text = `"messages":[{"role":"user","content":"Hi"}],"max_tokens":2`, `"prompt":"Hi","max_tokens":2`
 	for path, rest := range map[string]string{
 		"/oai/api/v1/chat/completions": chat, "/v1/chat/completions": chat,
+		"/api/chat": chat[:len(chat)-len(`,"max_tokens":2`)], "/api/generate": `"prompt":"Hi"`, "/api/show": `"verbose":false`,
 		"/oai/api/v1/completions": text, "/v1/completions": text,
 		"/oai/api/v1/responses": `"input":"Hi","max_output_tokens":20`, "/v1/responses": `"input":"Hi","max_output_tokens":20`,
 		"/anthropic/api/v1/messages": chat, "/v1/messages": chat,
