@@ -56,9 +56,9 @@ func (s *Stream) add(d Drawn) {
 	}
 }
 
-// Follow has f called with each token when it is drawn, whether it is read or not; first with those drawn already. It is
-// called at most once, before Next. The service that draws calls f, one token after the other, and is delayed by it. All
-// calls are over before the result is there.
+// Follow has f called with each token when it is drawn, whether it is read or not; first with those drawn already. It
+// is called at most once, before Next. The service that draws calls f, one token after the other, and is delayed by it.
+// All calls are over before the result is there.
 func (s *Stream) Follow(f func(Drawn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -192,8 +192,8 @@ func (l *endpointLoad) streamedAndWhole(n, rounds int) {
 		streamed = append(streamed, l.together(n, 2*round+1, true))
 		whole = append(whole, l.together(n, 2*round+2, false))
 	}
-	l.t.Logf("%s: %d answers of %d tokens at a time: streamed %.0f tokens/s, whole %.0f tokens/s, ratio %.2f", l.model, n,
-		answerTokens, middle(streamed), middle(whole), middle(streamed)/middle(whole))
+	l.t.Logf("%s: %d answers of %d tokens at a time: streamed %.0f tokens/s, whole %.0f tokens/s, ratio %.2f", l.model,
+		n, answerTokens, middle(streamed), middle(whole), middle(streamed)/middle(whole))
 }
 
 // engineFirst is the time to the first token of a stream without HTTP; its prompt has length tokens.
@@ -248,7 +248,8 @@ func startLlama(t *testing.T, python, model string) *endpointLoad {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, python, "-m", "llama_cpp.server", "--model", model, "--port", port, "--n_ctx", "2048")
+	cmd := exec.CommandContext(ctx, python, "-m", "llama_cpp.server", "--model", model, "--port", port, "--n_ctx",
+		"2048")
 	said := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {

@@ -21,8 +21,8 @@ type edgeFlags struct {
 	MaxBody         int64         `help:"MiB of one training or sampling request, decompressed." default:"256"`
 	MaxBodies       int64         `help:"MiB of memory for all requests being read." default:"1024"`
 	MaxTenantBodies int64         `help:"The same for one key; 0: half of --max-bodies." default:"0"`
-	AllowHost       []string      `help:"One more name by which clients reach the server; repeatable." placeholder:"NAME"`
-	CORSOrigin      []string      `help:"A web page's origin that may call from a browser; repeatable." placeholder:"ORIGIN"`
+	AllowHost       []string      `help:"A further name under which clients call; repeatable." placeholder:"NAME"`
+	CORSOrigin      []string      `help:"An origin whose web pages may call; repeatable." placeholder:"ORIGIN"`
 }
 
 // checkLimits refuses meaningless numbers.

@@ -113,7 +113,8 @@ func TestHostsAreChecked(t *testing.T) {
 			t.Errorf("--allow-host %q is accepted", name)
 		}
 	}
-	for _, origin := range []string{"", "box", "http://", "http://box/", "http://box/x", "http://box?q", "https://u@box"} {
+	for _, origin := range []string{"", "box", "http://", "http://box/", "http://box/x", "http://box?q",
+		"https://u@box"} {
 		if err := (edgeFlags{CORSOrigin: []string{origin}}).checkNames(); err == nil {
 			t.Errorf("--cors-origin %q is accepted", origin)
 		}

@@ -90,8 +90,8 @@ func TestServeKilled(t *testing.T) {
 		t.Errorf("%d streams were cut and %d complete, so that the kills met none", streams.cut.Load(),
 			streams.whole.Load())
 	}
-	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run; %d streams complete, %d cut", kills,
-		scripts.Load(), len(wantScript), streams.whole.Load(), streams.cut.Load())
+	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run; %d streams complete, %d cut",
+		kills, scripts.Load(), len(wantScript), streams.whole.Load(), streams.cut.Load())
 }
 
 // killAtRandom kills and starts p again n times.

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Ollama's interface (https://github.com/ollama/ollama/blob/main/docs/api.md), for editors and web interfaces that speak
-// it. Its requests are translated into chats and completions, so that the same prompt, options and seed have the same
-// tokens. Options that a request leaves out have the defaults of a chat here, not Ollama's.
+// Ollama's interface (https://github.com/ollama/ollama/blob/main/docs/api.md), for editors and web interfaces that
+// speak it. Its requests are translated into chats and completions, so that the same prompt, options and seed have the
+// same tokens. Options that a request leaves out have the defaults of a chat here, not Ollama's.
 
 // OllamaVersion is the version of Ollama whose interface this is. Clients refuse old ones.
 const OllamaVersion = "0.12.6"
@@ -72,7 +72,8 @@ func (f fields) keepAlive() (stays bool, err error) {
 			return text == "" || d != 0, nil
 		}
 	}
-	return false, invalid("keep_alive", "keep_alive is %s; it must be a duration, such as \"5m\", or seconds", brief(raw))
+	return false, invalid("keep_alive", "keep_alive is %s; it must be a duration, such as \"5m\", or seconds",
+		brief(raw))
 }
 
 // loadOllama answers a request that only wants its model loaded, or unloaded.
@@ -125,8 +126,8 @@ func (f fields) readOllamaPrompt(t *Text, form *ollamaForm) (*request, error) {
 	}
 	if raw || t.Template == nil {
 		if system != "" {
-			return nil, invalid("system", "a raw prompt, or a model without a chat template, has no system message; put "+
-				"it into the prompt")
+			return nil, invalid("system", "a raw prompt, or a model without a chat template, has no system message; "+
+				"put it into the prompt")
 		}
 		return f.readOllama(t, form, fields{"prompt": encoded(prompt)}, fields.readOllamaRaw)
 	}
@@ -214,7 +215,7 @@ func (r *request) within(window, context int) error {
 		limit = min(limit, window)
 	}
 	if window > 0 && window < context && prompt >= window {
-		return invalid("num_ctx", "num_ctx is %d and the prompt has %d tokens; prompts are not cut here: raise num_ctx, or "+
+		return invalid("num_ctx", "num_ctx is %d and the prompt has %d tokens; prompts are not cut: raise num_ctx, or "+
 			"shorten the messages", window, prompt)
 	}
 	if left := limit - prompt; left > 0 && (p.MaxTokens > left || window > 0 && p.MaxTokens == 0) {

@@ -15,8 +15,8 @@ import (
 // own name was pointed at this machine (DNS rebinding) is of the same origin as the server, but its Host is foreign.
 // Both are checked before anything else, so that the routes that need no key on loopback are safe from any page.
 
-// letIn reports whether a request may go on. Otherwise it was answered: with the refusal of a foreign Host or Origin, or
-// as a preflight of CORS (https://fetch.spec.whatwg.org/#cors-preflight-fetch).
+// letIn reports whether a request may go on. Otherwise it was answered: with the refusal of a foreign Host or Origin,
+// or as a preflight of CORS (https://fetch.spec.whatwg.org/#cors-preflight-fetch).
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) bool {
 	if !s.knownHost(r) {
 		s.turnAway(w, r, status(http.StatusForbidden, "Host is %q, which is not a name of this server; "+
@@ -78,8 +78,8 @@ func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	s.opts.Log.Warn("request refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
 }
 
-// knownHost reports whether the Host header names this server: a name of loopback, the address of the connection, or one
-// of Options.Hosts. A request without the header comes from no browser.
+// knownHost reports whether the Host header names this server: a name of loopback, the address of the connection, or
+// one of Options.Hosts. A request without the header comes from no browser.
 func (s *Server) knownHost(r *http.Request) bool {
 	host := hostOf(r.Host)
 	if s.opts.Hosts == nil || host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") ||

@@ -36,9 +36,11 @@ func newEndpointMetrics(registry *prometheus.Registry) *endpointMetrics {
 	m := &endpointMetrics{
 		first: histogram("vllm:time_to_first_token_seconds",
 			"Time from a request's arrival to the first token of each sample; whole answers count too.",
-			[]float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}),
+			[]float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640,
+				2560}),
 		between: histogram("vllm:inter_token_latency_seconds", "Time between two tokens of a sample.",
-			[]float64{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}),
+			[]float64{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40,
+				80}),
 		whole: histogram("vllm:e2e_request_latency_seconds", "Time from a request's arrival to a sample's last token.",
 			[]float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}),
 		running: gauge("vllm:num_requests_running", "Samples with a first token that have not ended."),

@@ -33,8 +33,8 @@ func (r *rig) metric(line string) float64 {
 	return 0
 }
 
-// Every sample of OpenAI's interface is measured under vLLM's names, whole or streamed, and one whose client vanishes is
-// an abort. Nothing stays in the gauges.
+// Every sample of OpenAI's interface is measured under vLLM's names, whole or streamed, and one whose client vanishes
+// is an abort. Nothing stays in the gauges.
 func TestEndpointMetrics(t *testing.T) {
 	r := newEndpoint(t)
 	const body = `{"model":"small","prompt":[5,6,7,8],"n":3,"max_tokens":5,"seed":1,"ignore_eos":true,"stream":%v}`
@@ -86,7 +86,8 @@ func vanish(t *testing.T, r *rig) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "POST", r.web.URL+"/v1/completions", strings.NewReader(
-		`{"model":"tiny","prompt":[5,6,7,8],"n":2,"max_tokens":400,"ignore_eos":true,"stream":true,"return_token_ids":true}`))
+		`{"model":"tiny","prompt":[5,6,7,8],"n":2,"max_tokens":400,"ignore_eos":true,"stream":true,`+
+			`"return_token_ids":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func newBusyEndpoint(t *testing.T, cacheBytes int64) *rig {
 // engineStats are those of the rig's engine.
 func (r *rig) engineStats() tinker.Stats { return r.server.opts.Store.(*engine.Engine).Stats() }
 
-// streamHold is the memory that one open stream may take, of server and client together, when its answer is complete and
-// was not read. Buffers of connections are most of it.
+// streamHold is the memory that one open stream may take, of server and client together, when its answer is complete
+// and was not read. Buffers of connections are most of it.
 const streamHold = 192 << 10
 
 // Many streams at a time each get all of their tokens in order, also if their clients begin to read when all is drawn,
@@ -140,7 +140,8 @@ func streamedTokens(body io.Reader) (ids []int32, err error) {
 	return ids, lines.Err()
 }
 
-// Clients that vanish midway leave no pages behind: as many samples run together afterwards as fit into an unused cache.
+// Clients that vanish midway leave no pages behind: as many samples run together afterwards as fit into an unused
+// cache.
 func TestVanishedClientsLeaveNoPages(t *testing.T) {
 	const together, tokens = 4, 440
 	r := newBusyEndpoint(t, together<<19) // half a MiB holds the 512 positions of this model's context

@@ -31,8 +31,8 @@ func (r *rig) ollamaModels(path string) (names []string) {
 	return names
 }
 
-// Ollama's routes name the same models as OpenAI's, with or without the tag latest. api/ps has what is in memory: nothing
-// at first, then the base model, and a checkpoint for its own tenant.
+// Ollama's routes name the same models as OpenAI's, with or without the tag latest. api/ps has what is in memory:
+// nothing at first, then the base model, and a checkpoint for its own tenant.
 func TestOllamaRoutes(t *testing.T) {
 	r := newEndpoint(t)
 	if got := r.ollamaModels("/api/ps"); len(got) != 0 {
@@ -48,7 +48,8 @@ func TestOllamaRoutes(t *testing.T) {
 	}
 	for _, name := range []string{"tiny", "tiny:latest", "small", "small:latest"} {
 		code, raw := ask(r, name)
-		if code != http.StatusOK || !strings.Contains(raw, `"done":true`) || !strings.Contains(raw, `"model":"`+name+`"`) {
+		if code != http.StatusOK || !strings.Contains(raw, `"done":true`) ||
+			!strings.Contains(raw, `"model":"`+name+`"`) {
 			t.Errorf("%s: %d %s", name, code, raw)
 		}
 	}
@@ -87,7 +88,8 @@ func TestOllamaRoutes(t *testing.T) {
 		}
 	}
 	r.server.opts.Keys = keyList{}
-	if code, _, raw := r.send("GET", "/api/tags", nil); code != 401 || !strings.HasPrefix(string(raw), `{"error":"the key`) {
+	if code, _, raw := r.send("GET", "/api/tags", nil); code != 401 ||
+		!strings.HasPrefix(string(raw), `{"error":"the key`) {
 		t.Errorf("where keys are required: %d %s", code, raw)
 	}
 }

@@ -30,7 +30,8 @@ func newOwned(r *rig) *owned {
 	o.run = r.result(o.created)["model_id"].(string)
 	o.trained = r.promise("/forward_backward", batch(o.run, 1, false))
 	save := func(route, name string, seq int64) string {
-		return r.result(r.promise(route, map[string]any{"model_id": o.run, "path": name, "seq_id": seq}))["path"].(string)
+		id := r.promise(route, map[string]any{"model_id": o.run, "path": name, "seq_id": seq})
+		return r.result(id)["path"].(string)
 	}
 	o.state = save("/save_weights", "a", 2)
 	o.weights = save("/save_weights_for_sampler", "b", 3)
@@ -160,7 +161,8 @@ func strangerRows(o *owned, own string) []routeRow {
 		{"GET /api/ps", 200, []attempt{{"/api/ps", nil}}},
 		{"GET /api/version", 200, []attempt{{"/api/version", nil}}},
 		{"GET /api/models/{repo...}", 404, []attempt{{"/api/models/" + o.run, nil}}},
-		{"GET /{path...}", 404, []attempt{{"/" + o.run + "/resolve/main/adapter_config.json", nil}, {"/" + o.run, nil}}},
+		{"GET /{path...}", 404, []attempt{{"/" + o.run + "/resolve/main/adapter_config.json", nil},
+			{"/" + o.run, nil}}},
 		{"/", 404, []attempt{{"/" + o.run, body()}}},
 		// what follows ends something
 		{"POST " + v1 + "/cancel_future", 404, []attempt{{v1 + "/cancel_future", body("request_id", o.trained)}}},
@@ -183,15 +185,15 @@ func (o *owned) asks(path, rest string) (list []attempt) {
 
 // endpointRows are the routes that answer with samples, and the lists of models.
 func endpointRows(o *owned) (rows []routeRow) {
-	const chat, text = `"messages":[{"role":"user","content":"Hi"}],"max_tokens":2`, `"prompt":"Hi","max_tokens":2`
+	const chat, text, limit = `"messages":[{"role":"user","content":"Hi"}]`, `"prompt":"Hi"`, `,"max_tokens":2`
+	const input = `"input":"Hi","max_output_tokens":20`
 	for path, rest := range map[string]string{
-		"/oai/api/v1/chat/completions": chat, "/v1/chat/completions": chat,
-		"/api/chat": chat[:len(chat)-len(`,"max_tokens":2`)], "/api/generate": `"prompt":"Hi"`, "/api/show": `"verbose":false`,
-		"/oai/api/v1/completions": text, "/v1/completions": text,
-		"/oai/api/v1/responses": `"input":"Hi","max_output_tokens":20`, "/v1/responses": `"input":"Hi","max_output_tokens":20`,
-		"/anthropic/api/v1/messages": chat, "/v1/messages": chat,
-		"/anthropic/api/v1/messages/count_tokens": chat[:len(chat)-len(`,"max_tokens":2`)],
-		"/v1/messages/count_tokens":               chat[:len(chat)-len(`,"max_tokens":2`)],
+		"/oai/api/v1/chat/completions": chat + limit, "/v1/chat/completions": chat + limit,
+		"/oai/api/v1/completions": text + limit, "/v1/completions": text + limit,
+		"/oai/api/v1/responses": input, "/v1/responses": input,
+		"/anthropic/api/v1/messages": chat + limit, "/v1/messages": chat + limit,
+		"/anthropic/api/v1/messages/count_tokens": chat, "/v1/messages/count_tokens": chat,
+		"/api/chat": chat, "/api/generate": text, "/api/show": `"verbose":false`,
 	} {
 		rows = append(rows, routeRow{"POST " + path, 0, o.asks(path, rest)})
 	}
@@ -213,7 +215,8 @@ func tokenRows(o *owned) (rows []routeRow) {
 	}
 	for _, prefix := range []string{"", "/oai/api"} {
 		path := prefix + "/inference/v1/generate"
-		rows = append(rows, routeRow{"POST " + path, 0, o.asks(path, `"token_ids":[5,6],"sampling_params":{"max_tokens":2}`)})
+		rows = append(rows, routeRow{"POST " + path, 0,
+			o.asks(path, `"token_ids":[5,6],"sampling_params":{"max_tokens":2}`)})
 	}
 	return rows
 }
