@@ -53,6 +53,9 @@ func TestLocalCallers(t *testing.T) {
 				t.Errorf("%s, %s where keys are required: %d %s, want %d", c.name, prefix, code, raw, c.known)
 			}
 		}
+		if code, raw := got(open, "/v1/nowhere"); code != 404 || !strings.Contains(raw, "no route of this server") {
+			t.Errorf("%s, a route that there is not: %d %s", c.name, code, raw)
+		}
 		if code, _ := got(keyed, wire.Prefix+"/get_server_capabilities"); code != c.known {
 			t.Errorf("%s, Tinker protocol where keys are required: %d, want %d", c.name, code, c.known)
 		}

@@ -120,7 +120,7 @@ func (s *Server) routes() *router {
 		on(pattern, noBody, refuse(reason))
 	}
 	s.openaiRoutes(mux)
-	other := s.handler("other", noBody, s.unknown)
+	other := s.handlerFailing("other", noBody, s.unknown, s.fail)
 	mux.HandleFunc("GET /api/models/{repo...}", s.describe)
 	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.resolve(w, r, other) })
 	mux.Handle("/", other)
@@ -306,6 +306,7 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) unknown(c *call) (any, error) {
-	return nil, status(http.StatusNotFound, "%s %s is not of the Tinker protocol this server speaks (below %s)",
-		c.r.Method, c.r.URL.Path, wire.Prefix)
+	return nil, status(http.StatusNotFound, "%s %s is no route of this server: it has the Tinker protocol below %s, and "+
+		"parts of the interfaces of OpenAI (/v1), Anthropic (/v1/messages) and Ollama (/api)", c.r.Method, c.r.URL.Path,
+		wire.Prefix)
 }
