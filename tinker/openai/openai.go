@@ -53,6 +53,7 @@ type Card struct {
 	Context int       // tokens
 	Parent  string    // the base model of a checkpoint
 	Kind    string    // "base" or "sampler"
+	Size    int64     // bytes of its files; 0: unknown
 }
 
 // Text is the text side of a model. It does not change.

@@ -181,7 +181,9 @@ type events struct {
 
 func newEvents(w http.ResponseWriter) *events {
 	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	if h.Get("Content-Type") == "" { // Ollama's streams are lines
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	}
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // nginx passes events on at once
 	w.WriteHeader(http.StatusOK)
