@@ -117,6 +117,10 @@ func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
 		return nil, errors.New("run: serve mode renders messages, and the model has no chat template; give one " +
 			"with model.chat_template_path")
 	}
+	text, err := l.models.base.Text()
+	if err != nil {
+		return nil, err
+	}
 	url := l.cfg.Explorer.DBURL
 	if url == "" {
 		url = "sqlite:///" + l.folder.File("buffer", "proxy_history.db")
@@ -130,7 +134,7 @@ func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxy.New(ctx, proxy.Options{Name: l.models.base.Name, Model: l.models.base, Params: servedParams(l.parts),
+	return proxy.New(ctx, proxy.Options{Name: l.models.base.Name, Text: text, Params: servedParams(l.parts),
 		Now:     l.site.Now,
 		History: history,
 		Log:     l.say.progress.Warn, Context: plan.MaxTokens(l.cfg, l.models.context), Commit: served.Commit})

@@ -1,16 +1,13 @@
-// Package proxy is serve mode: an HTTP server that speaks OpenAI's chat completions and completions over the run's
-// sampling client and records every answer as experiences. Any program that uses that API can so be the agent that is
-// trained: it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has
-// (POST /commit), which makes a step of it.
+// Package proxy is serve mode: an HTTP server that speaks OpenAI's interface (package openai) over the run's sampling
+// client and records every answer as experiences. Any program that uses that API can so be the agent that is trained:
+// it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has (POST
+// /commit), which makes a step of it.
 //
-// Endpoints, fields and names are those of Trinity-RFT's proxy. An answer is complete when it is sent: a stream has it
-// in few pieces.
+// Endpoints and their names are those of Trinity-RFT's proxy.
 package proxy
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,28 +17,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
-
-// Model is the text side of the model that is served. It is safe for concurrent use.
-type Model interface {
-	// Render renders a conversation up to where the model continues.
-	Render(messages []chat.Message, o chat.Options) (text string, tokens []int32, err error)
-	// Encode returns the tokens of plain text.
-	Encode(text string) ([]int32, error)
-	// Decode returns the text of tokens without special ones.
-	Decode(tokens []int32) string
-	// Style is how the model writes tool calls.
-	Style() chat.CallStyle
-}
 
 // Options set a Server up.
 type Options struct {
 	Name    string // of the model, as clients see it
-	Model   Model
+	Text    *openai.Text
 	Params  tinker.SamplingParams // what requests leave open; the temperature is always this one, as training needs it
 	Context int                   // the most tokens of prompt and answer together; 0: no limit here
 	Now     func() time.Time
@@ -104,8 +89,9 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 // Handler returns the endpoints.
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("POST /v1/chat/completions", s.answer(s.chat))
-	m.HandleFunc("POST /v1/completions", s.answer(s.complete))
+	api := openai.New(newest{s}, s.Now)
+	m.HandleFunc("POST /v1/chat/completions", s.post(api.Chat))
+	m.HandleFunc("POST /v1/completions", s.post(api.Complete))
 	m.HandleFunc("GET /v1/models", s.models)
 	m.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	m.HandleFunc("GET /metrics", s.metrics)
@@ -175,9 +161,9 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 // refused is what a client hears of ids that cannot be given a reward: 404 if one of them is of no answer, else 409.
 func refused(e *buffer.FeedbackError) error {
 	if len(e.Unknown) > 0 {
-		return &problem{http.StatusNotFound, "invalid_request_error", "unknown_msg_id", "msg_ids: " + e.Error()}
+		return problem(http.StatusNotFound, "unknown_msg_id", "msg_ids: %v", e)
 	}
-	return &problem{http.StatusConflict, "invalid_request_error", "used_msg_id", "msg_ids: " + e.Error()}
+	return problem(http.StatusConflict, "used_msg_id", "msg_ids: %v", e)
 }
 
 func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
@@ -201,40 +187,12 @@ func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
 }
 
 // problem is an error that the client hears of, in OpenAI's form.
-type problem struct {
-	status     int
-	kind, code string
-	text       string
+func problem(status int, code, format string, args ...any) error {
+	return &openai.Error{Status: status, Type: invalidRequest, Code: code, Message: fmt.Sprintf(format, args...)}
 }
-
-func (p *problem) Error() string { return p.text }
 
 func bad(format string, args ...any) error {
-	return &problem{http.StatusBadRequest, "invalid_request_error", "", fmt.Sprintf(format, args...)}
-}
-
-func (s *Server) fail(w http.ResponseWriter, err error) {
-	var p *problem
-	switch {
-	case errors.As(err, &p):
-	case errors.Is(err, context.DeadlineExceeded):
-		p = &problem{http.StatusGatewayTimeout, "timeout_error", "gateway_timeout", err.Error()}
-	case tinker.CategoryOf(err) == tinker.User:
-		p = &problem{http.StatusBadRequest, "invalid_request_error", "", err.Error()}
-	default:
-		p = &problem{http.StatusBadGateway, "server_error", "bad_gateway", err.Error()}
-	}
-	if s.Log != nil && p.status >= 500 {
-		s.Log(p.text)
-	}
-	reply(w, p.status, map[string]any{"error": map[string]any{"message": p.text, "type": p.kind, "code": p.code,
-		"param": nil}})
-}
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // whether the client hears it is the client's affair
+	return problem(http.StatusBadRequest, "", format, args...)
 }
 
 // most bytes of a request.
@@ -252,11 +210,4 @@ func read(w http.ResponseWriter, r *http.Request, v any) error {
 		return bad("the body is not the JSON that is expected: %v", err)
 	}
 	return nil
-}
-
-// newID is a name that cannot be guessed.
-func newID(prefix string) string {
-	var b [12]byte
-	rand.Read(b[:]) // never fails
-	return prefix + hex.EncodeToString(b[:])
 }

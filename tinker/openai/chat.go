@@ -15,6 +15,9 @@ type conversation struct {
 	one    bool           // at most one call
 	begun  string         // the beginning of the answer, which the prompt has for the model
 	inside bool           // the prompt ends within a thought
+
+	messages []chat.Message
+	raw      json.RawMessage // the messages as they came; nil: in another form
 }
 
 // readChat reads the parameters of a chat completion.
@@ -43,7 +46,8 @@ func (f fields) readChat(t *Text) (*request, error) {
 	if len(r.params.StopTokens) == 0 && !r.params.NoStop {
 		r.params.StopTokens = t.Ends
 	}
-	messages, err := readMessages(f["messages"])
+	raw := f["messages"]
+	messages, err := readMessages(raw)
 	delete(f, "messages")
 	if err != nil {
 		return nil, err
@@ -52,7 +56,8 @@ func (f fields) readChat(t *Text) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.chat = &conversation{}
+	o.EnableThinking = t.Thinking
+	r.chat = &conversation{messages: messages, raw: raw}
 	if err := f.tools(r.chat, t, &o); err != nil {
 		return nil, err
 	}
@@ -70,7 +75,7 @@ func (f fields) readChat(t *Text) (*request, error) {
 		r.chat.inside = false
 	}
 	text += r.chat.begun
-	r.prompts = []prompt{{tokens: t.Tokenizer.Encode(text, false)}}
+	r.prompts = []prompt{{tokens: t.Tokenizer.Encode(text, false), text: text}}
 	return r, nil
 }
 
