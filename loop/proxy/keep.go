@@ -90,11 +90,8 @@ func seedOf(id string) (uint64, error) {
 	return binary.LittleEndian.Uint64(raw), nil
 }
 
-// Record implements openai.Keeper. A client that is gone leaves no record.
+// Record implements openai.Keeper.
 func (k *keeper) Record(ctx context.Context, kept openai.Kept) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	var list []*experience.Experience
 	for i, q := range kept.Sequences {
 		id := experience.EID{Task: kept.ID, Run: i, Suffix: kept.ID[len(kept.ID)-6:]}

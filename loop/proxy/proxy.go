@@ -8,10 +8,7 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -42,6 +39,7 @@ type Server struct {
 	Options
 	asked  atomic.Int64
 	recall *recall
+	door   *door
 
 	mu      sync.RWMutex
 	sampler tinker.SamplingClient
@@ -57,10 +55,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, step: last, recall: newRecall()}
+	s := &Server{Options: o, step: last, recall: newRecall(), door: newDoor(o.Name, o.Text, o.Now, o.Log)}
+	s.door.calls.begin = s.begin
 	recent, err := o.History.Recent(ctx, recallBytes)
 	for _, e := range recent {
-		s.recall.add(sequenceOf(e))
+		if e.TrainableTokens() == e.ResponseLength() { // others are rollouts of several calls
+			s.recall.add(sequenceOf(e))
+		}
 	}
 	return s, err
 }
@@ -90,26 +91,21 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
 	api := openai.New(newest{s}, s.Now)
-	m.HandleFunc("POST /v1/chat/completions", s.post(api.Chat))
-	m.HandleFunc("POST /v1/completions", s.post(api.Complete))
-	m.HandleFunc("GET /v1/models", s.models)
-	m.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	m.HandleFunc("POST /v1/chat/completions", s.door.inSession("chat/completions", s.door.post(api.Chat)))
+	m.HandleFunc("POST /v1/completions", s.door.inSession("completions", s.door.post(api.Complete)))
+	m.HandleFunc("GET /v1/models", s.door.models)
+	m.HandleFunc("GET /health", health)
+	s.door.routes(m)
 	m.HandleFunc("GET /metrics", s.metrics)
 	m.HandleFunc("POST /feedback", s.feedback)
 	m.HandleFunc("POST /commit", s.commit)
 	return m
 }
 
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]any{"object": "list",
-		"data": []any{map[string]any{"id": s.Name, "object": "model", "created": s.Now().Unix(),
-			"owned_by": "trinity"}}})
-}
-
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	m, err := s.counts(r.Context())
 	if err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, m)
@@ -136,11 +132,19 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		Run    int      `json:"run_id"`
 	}
 	if err := read(w, r, &in); err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	if in.Reward == nil || len(in.IDs) == 0 {
-		s.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
+		s.door.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
+		return
+	}
+	one, err := s.door.calls.ofAnswers(in.IDs)
+	if err == nil && one != nil {
+		err = s.door.reward(r.Context(), one, grade{reward: *in.Reward, task: in.Task, run: in.Run})
+	}
+	if err != nil || one != nil {
+		s.door.answerReward(w, err)
 		return
 	}
 	if in.Task == "" {
@@ -152,7 +156,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		err = refused(wrong)
 	}
 	if err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n})
@@ -180,34 +184,8 @@ func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n, "explore_step_num": s.step})
-}
-
-// problem is an error that the client hears of, in OpenAI's form.
-func problem(status int, code, format string, args ...any) error {
-	return &openai.Error{Status: status, Type: invalidRequest, Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-func bad(format string, args ...any) error {
-	return problem(http.StatusBadRequest, "", format, args...)
-}
-
-// most bytes of a request.
-const most = 32 << 20
-
-func read(w http.ResponseWriter, r *http.Request, v any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
-	err := d.Decode(v)
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("something follows the JSON value")
-		}
-	}
-	if err != nil {
-		return bad("the body is not the JSON that is expected: %v", err)
-	}
-	return nil
 }

@@ -24,8 +24,8 @@ type Keeper interface {
 	// that the request gave and that do not count, which the answer's header X-Trinity-Overrode lists.
 	Params(a *Asked) (overrode []string, err error)
 	// Record keeps the answers to a prompt. It is called before the client hears how they ended: before a whole answer
-	// is sent, or the event with finish_reason. Without a record the client gets the error in place of that. ctx ends
-	// when the client is gone.
+	// is sent, or the event with finish_reason. Without a record the client gets the error in place of that. A client
+	// that is gone leaves none; ctx ends when it goes.
 	Record(ctx context.Context, k Kept) error
 }
 
@@ -104,6 +104,9 @@ func (a *answer) record(ctx context.Context, i int, res *tinker.SampleResponse) 
 		return nil
 	}
 	if err := a.check(i, res); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // the client is gone
 		return err
 	}
 	kept := Kept{ID: a.id, Text: a.prompts[i].text, Prompt: a.prompts[i].tokens, Sequences: res.Sequences,

@@ -45,7 +45,10 @@ func (m *Model) ends() ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := m.Template.StopIDs(m.Tokenizer)
+	var list []int32
+	if m.Template != nil { // a base model may have none
+		list, err = m.Template.StopIDs(m.Tokenizer)
+	}
 	if id, ok := m.Tokenizer.TokenID(conf.EOSToken); ok && !slices.Contains(list, id) {
 		list = append(list, id)
 	}
