@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -24,24 +25,22 @@ func (d *door) routes(m *http.ServeMux) {
 }
 
 // under serves what is below a prefix and the id of a rollout, which may have slashes: what follows the last /v1/ is
-// a path of OpenAI's interface, and otherwise the last element says what is meant.
+// a path of OpenAI's interface. feedback and traces are found beside v1 and below it.
 func (d *door) under(prefix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rest := strings.TrimPrefix(r.URL.Path, prefix)
-		if at := strings.LastIndex(rest, "/v1/"); at > 0 {
-			d.model(w, r, rest[:at], rest[at+len("/v1/"):])
-			return
-		}
-		if prefix == "/sessions/" && r.Method == http.MethodDelete {
+		head, last := path.Split(rest)
+		id := strings.TrimSuffix(strings.TrimSuffix(head, "/"), "/v1")
+		v1 := strings.LastIndex(rest, "/v1/")
+		switch {
+		case prefix == "/sessions/" && r.Method == http.MethodDelete:
 			d.drop(w, r, rest)
-			return
-		}
-		at := strings.LastIndex(rest, "/")
-		switch what := rest[at+1:]; {
-		case at > 0 && what == "feedback" && r.Method == http.MethodPost:
-			d.feedback(w, r, rest[:at])
-		case at > 0 && what == "traces" && r.Method == http.MethodGet:
-			d.traces(w, r, rest[:at])
+		case id != "" && last == "feedback" && r.Method == http.MethodPost:
+			d.feedback(w, r, id)
+		case id != "" && last == "traces" && r.Method == http.MethodGet:
+			d.traces(w, r, id)
+		case v1 > 0:
+			d.model(w, r, rest[:v1], rest[v1+len("/v1/"):])
 		default:
 			d.fail(w, unknownPath(r))
 		}
@@ -53,7 +52,7 @@ func (d *door) under(prefix string) http.HandlerFunc {
 func (d *door) lightning(prefix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rest := strings.TrimPrefix(r.URL.Path, prefix)
-		head, path, calls := strings.Cut(rest, "/openai/v1/")
+		head, below, calls := strings.Cut(rest, "/openai/v1/")
 		if at := strings.LastIndex(head, "/mode/"); calls && at > 0 {
 			head = head[:at]
 		} else if calls {
@@ -71,7 +70,7 @@ func (d *door) lightning(prefix string) http.HandlerFunc {
 		}
 		id := d.attempt(head[:at], head[at+len("/attempt/"):])
 		if calls {
-			d.model(w, r, id, path)
+			d.model(w, r, id, below)
 		} else {
 			d.event(w, r, id)
 		}
@@ -92,9 +91,9 @@ func unknownPath(r *http.Request) error {
 }
 
 // model serves a path of OpenAI's interface for a rollout.
-func (d *door) model(w http.ResponseWriter, r *http.Request, id, path string) {
+func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
 	api := openai.New(&during{door: d, id: id}, d.now)
-	switch r.Method + " " + path {
+	switch r.Method + " " + below {
 	case "POST chat/completions":
 		d.post(api.Chat)(w, r)
 	case "POST completions":

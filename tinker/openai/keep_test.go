@@ -161,6 +161,8 @@ func (d departing) Write(p []byte) (int, error) {
 	return d.ResponseRecorder.Write(p)
 }
 
+func (d departing) WriteString(s string) (int, error) { return d.Write([]byte(s)) }
+
 // A client that goes before its answer is complete leaves no record.
 func TestKeeperForgetsTheDeparted(t *testing.T) {
 	m := newTiny(t)
