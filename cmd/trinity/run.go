@@ -29,7 +29,7 @@ type runCmd struct {
 	PluginDir string `help:"Accepted for compatibility; plug-ins are Go packages here." placeholder:"DIR" hidden:""`
 	DLC       bool   `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
 	Threads   int    `help:"Threads of the local engine; 0 is all." default:"0"`
-	Rollouts  string `help:"Serve the URLs of rollouts at this address: programs carry rollouts out there." placeholder:"HOST:PORT"`
+	Rollouts  string `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
 }
 
 // Run implements the command.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
@@ -13,6 +14,7 @@ import (
 type during struct {
 	*door
 	id string
+	at *rollout // once Open found it
 }
 
 // Open implements openai.Models.
@@ -21,6 +23,7 @@ func (m *during) Open(ctx context.Context, _, _ string) (*openai.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.at = r
 	sampler, version, err := r.sampling()
 	if err != nil {
 		return nil, err
@@ -31,6 +34,17 @@ func (m *during) Open(ctx context.Context, _, _ string) (*openai.Model, error) {
 	k := &taker{rollout: r, version: version, text: m.text, now: m.now, begun: m.now(), grow: m.calls.grow}
 	return &openai.Model{Text: m.text, Context: cmp.Or(r.context, math.MaxInt32), Sampler: whileOpen{sampler, r},
 		Close: func() {}, Name: m.name, Keeper: k}, nil
+}
+
+// ended makes the end of the rollout the reason for an error of one of its calls.
+func (m *during) ended(h answerer) answerer {
+	return func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+		err := h(ctx, w, tenant, body)
+		if err != nil && m.at != nil {
+			err = cmp.Or(m.at.over(), err)
+		}
+		return err
+	}
 }
 
 // List implements openai.Models.
@@ -45,7 +59,9 @@ type whileOpen struct {
 }
 
 // Sample implements tinker.SamplingClient.
-func (s whileOpen) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (s whileOpen) Sample(
+	ctx context.Context, req tinker.SampleRequest,
+) (*tinker.Future[tinker.SampleResponse], error) {
 	ctx, end := s.until(ctx)
 	f, err := s.SamplingClient.Sample(ctx, req)
 	if err != nil {

@@ -161,8 +161,8 @@ func (s *rollouts) ofAnswers(ids []string) (*rollout, error) {
 	r := s.byAnswer[ids[0]]
 	for _, id := range ids {
 		if s.byAnswer[id] != r {
-			return nil, problem(http.StatusConflict, "mixed_msg_ids", "msg_ids: %s and %s are not of one rollout; give "+
-				"each rollout its reward by itself", ids[0], id)
+			return nil, problem(http.StatusConflict, "mixed_msg_ids", "msg_ids: %s and %s are not of one rollout; "+
+				"give each rollout its reward by itself", ids[0], id)
 		}
 	}
 	return r, nil

@@ -129,12 +129,13 @@ func TestServeSessions(t *testing.T) {
 		t.Fatalf("%d %v %s", status, err, body)
 	}
 	if c := list[0]; c.Session != "s" || c.Model != "tiny" || len(c.IDs) != 4 || len(c.Logprobs) != 4 ||
-		c.Version != 3 || c.Finish != "length" || c.Counts["completion"] != 4 || len(c.PromptIDs) != c.Counts["prompt"] ||
+		c.Version != 3 || c.Finish != "length" || c.Counts["completion"] != 4 ||
+		len(c.PromptIDs) != c.Counts["prompt"] ||
 		!bytes.Contains(c.Messages, []byte("2+2?")) || !bytes.Contains(c.Message, []byte(`"content":"abab"`)) {
 		t.Errorf("the trace is %s", body)
 	}
-	if _, _, body := requested(t, "POST", f.URL+"/traces/query", "", `{"session_ids":["s","none"]}`); strings.Count(body,
-		`"trace_id"`) != 2 {
+	_, _, body = requested(t, "POST", f.URL+"/traces/query", "", `{"session_ids":["s","none"]}`)
+	if strings.Count(body, `"trace_id"`) != 2 {
 		t.Errorf("query: %s", body)
 	}
 	if status, _, body := requested(t, "DELETE", f.URL+"/sessions/s", "", ""); status != 200 ||
@@ -228,7 +229,8 @@ func TestOfferedRollouts(t *testing.T) {
 		Eval bool            `json:"is_eval"`
 	}
 	_, _, body := requested(t, "POST", url+"/rollouts/next", "", `{"wait":30}`)
-	if err := json.Unmarshal([]byte(body), &got); err != nil || string(got.Task) != `{"question":"2+2?"}` || !got.Eval ||
+	err := json.Unmarshal([]byte(body), &got)
+	if err != nil || string(got.Task) != `{"question":"2+2?"}` || !got.Eval ||
 		got.Base != url+"/rollouts/"+got.ID+"/v1" || !strings.HasPrefix(got.ID, "3-0-1-") {
 		t.Fatalf("%v %s", err, body)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -92,12 +93,13 @@ func unknownPath(r *http.Request) error {
 
 // model serves a path of OpenAI's interface for a rollout.
 func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
-	api := openai.New(&during{door: d, id: id}, d.now)
+	m := &during{door: d, id: id}
+	api := openai.New(m, d.now)
 	switch r.Method + " " + below {
 	case "POST chat/completions":
-		d.post(api.Chat)(w, r)
+		d.post(m.ended(api.Chat))(w, r)
 	case "POST completions":
-		d.post(api.Complete)(w, r)
+		d.post(m.ended(api.Complete))(w, r)
 	case "GET models":
 		if err := api.List(r.Context(), w, ""); err != nil {
 			d.fail(w, err)
@@ -117,8 +119,8 @@ func (d *door) next(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !d.calls.work {
-		d.fail(w, problem(http.StatusNotFound, "no_work", "this run hands out no rollouts: no taskset that it explores "+
-			"has default_workflow_type: rollout_workflow"))
+		d.fail(w, problem(http.StatusNotFound, "no_work", "this run hands out no rollouts: no taskset that it "+
+			"explores has default_workflow_type: rollout_workflow"))
 		return
 	}
 	if in.Wait < 0 || in.Wait > longestWait.Seconds() {
@@ -142,7 +144,8 @@ const longestWait = 10 * time.Minute
 
 // urlOf is the base URL of a rollout, at the address that the program uses.
 func urlOf(r *http.Request, kind, id string) string {
-	return "http://" + r.Host + "/" + kind + "/" + id + "/v1"
+	u := url.URL{Scheme: "http", Host: r.Host, Path: "/" + kind + "/" + id + "/v1"}
+	return u.String()
 }
 
 // feedback gives a rollout its reward.

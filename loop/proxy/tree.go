@@ -36,6 +36,9 @@ func (c *call) sequence() *chat.Sequence {
 		Ended: c.stop == tinker.StopStop}
 }
 
+// tokens is the length of prompt and answer.
+func (c *call) tokens() int { return len(c.prompt) + len(c.sampled) }
+
 // continued reports whether ids begin with the tokens of the call.
 func (c *call) continued(ids []int32) bool {
 	p := len(c.prompt)
@@ -72,7 +75,7 @@ func (t *tree) next(text string, encode func(string) ([]int32, error)) (ids []in
 // extended is the call that a prompt of ids continues: the one with the most tokens.
 func (t *tree) extended(ids []int32) (parent *call) {
 	for _, c := range t.calls {
-		if c.continued(ids) && (parent == nil || len(c.prompt)+len(c.sampled) > len(parent.prompt)+len(parent.sampled)) {
+		if c.continued(ids) && (parent == nil || c.tokens() > parent.tokens()) {
 			parent = c
 		}
 	}
@@ -120,8 +123,7 @@ func (t *tree) experience() *experience.Experience {
 			e.Starts = append(e.Starts, len(e.Tokens))
 		}
 		e.Tokens = slices.Concat(e.Tokens, leaf.prompt, leaf.sampled)
-		logprobs, mask := make([]float32, len(leaf.prompt)+len(leaf.sampled)), make([]bool,
-			len(leaf.prompt)+len(leaf.sampled))
+		logprobs, mask := make([]float32, leaf.tokens()), make([]bool, leaf.tokens())
 		path := leaf.path()
 		for _, c := range path {
 			if trained[c] {
