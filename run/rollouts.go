@@ -15,7 +15,7 @@ import (
 func (p *parts) openOffers() error {
 	work := p.cfg.OffersRollouts()
 	switch {
-	case p.site.Rollouts != "" && p.cfg.Mode == config.Train:
+	case p.site.Rollouts != "" && p.cfg.Mode == config.Train && !p.staged:
 		return errors.New("run: --rollouts serves rollouts while a run explores, and mode train does not; start it " +
 			"with the process that explores")
 	case !p.cfg.Mode.Explores() || p.models.external != nil || !work && p.site.Rollouts == "":

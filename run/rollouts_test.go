@@ -219,10 +219,6 @@ func TestRolloutsWithoutAReward(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "all 2 tasks failed") {
 		t.Errorf("the run ended with %v", err)
 	}
-	log, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "log", "explorer.log"))
-	if err == nil && !bytes.Contains(log, []byte("no reward within 300ms (workflow_args.timeout)")) {
-		t.Errorf("the log does not say why: %s", log)
-	}
 }
 
 // With an address and without rollout_workflow the URLs are served, and say what opens a rollout.

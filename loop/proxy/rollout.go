@@ -172,7 +172,7 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 		changed bool
 	}{
 		{"temperature", was.Temperature != p.Temperature}, {"top_p", was.TopP != p.TopP},
-		{"top_k", was.TopK != p.TopK}, {"min_p", was.MinP != p.MinP}, {"seed", *was.Seed != seed},
+		{"top_k", was.TopK != p.TopK}, {"min_p", was.MinP != p.MinP}, {"seed", was.Seed == nil || *was.Seed != seed},
 		{"ignore_eos", was.NoStop}, {"max_tokens", was.MaxTokens != p.MaxTokens},
 		{"max_completion_tokens", was.MaxTokens != p.MaxTokens},
 	} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -75,11 +76,27 @@ func (s *rollouts) find(ctx context.Context, id string, create bool) (*rollout, 
 	if other := s.open[id]; other != nil {
 		return other, nil
 	}
-	if len(s.open) >= mostOpen {
+	if len(s.open) >= mostOpen && !s.dropUnused() {
 		return nil, errFull(fmt.Sprintf("%d rollouts are open", mostOpen))
 	}
 	s.open[id] = r
 	return r, nil
+}
+
+// dropUnused drops the rollouts that have no call, and reports whether there were any. The caller holds mu.
+func (s *rollouts) dropUnused() bool {
+	used := map[*rollout]bool{}
+	for _, r := range s.byAnswer {
+		used[r] = true
+	}
+	before := len(s.open)
+	maps.DeleteFunc(s.open, func(_ string, r *rollout) bool {
+		if !used[r] {
+			r.end(s.errNotOpen(r.id))
+		}
+		return !used[r]
+	})
+	return len(s.open) < before
 }
 
 // known returns a rollout that is open, or why it is over.
@@ -219,7 +236,9 @@ func (o *offer) Wait(ctx context.Context) (*experience.Experience, error) {
 
 // Close implements workflow.Offered.
 func (o *offer) Close() {
+	o.mu.Lock() // a reward that is being given ends the rollout first
 	why := o.over()
+	o.mu.Unlock()
 	if why == nil {
 		why = problem(http.StatusNotFound, "rollout_not_found", "rollout %q is not open any more: it had no reward in "+
 			"time, or the run went on without it", o.id)

@@ -316,6 +316,25 @@ func TestOfferedRolloutsEnd(t *testing.T) {
 	}
 }
 
+// Rollouts that nothing was asked of make room for others; those with calls do not.
+func TestUnusedRolloutsMakeRoom(t *testing.T) {
+	s := newRollouts()
+	s.begin = func(_ context.Context, id string) (*rollout, error) { return newRollout(id), nil }
+	used, err := s.find(t.Context(), "used", true)
+	if err == nil {
+		err = s.grow(used, "answer", 1)
+	}
+	for i := 0; err == nil && i < mostOpen; i++ { // the last one has no place
+		_, err = s.find(t.Context(), fmt.Sprint(i), true)
+	}
+	if err != nil || len(s.open) != 2 || s.open["used"] == nil || used.over() != nil {
+		t.Errorf("%d are open, %v", len(s.open), err)
+	}
+	if err := s.grow(used, "b", mostBytes); !errors.Is(err, tinker.ErrBusy) {
+		t.Errorf("beyond the memory: %v", err)
+	}
+}
+
 // The seed of a call depends on its prompt and how often it was asked, and not on the order of calls.
 func TestSeedsDoNotDependOnTheOrder(t *testing.T) {
 	draw := func(prompts ...string) map[string]bool {

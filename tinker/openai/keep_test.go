@@ -15,10 +15,32 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
+// paper is an answer that may be read while it is written.
+type paper struct {
+	mu sync.Mutex
+	httptest.ResponseRecorder
+}
+
+func newPaper() *paper { return &paper{ResponseRecorder: *httptest.NewRecorder()} }
+
+func (p *paper) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ResponseRecorder.Write(b)
+}
+
+func (p *paper) WriteString(s string) (int, error) { return p.Write([]byte(s)) }
+
+func (p *paper) read() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Body.String()
+}
+
 // diary is a Keeper that writes down what it is told.
 type diary struct {
 	mu     sync.Mutex
-	w      *httptest.ResponseRecorder
+	w      *paper
 	asked  *Asked
 	kept   []Kept
 	seen   []string // of the answer at each record
@@ -49,14 +71,14 @@ func (d *diary) Params(a *Asked) ([]string, error) {
 func (d *diary) Record(ctx context.Context, k Kept) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.kept, d.seen = append(d.kept, k), append(d.seen, d.w.Body.String())
+	d.kept, d.seen = append(d.kept, k), append(d.seen, d.w.read())
 	return errors.Join(d.refuse, ctx.Err())
 }
 
 // noted sends a body for a model with a diary.
 func noted(t *testing.T, m *shelf, path, body string) (*diary, *httptest.ResponseRecorder) {
 	t.Helper()
-	d := &diary{w: httptest.NewRecorder()}
+	d := &diary{w: newPaper()}
 	return d, d.send(t.Context(), m, path, body)
 }
 
@@ -71,7 +93,7 @@ func (d *diary) send(ctx context.Context, m *shelf, path, body string) *httptest
 	if err := call(ctx, d.w, "me", []byte(body)); err != nil {
 		ErrorOf(err).Write(d.w)
 	}
-	return d.w
+	return &d.w.ResponseRecorder
 }
 
 // Everything is recorded before the client hears how it ended, whole and as a stream, and is what the client hears.
@@ -136,11 +158,11 @@ func TestKeeperRecordsFirst(t *testing.T) {
 func TestKeeperRefusesToRecord(t *testing.T) {
 	m := newTiny(t)
 	const body = `{"model":"tiny","messages":[{"role":"user","content":"2+2?"}]`
-	d := &diary{w: httptest.NewRecorder(), refuse: errors.New("the disk is full")}
+	d := &diary{w: newPaper(), refuse: errors.New("the disk is full")}
 	if w := d.send(t.Context(), m, "chat", body+"}"); w.Code != 500 || !strings.Contains(w.Body.String(), "disk") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	d.w = httptest.NewRecorder()
+	d.w = newPaper()
 	w := d.send(t.Context(), m, "chat", body+`,"stream":true}`)
 	if s := w.Body.String(); strings.Contains(s, "[DONE]") || strings.Contains(s, `"finish_reason":"`) ||
 		!strings.HasSuffix(strings.TrimSpace(s), `"type":"server_error"}}`) {
@@ -150,7 +172,7 @@ func TestKeeperRefusesToRecord(t *testing.T) {
 
 // departing ends a context once the answer has begun.
 type departing struct {
-	*httptest.ResponseRecorder
+	*paper
 	leave func()
 }
 
@@ -158,7 +180,7 @@ func (d departing) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("content")) {
 		d.leave()
 	}
-	return d.ResponseRecorder.Write(p)
+	return d.paper.Write(p)
 }
 
 func (d departing) WriteString(s string) (int, error) { return d.Write([]byte(s)) }
@@ -166,7 +188,7 @@ func (d departing) WriteString(s string) (int, error) { return d.Write([]byte(s)
 // A client that goes before its answer is complete leaves no record.
 func TestKeeperForgetsTheDeparted(t *testing.T) {
 	m := newTiny(t)
-	d := &diary{w: httptest.NewRecorder()}
+	d := &diary{w: newPaper()}
 	own := *m
 	own.Keeper = d
 	ctx, leave := context.WithCancel(t.Context())
