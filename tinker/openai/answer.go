@@ -32,22 +32,12 @@ func (a *API) Complete(ctx context.Context, w http.ResponseWriter, tenant string
 // serve reads a request, samples and answers.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, body []byte,
 	read func(fields, *Text) (*request, error), prefix string) error {
-	f, err := readFields(body)
-	if err != nil {
-		return err
-	}
-	name, given := "", f.names()
-	if _, err := f.take("model", &name); err != nil {
-		return err
-	}
-	m, err := a.models.Open(ctx, tenant, name)
-	if name == "" && errors.Is(err, tinker.ErrNotFound) {
-		return invalid("model", "model is missing; GET models lists the names")
-	}
+	f, name, m, err := a.open(ctx, tenant, body)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	given := f.names()
 	r, err := read(f, m.Text)
 	if err != nil {
 		return err
@@ -63,10 +53,28 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 	if err := r.fit(m.Context); err != nil {
 		return err
 	}
+	if r.form == nil {
+		r.form = openaiForm{}
+	}
 	if r.stream {
 		return out.stream(ctx, w)
 	}
 	return out.whole(ctx, w)
+}
+
+// open reads a body and opens the model that it names.
+func (a *API) open(ctx context.Context, tenant string, body []byte) (f fields, name string, m *Model, err error) {
+	if f, err = readFields(body); err != nil {
+		return nil, "", nil, err
+	}
+	if _, err = f.take("model", &name); err != nil {
+		return nil, "", nil, err
+	}
+	m, err = a.models.Open(ctx, tenant, name)
+	if name == "" && errors.Is(err, tinker.ErrNotFound) {
+		err = invalid("model", "model is missing; GET models lists the names")
+	}
+	return f, name, m, err
 }
 
 // whole waits for all samples and sends them as one JSON object.
@@ -86,7 +94,8 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 		}
 		futures = append(futures, f)
 	}
-	var choices []any
+	var pieces []piece
+	var results []tinker.SampleResponse
 	var u usage
 	for i, f := range futures {
 		res, err := f.Wait(ctx)
@@ -100,18 +109,14 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 			return err
 		}
 		u.prompt(len(a.prompts[i].tokens), res)
+		results = append(results, res)
 		for j, q := range res.Sequences {
 			p := newChoice(a.request, a.model.Text, i*a.n+j).take(drawnOf(q))
 			u.answers += len(p.drawn)
-			choices = append(choices, a.choice(&p, &a.prompts[i], &res))
+			pieces = append(pieces, p)
 		}
 	}
-	b := a.head("")
-	b["choices"], b["usage"] = choices, u.body()
-	if a.tokenIDs && len(a.prompts) == 1 {
-		b["prompt_token_ids"] = a.prompts[0].tokens
-	}
-	reply(w, http.StatusOK, b)
+	reply(w, http.StatusOK, a.form.whole(a, pieces, results, u))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 // conversation is what the answer to a chat needs.
 type conversation struct {
 	style  chat.CallStyle // NoCalls: calls are not looked for
+	tools  jinja.List     // that are offered
 	one    bool           // at most one call
 	begun  string         // the beginning of the answer, which the prompt has for the model
 	inside bool           // the prompt ends within a thought
@@ -22,9 +23,6 @@ type conversation struct {
 
 // readChat reads the parameters of a chat completion.
 func (f fields) readChat(t *Text) (*request, error) {
-	if t.Template == nil {
-		return nil, invalid("model", "the model has no chat template; use completions")
-	}
 	r, err := f.common(t)
 	if err != nil {
 		return nil, err
@@ -46,37 +44,49 @@ func (f fields) readChat(t *Text) (*request, error) {
 	if len(r.params.StopTokens) == 0 && !r.params.NoStop {
 		r.params.StopTokens = t.Ends
 	}
+	c, p, err := f.conversation(t)
+	if err != nil {
+		return nil, err
+	}
+	r.chat, r.prompts = c, []prompt{p}
+	return r, nil
+}
+
+// conversation reads messages and tools, and renders them as the prompt.
+func (f fields) conversation(t *Text) (*conversation, prompt, error) {
+	if t.Template == nil {
+		return nil, prompt{}, invalid("model", "the model has no chat template; use completions")
+	}
 	raw := f["messages"]
 	messages, err := readMessages(raw)
 	delete(f, "messages")
 	if err != nil {
-		return nil, err
+		return nil, prompt{}, err
 	}
 	o, err := f.rendering(messages)
 	if err != nil {
-		return nil, err
+		return nil, prompt{}, err
 	}
 	o.EnableThinking = t.Thinking
-	r.chat = &conversation{messages: messages, raw: raw}
-	if err := f.tools(r.chat, t, &o); err != nil {
-		return nil, err
+	c := &conversation{messages: messages, raw: raw}
+	if err := f.tools(c, t, &o); err != nil {
+		return nil, prompt{}, err
 	}
 	text, err := t.Template.Render(messages, o)
 	if err != nil {
-		return nil, invalid("messages", "the messages cannot be rendered: %v", err)
+		return nil, prompt{}, invalid("messages", "the messages cannot be rendered: %v", err)
 	}
-	r.chat.inside = strings.HasSuffix(strings.TrimRight(text, blank), thinkOpen)
+	c.inside = strings.HasSuffix(strings.TrimRight(text, blank), thinkOpen)
 	if o.ContinueFinal {
 		said := messages[len(messages)-1].Content
-		r.chat.inside = strings.LastIndex(said, thinkOpen) > strings.LastIndex(said, thinkClose)
+		c.inside = strings.LastIndex(said, thinkOpen) > strings.LastIndex(said, thinkClose)
 	}
-	if r.chat.begun != "" && r.chat.inside {
+	if c.begun != "" && c.inside {
 		text += "\n" + thinkClose + "\n\n"
-		r.chat.inside = false
+		c.inside = false
 	}
-	text += r.chat.begun
-	r.prompts = []prompt{{tokens: t.Tokenizer.Encode(text, false), text: text}}
-	return r, nil
+	text += c.begun
+	return c, prompt{tokens: t.Tokenizer.Encode(text, false), text: text}, nil
 }
 
 // rendering reads how the messages are rendered. An assistant's last message is continued unless the request says
@@ -137,7 +147,7 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 		}
 		return nil
 	}
-	o.Tools, c.style = tools, t.Template.CallStyle()
+	o.Tools, c.tools, c.style = tools, tools, t.Template.CallStyle()
 	if c.style == chat.NoCalls {
 		return invalid("tools", "the model's chat template has no tool calls; leave tools out")
 	}
@@ -159,7 +169,18 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 // calls a tool.
 func callBegin(style chat.CallStyle, name string) string {
 	begin, arguments := `{"name": `, `"parameters": `
-	if style == chat.QwenCalls {
+	switch style {
+	case chat.FunctionCalls:
+		if name != "" {
+			name += ">\n"
+		}
+		return callOpen + "\n<function=" + name
+	case chat.PairCalls:
+		if name != "" {
+			name += "\n"
+		}
+		return callOpen + name
+	case chat.QwenCalls:
 		begin, arguments = callOpen+"\n"+begin, `"arguments": `
 	}
 	if name == "" {

@@ -20,7 +20,12 @@ type Error struct {
 	Param   string        // the parameter that is wrong; "" is null
 	Message string        // what is wrong, and the remedy
 	After   time.Duration // Retry-After; 0 is none
+
+	length *overlong // of a request beyond the context; else nil
 }
+
+// overlong are the lengths of a request beyond the context of its model, in tokens.
+type overlong struct{ limit, prompt, answer int }
 
 func (e *Error) Error() string { return e.Message }
 
@@ -41,7 +46,7 @@ func tooLong(limit, prompt, answer int) error {
 	return &Error{Status: http.StatusBadRequest, Type: invalidRequest, Code: "context_length_exceeded",
 		Param: "messages", Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
 			"requested %d tokens (%d in the prompt, %d in the completion). Please reduce the length of the prompt or "+
-			"of the completion.", limit, prompt+answer, prompt, answer)}
+			"of the completion.", limit, prompt+answer, prompt, answer), length: &overlong{limit, prompt, answer}}
 }
 
 // retryAfter is the wait that a client is asked for when the server is busy.
@@ -87,12 +92,13 @@ func orNull(s string) any {
 	return s
 }
 
-// Write sends the error as the answer.
-func (e *Error) Write(w http.ResponseWriter) {
+// Write sends the error as the answer and returns its status.
+func (e *Error) Write(w http.ResponseWriter) int {
 	if e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
 	}
 	reply(w, e.Status, e.body())
+	return e.Status
 }
 
 // object is a JSON object.

@@ -24,6 +24,15 @@ func readFields(body []byte) (fields, error) {
 	return f, nil
 }
 
+// readObject reads an object within a body, as readFields reads a body.
+func readObject(raw json.RawMessage) (fields, error) {
+	var f fields
+	if json.Unmarshal(raw, &f) != nil || f == nil {
+		return nil, invalid("", "%s is not an object", brief(raw))
+	}
+	return readFields(raw)
+}
+
 // take reads a parameter into v, which keeps its value if the parameter is missing, and reports whether it was there.
 func (f fields) take(name string, v any) (bool, error) {
 	raw, ok := f[name]
@@ -50,6 +59,12 @@ func kindOf(v any) string {
 		return "a text"
 	case *[]int32:
 		return "a list of token ids"
+	case *[]string:
+		return "a list of texts"
+	case *[]json.RawMessage:
+		return "a list"
+	case *fields, *map[string]json.RawMessage:
+		return "an object"
 	}
 	return fmt.Sprintf("of the expected form (%s)", strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
 }
@@ -67,12 +82,15 @@ func brief(raw []byte) string {
 var labels = []string{"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
 	"request_id"}
 
-// unsupported are the parameters that are refused unless they ask for what happens anyway: by name, the values that do,
-// as JSON, and the remedy.
-var unsupported = map[string]struct {
+// refusals are the parameters that are refused unless they ask for what happens anyway: by name, the values that do, as
+// JSON, and the remedy.
+type refusals map[string]struct {
 	neutral []string
 	remedy  string
-}{
+}
+
+// unsupported are those of OpenAI's interface.
+var unsupported = refusals{
 	"frequency_penalty":      {[]string{"0", "0.0"}, "leave it out"},
 	"presence_penalty":       {[]string{"0", "0.0"}, "leave it out"},
 	"repetition_penalty":     {[]string{"1", "1.0"}, "leave it out"},
@@ -111,12 +129,15 @@ var unsupported = map[string]struct {
 }
 
 // rest refuses the parameters that were not read.
-func (f fields) rest() error {
+func (f fields) rest() error { return f.refuse(labels, unsupported) }
+
+// refuse refuses the parameters that were not read, by the tables of an interface.
+func (f fields) refuse(labels []string, table refusals) error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if slices.Contains(labels, name) {
 			continue
 		}
-		u, known := unsupported[name]
+		u, known := table[name]
 		if !known {
 			return invalid(name, "Unrecognized request argument supplied: %s; leave it out", name)
 		}

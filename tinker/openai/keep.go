@@ -142,5 +142,12 @@ func (a *answer) check(i int, res *tinker.SampleResponse) error {
 	return nil
 }
 
-// names are the parameters of a body.
-func (f fields) names() []string { return slices.Sorted(maps.Keys(f)) }
+// names are the parameters of a body, those within sampling_params too.
+func (f fields) names() []string {
+	list := slices.Sorted(maps.Keys(f))
+	var inner fields
+	if json.Unmarshal(f["sampling_params"], &inner) == nil {
+		list = append(list, slices.Sorted(maps.Keys(inner))...)
+	}
+	return list
+}

@@ -31,6 +31,7 @@ type request struct {
 	echo          bool
 	silent        bool // max_tokens 0: nothing is generated, the prompt is only scored
 
+	form    form // nil: OpenAI's
 	prompts []prompt
 	chat    *conversation // nil: plain completions
 }

@@ -13,6 +13,7 @@ type speech struct {
 	stops   []string
 	held    string
 	ended   bool
+	stop    string // the stop string that ended the text; "" if none did
 }
 
 // write takes the next token and returns the text that is certain now, often "".
@@ -36,8 +37,8 @@ func (s *speech) add(text string) string {
 	}
 	text = s.held + text
 	s.held = ""
-	if at := firstOf(text, s.stops); at >= 0 {
-		s.ended = true
+	if at, stop := firstOf(text, s.stops); at >= 0 {
+		s.ended, s.stop = true, stop
 		return text[:at]
 	}
 	keep := 0
@@ -48,15 +49,18 @@ func (s *speech) add(text string) string {
 	return text[:len(text)-keep]
 }
 
-// firstOf is the first place in text where one of the strings begins, -1 if none does.
-func firstOf(text string, any []string) int {
-	best := -1
+// firstOf is the first of the strings that is complete in text, and where it begins, -1 if none is. So it does not
+// matter in which pieces a text comes. Of two that end together it is the longer.
+func firstOf(text string, any []string) (at int, first string) {
+	at = -1
 	for _, s := range any {
-		if at := strings.Index(text, s); at >= 0 && (best < 0 || at < best) {
-			best = at
+		i := strings.Index(text, s)
+		end, best := i+len(s), at+len(first)
+		if i >= 0 && (at < 0 || end < best || end == best && i < at) {
+			at, first = i, s
 		}
 	}
-	return best
+	return at, first
 }
 
 // overlap is the length of the longest end of text that is the beginning of s, but not all of it.

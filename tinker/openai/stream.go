@@ -33,7 +33,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		streams = append(streams, s)
 	}
 	e := newEvents(w)
-	if a.begin(e) != nil {
+	if a.form.begin(a, e) != nil {
 		return nil // the client is gone
 	}
 	var mu sync.Mutex
@@ -54,17 +54,10 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		e.fail(err)
+		a.form.fail(a, e, err)
 		return nil
 	}
-	if a.usage {
-		b := a.head(".chunk")
-		b["choices"], b["usage"] = []any{}, u.body()
-		if e.send(b) != nil {
-			return nil
-		}
-	}
-	e.done()
+	a.form.end(a, e, u)
 	return nil
 }
 
@@ -124,7 +117,7 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 				ends = append(ends, p)
 				continue
 			}
-			if err := a.sendPiece(e, &p); err != nil {
+			if err := a.form.piece(a, e, &p); err != nil {
 				return tokens, err
 			}
 		}
@@ -141,7 +134,7 @@ func (a *answer) finish(ctx context.Context, s *tinker.Stream, i int, e *events,
 		return err
 	}
 	for j := range ends {
-		if err := a.sendPiece(e, &ends[j]); err != nil {
+		if err := a.form.piece(a, e, &ends[j]); err != nil {
 			return err
 		}
 	}
@@ -211,11 +204,22 @@ type events struct {
 
 func newEvents(w http.ResponseWriter) *events {
 	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	if h.Get("Content-Type") == "" { // Ollama's streams are lines
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	}
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // nginx passes events on at once
 	w.WriteHeader(http.StatusOK)
 	return &events{w: w, rc: http.NewResponseController(w)}
+}
+
+// named sends one JSON value as an event of a kind.
+func (e *events) named(kind string, v object) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return e.write("event: " + kind + "\ndata: " + string(raw) + "\n\n")
 }
 
 // send sends one JSON value. Its text has no newline, so that it is one line of the event.
@@ -241,9 +245,6 @@ func (e *events) flush() error {
 	defer e.mu.Unlock()
 	return e.rc.Flush()
 }
-
-// fail sends an error, which the clients raise. A client that is gone does not hear it.
-func (e *events) fail(err error) { _ = e.send(ErrorOf(err).body()) }
 
 // done ends the events.
 func (e *events) done() { _ = e.write("data: [DONE]\n\n") }

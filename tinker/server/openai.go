@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
@@ -20,27 +21,33 @@ import (
 var openaiPrefixes = []string{"/oai/api/v1", "/v1"}
 
 // openaiRoutes adds the routes to mux.
-func (s *Server) openaiRoutes(mux *http.ServeMux) {
+func (s *Server) openaiRoutes(mux *router) {
 	api := openai.New(&endpointModels{s}, s.opts.Now)
-	post := func(h func(context.Context, http.ResponseWriter, string, []byte) error) func(*call) (any, error) {
-		return func(c *call) (any, error) {
-			ctx, release := s.until(c.ctx)
-			defer release()
-			return answered(h(ctx, c.w, c.tenant, c.body))
-		}
-	}
 	for _, prefix := range openaiPrefixes {
 		on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
 			method, path, _ := strings.Cut(pattern, " ")
 			pattern = method + " " + prefix + path
 			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, s.failOpenAI))
 		}
-		on("POST /chat/completions", largeBody, post(api.Chat))
-		on("POST /completions", largeBody, post(api.Complete))
+		on("POST /chat/completions", largeBody, s.posted(api.Chat))
+		on("POST /completions", largeBody, s.posted(api.Complete))
+		on("POST /responses", largeBody, s.posted(api.Respond))
 		on("GET /models", noBody, func(c *call) (any, error) { return answered(api.List(c.ctx, c.w, c.tenant)) })
 		on("GET /models/{name...}", noBody, func(c *call) (any, error) {
 			return answered(api.Describe(c.ctx, c.w, c.tenant, c.r.PathValue("name")))
 		})
+	}
+	s.tokenRoutes(mux, api)
+	s.anthropicRoutes(mux, api)
+	s.ollamaRoutes(mux, api)
+}
+
+// posted is the handler of a request with a body that package openai answers.
+func (s *Server) posted(h func(context.Context, http.ResponseWriter, string, []byte) error) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		ctx, release := s.until(c.ctx)
+		defer release()
+		return answered(h(ctx, c.w, c.tenant, c.body))
 	}
 }
 
@@ -61,6 +68,11 @@ func (s *Server) until(ctx context.Context) (context.Context, func()) {
 
 // failOpenAI writes an error as OpenAI's clients read it, and returns its status.
 func (s *Server) failOpenAI(w http.ResponseWriter, r *http.Request, err error) int {
+	return s.openaiError(r, err).Write(w)
+}
+
+// openaiError is what clients of package openai are told of an error.
+func (s *Server) openaiError(r *http.Request, err error) *openai.Error {
 	e := *openai.ErrorOf(err)
 	var se *statusError
 	code := codeOf(err)
@@ -83,8 +95,7 @@ func (s *Server) failOpenAI(w http.ResponseWriter, r *http.Request, err error) i
 		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", e.Status, "error", err)
 	}
 	e.Message = s.hide(e.Message)
-	e.Write(w)
-	return e.Status
+	return &e
 }
 
 // endpointModels finds models for package openai.
@@ -93,7 +104,10 @@ type endpointModels struct{ s *Server }
 // Open implements openai.Models: a base model, a tinker:// path of sampler weights, or both with a semicolon between
 // them.
 func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
-	s := m.s
+	s, arrived := m.s, time.Now()
+	if strings.Contains(name, "tinker://") {
+		name = strings.TrimSuffix(name, latest)
+	}
 	base, path := name, ""
 	if at := strings.LastIndex(name, "tinker://"); at == 0 {
 		base, path = "", name
@@ -123,7 +137,9 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	if err != nil {
 		return nil, err
 	}
-	return &openai.Model{Text: text, Context: length, Sampler: client, Close: release}, nil
+	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
+	return &openai.Model{Text: text, Context: length, Sampler: measured,
+		Close: func() { measured.close(); release() }}, nil
 }
 
 // contextOf is the context length of a base model in tokens.
@@ -161,7 +177,7 @@ func (m *endpointModels) List(ctx context.Context, tenant string) ([]openai.Card
 	for _, k := range list {
 		if k.Path.Kind == tinker.KindSampler {
 			out = append(out, openai.Card{ID: k.Path.String(), Created: k.Time, Context: length[k.BaseModel],
-				Parent: k.BaseModel, Kind: "sampler"})
+				Parent: k.BaseModel, Kind: "sampler", Size: k.Size})
 		}
 	}
 	return out, nil
