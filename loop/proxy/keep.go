@@ -56,12 +56,15 @@ func (k *keeper) Params(a *openai.Asked) (overrode []string, err error) {
 		}
 		p.Seed = &seed
 	}
-	if !a.Gives("max_tokens", "max_completion_tokens") {
+	if !a.Gives(lengths...) {
 		p.MaxTokens = k.given.MaxTokens
 	}
 	end(a, k.given)
 	return overrode, nil
 }
+
+// lengths are the names that the interfaces have for the most tokens of an answer.
+var lengths = []string{"max_tokens", "max_completion_tokens", "max_output_tokens"}
 
 // end sets where an answer ends: where the run's answers do, unless the request names tokens, and with the context.
 func end(a *openai.Asked, given tinker.SamplingParams) {

@@ -37,8 +37,9 @@ func (o *Offers) Open(opening workflow.Opening) (workflow.Offered, error) {
 // Handler returns the endpoints.
 func (o *Offers) Handler() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("POST /v1/chat/completions", o.door.inSession("chat/completions", o.outside))
-	m.HandleFunc("POST /v1/completions", o.door.inSession("completions", o.outside))
+	for below := range asking(nil) {
+		m.HandleFunc("POST "+pathOf(below), o.door.inSession(below, o.outside))
+	}
 	m.HandleFunc("GET /v1/models", o.door.models)
 	m.HandleFunc("GET /health", health)
 	o.door.routes(m)

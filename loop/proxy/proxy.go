@@ -91,8 +91,9 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
 	api := openai.New(newest{s}, s.Now)
-	m.HandleFunc("POST /v1/chat/completions", s.door.inSession("chat/completions", s.door.post(api.Chat)))
-	m.HandleFunc("POST /v1/completions", s.door.inSession("completions", s.door.post(api.Complete)))
+	for below, h := range asking(api) {
+		m.HandleFunc("POST "+pathOf(below), s.door.inSession(below, s.door.post(h)))
+	}
 	m.HandleFunc("GET /v1/models", s.door.models)
 	m.HandleFunc("GET /health", health)
 	s.door.routes(m)

@@ -34,7 +34,9 @@ const lines = "{%- for m in messages %}{%- if m.role == 'nobody' %}{{ raise_exce
 const tinyModel = "../../examples/tiny/model"
 
 // linewise is the shipped tokenizer, whose ids of single characters are their bytes, with that template.
-func linewise(t testing.TB) *openai.Text {
+func linewise(t testing.TB) *openai.Text { return templated(t, lines) }
+
+func templated(t testing.TB, words string) *openai.Text {
 	t.Helper()
 	tok, err := tokenizer.Load(tinyModel)
 	if err != nil {
@@ -44,7 +46,7 @@ func linewise(t testing.TB) *openai.Text {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template, err := chat.New(lines, conf, time.Unix(0, 0))
+	template, err := chat.New(words, conf, time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,6 +316,20 @@ func TestToolCalls(t *testing.T) {
 	asked, _ := f.sampler.asked.Prompt.Tokens()
 	if s := f.proxy.Text.Tokenizer.Decode(asked, true); !strings.Contains(s, "1 tools") {
 		t.Errorf("the prompt is %q", s)
+	}
+}
+
+// Arguments that are not JSON have the types of the request's tools.
+func TestTypedCalls(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.proxy.Text = templated(t, lines+"{# <arg_key><arg_value> #}")
+	f.sampler.text = "<tool_call>f<arg_key>s</arg_key><arg_value>1</arg_value><arg_key>i</arg_key>" +
+		"<arg_value>1</arg_value></tool_call>"
+	f.proxy.Use(0, f.sampler)
+	status, body := f.post("/v1/chat/completions", `{"messages":[{"role":"user","content":"?"}],"tools":[{"type":`+
+		`"function","function":{"name":"f","parameters":{"properties":{"s":{"type":"string"}}}}}]}`)
+	if got := text(body["choices"]); status != 200 || !strings.Contains(got, `"arguments":"{\"s\":\"1\",\"i\":1}"`) {
+		t.Errorf("%d %s", status, got)
 	}
 }
 

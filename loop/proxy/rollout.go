@@ -164,7 +164,7 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 	p.Temperature, p.TopP, p.TopK, p.MinP, p.Seed = r.params.Temperature, r.params.TopP, r.params.TopK, r.params.MinP,
 		&seed
 	p.NoStop = false
-	if most := r.params.MaxTokens; !a.Gives("max_tokens", "max_completion_tokens") || most > 0 && p.MaxTokens > most {
+	if most := r.params.MaxTokens; !a.Gives(lengths...) || most > 0 && p.MaxTokens > most {
 		p.MaxTokens = most
 	}
 	for _, x := range []struct {
@@ -174,7 +174,7 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 		{"temperature", was.Temperature != p.Temperature}, {"top_p", was.TopP != p.TopP},
 		{"top_k", was.TopK != p.TopK}, {"min_p", was.MinP != p.MinP}, {"seed", was.Seed == nil || *was.Seed != seed},
 		{"ignore_eos", was.NoStop}, {"max_tokens", was.MaxTokens != p.MaxTokens},
-		{"max_completion_tokens", was.MaxTokens != p.MaxTokens},
+		{"max_completion_tokens", was.MaxTokens != p.MaxTokens}, {"max_output_tokens", was.MaxTokens != p.MaxTokens},
 	} {
 		if x.changed && a.Gives(x.name) {
 			overrode = append(overrode, x.name)

@@ -113,6 +113,60 @@ func TestServeRollouts(t *testing.T) {
 	}
 }
 
+// Every interface is served below the URL of a rollout, and continues what the others sampled.
+func TestRolloutsInEveryInterface(t *testing.T) {
+	f := newFixture(t, history(t))
+	f.proxy.Context = 500
+	sampler := &foreign{text: "abab"}
+	f.proxy.Use(3, sampler)
+	const rest = `,"messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"abab"},` +
+		`{"role":"user","content":"sure?"}]}`
+	for _, c := range []struct{ path, session, body, overrode string }{
+		{"/rollouts/r/v1/chat/completions", "", question, ""},
+		{"/rollouts/r/v1/messages", "", `{"model":"any","max_tokens":9,"temperature":0.5` + rest, "temperature"},
+		{"/v1/messages", "r", `{"model":"any","max_tokens":9` + rest, ""},
+		{"/rollouts/r/v1/responses", "", `{"model":"any","max_output_tokens":20,"input":[{"role":"user","content":` +
+			`"2+2?"},{"role":"assistant","content":"abab"},{"role":"user","content":"sure?"}]}`, ""},
+		{"/rollouts/r/inference/v1/generate", "", `{"model":"any","token_ids":IDS,"sampling_params":{"max_tokens":7,` +
+			`"temperature":0.5}}`, "temperature"},
+		{"/inference/v1/generate", "r", `{"model":"any","token_ids":IDS,"sampling_params":{}}`, ""},
+	} {
+		// generate continues what was asked last and its answer, by ids; three calls have those, and the first counts
+		ids, err := json.Marshal(append(append([]int32{}, sampler.asked...), 97, 98, 97, 98, 63))
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, h, body := requested(t, "POST", f.URL+c.path, c.session, strings.Replace(c.body, "IDS", string(ids), 1))
+		if got := h.Get("X-Trinity-Overrode"); status != 200 || got != c.overrode {
+			t.Errorf("%s: %d, overrode %q: %s", c.path, status, got, body)
+		}
+	}
+	one, err := f.proxy.door.calls.known("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parents, list := "", one.calls()
+	for _, c := range list {
+		n := -1
+		for i, p := range list {
+			if p == c.parent {
+				n = i
+			}
+		}
+		parents += fmt.Sprint(n, " ")
+	}
+	if want := "-1 0 0 0 1 4 "; parents != want {
+		t.Errorf("the calls continue %s, want %s", parents, want)
+	}
+	if status, _, body := requested(t, "POST", f.URL+"/rollouts/r/feedback", "", `{"reward":1}`); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	f.post("/commit", "")
+	if e := f.steps[1][0]; e.TrainableTokens() != 4*len(list) || len(e.Starts) != 2 || e.Validate() != nil {
+		t.Errorf("%d tokens are trained, sequences begin at %v", e.TrainableTokens(), e.Starts)
+	}
+}
+
 func TestServeSessions(t *testing.T) {
 	f := newFixture(t, history(t))
 	f.proxy.Use(3, &foreign{text: "abab"})

@@ -88,25 +88,42 @@ func (d *door) attempt(id, n string) string {
 
 func unknownPath(r *http.Request) error {
 	return problem(http.StatusNotFound, "unknown_url", "%s %s is not served; below the URL of a rollout there are "+
-		"v1/chat/completions, v1/completions, v1/models, feedback and traces", r.Method, r.URL.Path)
+		"v1/chat/completions, v1/completions, v1/responses, v1/messages, v1/models, inference/v1/generate, feedback "+
+		"and traces", r.Method, r.URL.Path)
 }
 
 // model serves a path of OpenAI's interface for a rollout.
 func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
 	m := &during{door: d, id: id}
 	api := openai.New(m, d.now)
-	switch r.Method + " " + below {
-	case "POST chat/completions":
-		d.post(m.ended(api.Chat))(w, r)
-	case "POST completions":
-		d.post(m.ended(api.Complete))(w, r)
-	case "GET models":
+	if head, ok := strings.CutSuffix(id, "/inference"); ok && below == "generate" {
+		m.id, below = head, "inference/v1/generate"
+	}
+	h := asking(api)[below]
+	switch {
+	case r.Method == http.MethodPost && h != nil:
+		d.post(m.ended(h))(w, r)
+	case r.Method == http.MethodGet && below == "models":
 		if err := api.List(r.Context(), w, ""); err != nil {
 			d.fail(w, err)
 		}
 	default:
 		d.fail(w, unknownPath(r))
 	}
+}
+
+// asking are the handlers that ask the model, by their paths below v1; that of generate is below the root.
+func asking(api *openai.API) map[string]answerer {
+	return map[string]answerer{"chat/completions": api.Chat, "completions": api.Complete, "responses": api.Respond,
+		"messages": api.Messages, "messages/count_tokens": api.CountTokens, "inference/v1/generate": api.Generate}
+}
+
+// pathOf is the path of a handler of asking.
+func pathOf(below string) string {
+	if strings.HasPrefix(below, "inference/") {
+		return "/" + below
+	}
+	return "/v1/" + below
 }
 
 // next hands out a rollout that nobody has taken.

@@ -37,6 +37,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 		return err
 	}
 	defer m.Close()
+	given := f.names()
 	r, err := read(f, m.Text)
 	if err != nil {
 		return err
@@ -45,15 +46,15 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 		return err
 	}
 	r.model, r.unique = cmp.Or(m.Name, name), newID("")
-	if r.form == nil {
-		r.form = openaiForm{}
-	}
 	out := &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix()}
-	if err := out.settle(w.Header()); err != nil {
+	if err := out.settle(given, w.Header()); err != nil {
 		return err
 	}
 	if err := r.fit(m.Context); err != nil {
 		return err
+	}
+	if r.form == nil {
+		r.form = openaiForm{}
 	}
 	if r.stream {
 		return out.stream(ctx, w)

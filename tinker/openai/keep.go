@@ -60,12 +60,12 @@ type Kept struct {
 const overrode = "X-Trinity-Overrode"
 
 // settle lets the keeper of the model, if there is one, choose the prompts' ids and the parameters.
-func (a *answer) settle(h http.Header) error {
+func (a *answer) settle(given []string, h http.Header) error {
 	k := a.model.Keeper
 	if k == nil {
 		return nil
 	}
-	asked := Asked{ID: a.id, Given: a.given, N: a.n, Context: a.model.Context, Params: &a.params}
+	asked := Asked{ID: a.id, Given: given, N: a.n, Context: a.model.Context, Params: &a.params}
 	if a.chat != nil {
 		asked.Messages = a.chat.messages
 	}
@@ -142,5 +142,12 @@ func (a *answer) check(i int, res *tinker.SampleResponse) error {
 	return nil
 }
 
-// names are the parameters of a body.
-func (f fields) names() []string { return slices.Sorted(maps.Keys(f)) }
+// names are the parameters of a body, those within sampling_params too.
+func (f fields) names() []string {
+	list := slices.Sorted(maps.Keys(f))
+	var inner fields
+	if json.Unmarshal(f["sampling_params"], &inner) == nil {
+		list = append(list, slices.Sorted(maps.Keys(inner))...)
+	}
+	return list
+}

@@ -19,8 +19,7 @@ const (
 // request is what both kinds of request come to.
 type request struct {
 	model  string
-	unique string   // in the names of the answer and its tool calls
-	given  []string // the parameters that it has
+	unique string // in the names of the answer and its tool calls
 	params tinker.SamplingParams
 	n      int
 
@@ -46,7 +45,7 @@ type prompt struct {
 
 // common reads the parameters that both kinds of request have.
 func (f fields) common(t *Text) (*request, error) {
-	r := &request{given: f.names(), params: tinker.DefaultSampling(), n: 1}
+	r := &request{params: tinker.DefaultSampling(), n: 1}
 	if err := errors.Join(f.draw(&r.params), f.form(r)); err != nil {
 		return nil, first(err)
 	}
