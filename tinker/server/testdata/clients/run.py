@@ -49,6 +49,12 @@ def models(work):
     return into.parent
 
 
+def go_clients(work):
+    """The program with the official Go clients."""
+    subprocess.run(["go", "build", "-o", work / "goclients", "."], cwd=HERE / "goclients", check=True)
+    return work / "goclients"
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--trinity", type=pathlib.Path, required=True)
@@ -64,10 +70,10 @@ def main():
     shutil.rmtree(data, ignore_errors=True)
     server = Server(a.trinity.resolve(), data, a.port, "--models", str(models(work)))
     server.start()
+    commands = [[python, "-B", HERE / f"{client}_client.py"] for client in CLIENTS] + [[go_clients(work)]]
     rows, failed = ["| route | client | what | result |", "|---|---|---|---|"], False
-    for client in CLIENTS:
-        script = HERE / f"{client}_client.py"
-        p = subprocess.run([python, "-B", script], env=server.env(), capture_output=True, text=True, timeout=600)
+    for command in commands:
+        p = subprocess.run(command, env=server.env(), capture_output=True, text=True, timeout=600)
         lines = [json.loads(line) for line in p.stdout.splitlines() if line.startswith("{")]
         failed |= p.returncode != 0 or not lines
         if p.returncode:
