@@ -88,5 +88,5 @@ report("inspect-ai " + importlib.metadata.version("inspect-ai"), [
     ("chat/completions", "openai-api/: 30 samples at once, one seed", lambda: many("openai-api/trinity/", "/v1")),
     ("chat/completions", "openai-api/: logprobs", lambda: logprobs("openai-api/trinity/", "/v1")),
     ("responses", "openai/: a loop with tools, includes() and match()", lambda: loop("openai/", "/v1", **RESPONSES)),
-    ("messages", "anthropic/: a loop with tools, includes() and match()", lambda: loop("anthropic/", "")),
+    ("messages", "anthropic/: a loop with tools, includes() and match()", lambda: loop("anthropic/trinity/", "")),
 ])

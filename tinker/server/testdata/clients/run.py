@@ -27,13 +27,14 @@ CLIENTS = {
     "openai": COMMON,
     "anthropic": COMMON,
     "go": [],
-    "litellm": ["litellm", "tinker"],
+    "litellm": ["litellm", "mcp"],
     "lmeval": ["lm-eval[api]", "transformers"],
     "inspect": ["inspect-ai", "openai", "anthropic"],
     "agents": ["openai-agents"],
-    "cookbook": ["tinker-cookbook"],
-    "rft": ["openai", "-trinity-rft"],
+    "cookbook": ["tinker-cookbook", "modal"],
+    "rft": ["openai", "requests", "-trinity-rft"],
 }
+ALIAS = "Qwen/Qwen3-8B"  # the same model under a name for which tinker-cookbook knows a renderer
 DEFAULT = ["openai", "anthropic", "go"]
 
 # Qwen's form of tools, as short as the shipped model's context needs it.
@@ -138,7 +139,8 @@ def main():
     data, trinity = work / "data", a.trinity.resolve()
     shutil.rmtree(data, ignore_errors=True)
     serving = a.model.resolve() if a.model else models(work)
-    server = Server(trinity, data, a.port, "--models", str(serving))
+    alias = f"real={serving.name.removesuffix('.gguf')}" if a.model else f"{ALIAS}=tools"
+    server = Server(trinity, data, a.port, "--models", str(serving), "--alias", alias)
     server.start()
     env = server.env(CLIENTS_WORK=str(work))
     if a.model:
