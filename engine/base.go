@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
@@ -48,6 +49,8 @@ type base struct {
 	context int     // tokens
 	ends    []int32 // that end a sample if the request names no stop tokens
 	kv      kvCaches
+
+	loaded atomic.Bool // version is there
 
 	mu      sync.Mutex
 	tokens  TokenBytes
@@ -162,8 +165,15 @@ func (e *Engine) load(b *base) (*version, error) {
 			return nil, fmt.Errorf("engine: base model %q: %w", b.name, err)
 		}
 		b.version = e.newVersion(b, w, 0, adapter)
+		b.loaded.Store(true)
 	}
 	return b.version, nil
+}
+
+// Loaded reports whether the weights of a base model were read; they stay in memory then.
+func (e *Engine) Loaded(baseModel string) bool {
+	b, ok := e.bases[baseModel]
+	return ok && b.loaded.Load()
 }
 
 // read reads a base model's weights and its adapter. The weights of another base model in the same folder are shared.

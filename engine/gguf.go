@@ -88,6 +88,11 @@ func ggufShape(c model.Config) modelfile.Shape {
 	if l := c.RoPE.Llama3; l != nil {
 		s.Llama3 = &modelfile.Llama3{Factor: l.Factor, Low: l.LowFactor, High: l.HighFactor, Original: l.OriginalMax}
 	}
+	if c.Arch.Gemma {
+		local := c.LocalRoPE
+		s.Gemma = &modelfile.Gemma{Window: c.Window, Sliding: c.Sliding, LocalTheta: local.Theta, Query: c.QueryScalar,
+			LocalScaled: local.Llama3 != nil || local.Linear != 0 && local.Linear != 1}
+	}
 	return s
 }
 

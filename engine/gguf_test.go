@@ -1,17 +1,20 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
@@ -32,6 +35,9 @@ func speaking(t *testing.T, family string) string {
 		data, err := os.ReadFile(filepath.Join(familyDir(t, family), e.Name()))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if family == "gemma3" && e.Name() == "config.json" { // llama.cpp has no other factor than this
+			data = bytes.Replace(data, []byte(`"query_pre_attn_scalar": 20`), []byte(`"query_pre_attn_scalar": 16`), 1)
 		}
 		write(t, filepath.Join(dir, e.Name()), data)
 	}
@@ -57,7 +63,8 @@ func speaking(t *testing.T, family string) string {
 func TestWriteGGUF(t *testing.T) {
 	for _, tt := range []struct{ base, adapter string }{{"llama32", "llama32-qv"}, {"llama31", "llama31-attn"},
 		{"llama32", "llama32-layers"}, {"qwen3", "qwen3-head"}, {"mistral", "mistral-rslora"}, {"qwen25", "qwen25-all"},
-		{"llama2", ""}, {"qwen2-t5", ""}, {"qwen3-t5", ""}, {"nemo", ""}} {
+		{"llama2", ""}, {"qwen2-t5", ""}, {"qwen3-t5", ""}, {"nemo", ""},
+		{"gemma3-t5", ""}, {"gemma3", "gemma3-all"}} {
 		t.Run(tt.base+" "+tt.adapter, func(t *testing.T) {
 			g, folder := GGUF{Base: speaking(t, tt.base), Name: tt.base}, ""
 			if folder = g.Base; tt.adapter != "" {
@@ -93,11 +100,47 @@ func TestWriteGGUF(t *testing.T) {
 			if len(got) != len(want) {
 				t.Errorf("%d tensors, want %d", len(got), len(want))
 			}
+			sameConfig(t, again, folder)
 			_, _, err = g.Write(modelfile.BF16, path)
 			if err == nil || !strings.Contains(err.Error(), "exists already") {
 				t.Errorf("a second time: %v", err)
 			}
 		})
+	}
+}
+
+// sameConfig compares the configurations of two folders in what a GGUF file says of a model: not the type of the
+// weights, which is bf16 again, nor whether a Llama is called Mistral; and the other folder names special tokens that
+// the tokenizer here lacks.
+func sameConfig(t *testing.T, got, want string) {
+	t.Helper()
+	var both [2]model.Config
+	for i, dir := range []string{got, want} {
+		c, err := model.LoadConfig(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.BF16, c.EOS, c.BOS = false, nil, nil; c.Arch.Type == "mistral" {
+			c.Arch.Name, c.Arch.Type = "LlamaForCausalLM", "llama"
+		}
+		both[i] = c
+	}
+	if !reflect.DeepEqual(both[0], both[1]) {
+		t.Errorf("the configuration is\n%+v, want\n%+v", both[0], both[1])
+	}
+}
+
+// A Gemma that llama.cpp would compute in another way is refused: this one has another factor of the queries.
+func TestGGUFRefusesGemma(t *testing.T) {
+	dir := speaking(t, "gemma3")
+	config, err := os.ReadFile(filepath.Join(familyDir(t, "gemma3"), "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "config.json"), config)
+	_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x.gguf"))
+	if err == nil || !strings.Contains(err.Error(), "query_pre_attn_scalar 20 cannot be written") {
+		t.Errorf("another factor: %v", err)
 	}
 }
 

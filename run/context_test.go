@@ -43,7 +43,8 @@ func TestConversationsEndWithTheContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := lake(t, t.TempDir(), tt.template,
-				append(append(whole, "buffer.explorer_input.taskset.rollout_args.max_tokens=211"), tt.more...)...)
+				append(append(whole, "buffer.explorer_input.taskset.rollout_args.max_tokens=211",
+					"buffer.total_steps=1", "trainer.total_steps=1"), tt.more...)...)
 			full := 0.0
 			for _, line := range runs(t, cfg, options()) {
 				full += line.Metrics["rollout/out_of_room_count"]

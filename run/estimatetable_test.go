@@ -42,7 +42,7 @@ func (c tallied) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.
 }
 
 // fewSteps is a short run that does not change the model, so that what it measures is what an estimate can know.
-var fewSteps = []string{"algorithm.optimizer.lr=0", "buffer.total_steps=3", "trainer.total_steps=3",
+var fewSteps = []string{"algorithm.optimizer.lr=0", "buffer.total_steps=2", "trainer.total_steps=2",
 	"trainer.save_interval=0"}
 
 // sampledSteps is that of a run that samples.
@@ -90,7 +90,7 @@ func TestEstimateHolds(t *testing.T) {
 			3},
 		{"a conversation of several turns", "tiny/gsm8k.yaml", and(sampledSteps, "buffer.batch_size=4",
 			"algorithm.repeat_times=4", "model.model_path="+longContext(t), "model.max_prompt_tokens=320",
-			"model.max_response_tokens=600",
+			"model.max_response_tokens=300",
 			"buffer.explorer_input.taskset.path="+lake,
 			"buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
 			"buffer.explorer_input.taskset.workflow_args={agent_max_steps: 4}"), 4},

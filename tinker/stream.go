@@ -30,9 +30,10 @@ type Stream struct {
 	result *Future[SampleResponse]
 	wake   chan struct{} // holds one value when there may be fresh tokens
 
-	mu    sync.Mutex
-	fresh []Drawn
-	spare []Drawn // the memory that the reader returned
+	mu     sync.Mutex
+	fresh  []Drawn
+	spare  []Drawn // the memory that the reader returned
+	follow func(Drawn)
 }
 
 // NewStream returns the stream of a request whose result is the future, and the function that adds a token to it. The
@@ -45,11 +46,26 @@ func NewStream(result *Future[SampleResponse]) (s *Stream, add func(Drawn)) {
 func (s *Stream) add(d Drawn) {
 	s.mu.Lock()
 	s.fresh = append(s.fresh, d)
+	if s.follow != nil {
+		s.follow(d)
+	}
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Follow has f called with each token when it is drawn, whether it is read or not; first with those drawn already. It
+// is called at most once, before Next. The service that draws calls f, one token after the other, and is delayed by it.
+// All calls are over before the result is there.
+func (s *Stream) Follow(f func(Drawn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.fresh {
+		f(d)
+	}
+	s.follow = f
 }
 
 // Next waits for tokens and returns all that were drawn since the last call, at least one, in the order in which they

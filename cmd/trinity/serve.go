@@ -65,7 +65,7 @@ func (c *serveStart) Run(s *surroundings) error {
 	if c.Replay <= 0 {
 		return usageError{fmt.Errorf("serve: --replay is %v; it must be positive, such as 2m", c.Replay)}
 	}
-	if err := errors.Join(c.checkLimits(), c.checkExposure()); err != nil {
+	if err := errors.Join(c.checkLimits(), c.checkNames(), c.checkExposure()); err != nil {
 		return usageError{err}
 	}
 	models, err := c.findModels(s)
@@ -132,6 +132,7 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 		Private: private, PublicURL: c.PublicURL,
 		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Log: log}
 	c.edgeFlags.set(&opts)
+	opts.Hosts, opts.Version = c.hosts(), version()
 	keys, err := openKeys(c.keys())
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
@@ -17,6 +21,8 @@ type edgeFlags struct {
 	MaxBody         int64         `help:"MiB of one training or sampling request, decompressed." default:"256"`
 	MaxBodies       int64         `help:"MiB of memory for all requests being read." default:"1024"`
 	MaxTenantBodies int64         `help:"The same for one key; 0: half of --max-bodies." default:"0"`
+	AllowHost       []string      `help:"A further name under which clients call; repeatable." placeholder:"NAME"`
+	CORSOrigin      []string      `help:"An origin whose web pages may call; repeatable." placeholder:"ORIGIN"`
 }
 
 // checkLimits refuses meaningless numbers.
@@ -45,6 +51,51 @@ func (c *serveStart) checkLimits() error {
 // set gives the server its limits.
 func (f edgeFlags) set(o *server.Options) {
 	o.MaxBody, o.MaxBodies, o.MaxTenantBodies = f.MaxBody<<20, f.MaxBodies<<20, f.MaxTenantBodies<<20
+	o.Origins = f.CORSOrigin
+}
+
+// hosts are the names under which clients reach the server, besides those of loopback; nil is any name. On loopback,
+// where callers may come without a key, the names are always checked. Elsewhere every call needs a key, which a page
+// that was brought here under a name of its own does not have, so that the names are checked only if --allow-host lists
+// them.
+func (c *serveStart) hosts() []string {
+	if !c.loopback() && len(c.AllowHost) == 0 {
+		return nil
+	}
+	list := []string{}
+	for _, name := range c.AllowHost {
+		list = append(list, strings.ToLower(strings.TrimSuffix(name, ".")))
+	}
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil && host != "" {
+		list = append(list, strings.ToLower(host))
+	}
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" {
+		list = append(list, strings.ToLower(u.Hostname()))
+	}
+	return list
+}
+
+// checkNames refuses names that no Host or Origin header can have.
+func (f edgeFlags) checkNames() error {
+	for _, name := range f.AllowHost {
+		_, notIP := netip.ParseAddr(name)
+		if u, err := url.Parse("//" + name + "/"); notIP != nil && (err != nil || u.Host != name || u.Port() != "" ||
+			name == "" || strings.ContainsAny(name, "*@[]")) {
+			return fmt.Errorf("serve: --allow-host is %q; write one name or address without scheme and port, such as "+
+				"models.example.org", name)
+		}
+	}
+	for _, origin := range f.CORSOrigin {
+		u, err := url.Parse(origin)
+		if origin == "*" || origin == "null" {
+			continue
+		}
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+			return fmt.Errorf("serve: --cors-origin is %q; write scheme://host[:port] as browsers send it, such as "+
+				"https://chat.example.org, or null, or * for every page", origin)
+		}
+	}
+	return nil
 }
 
 // orNone is for options in which zero means the default: it turns an explicit 0 into none.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,6 +82,48 @@ func TestLimitsAreChecked(t *testing.T) {
 	f := edgeFlags{Connections: 1 << 30}
 	if c := f.connections(nil); c.PerAddress <= 0 || c.Total > 0 && c.PerAddress >= c.Total {
 		t.Errorf("connections are %+v", c)
+	}
+}
+
+// The names of a server are checked on loopback always, elsewhere only if there is a list of them.
+func TestHostsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		addr, public string
+		allow        []string
+		want         string // "any", or the names
+	}{
+		{"127.0.0.1:8000", "", nil, "[127.0.0.1]"},
+		{"localhost:8000", "https://Lab.example/x", []string{"Box.local."}, "[box.local localhost lab.example]"},
+		{"[::1]:8000", "", nil, "[::1]"},
+		{"0.0.0.0:8000", "https://lab.example", nil, "any"},
+		{":8000", "", []string{"box"}, "[box]"},
+		{"10.0.0.1:8000", "", []string{"box"}, "[box 10.0.0.1]"},
+	} {
+		s := serveStart{Addr: c.addr, PublicURL: c.public, edgeFlags: edgeFlags{AllowHost: c.allow}}
+		got := "any"
+		if hosts := s.hosts(); hosts != nil {
+			got = fmt.Sprint(hosts)
+		}
+		if got != c.want {
+			t.Errorf("--addr %s --public-url %s --allow-host %q: %s, want %s", c.addr, c.public, c.allow, got, c.want)
+		}
+	}
+	for _, name := range []string{"", "http://box", "box:80", "a/b", "*.example", "a b", "u@box", "[::1]"} {
+		if err := (edgeFlags{AllowHost: []string{name}}).checkNames(); err == nil {
+			t.Errorf("--allow-host %q is accepted", name)
+		}
+	}
+	for _, origin := range []string{"", "box", "http://", "http://box/", "http://box/x", "http://box?q",
+		"https://u@box"} {
+		if err := (edgeFlags{CORSOrigin: []string{origin}}).checkNames(); err == nil {
+			t.Errorf("--cors-origin %q is accepted", origin)
+		}
+	}
+	good := edgeFlags{AllowHost: []string{"box", "Lab.Example", "10.0.0.1", "::1"},
+		CORSOrigin: []string{"*", "null", "http://box:3000", "https://lab.example", "vscode-webview://abc",
+			"http://[::1]:5"}}
+	if err := good.checkNames(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -28,7 +28,8 @@ const scriptSteps = 8
 
 // TestServeKilled kills a server with kill -9 at random moments of a mixed load and restarts it immediately. Clients
 // repeat what the protocol lets them repeat, and only see pauses. Every answer has the bits of an uninterrupted server,
-// so nothing accepted was lost and nothing was executed twice.
+// so nothing accepted was lost and nothing was executed twice. Streams of OpenAI's interface, which the kills cut, run
+// beside it.
 func TestServeKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
 	defer cancel()
@@ -64,6 +65,10 @@ func TestServeKilled(t *testing.T) {
 			scripts.Add(1)
 		}
 	})
+	var streams streamTally
+	for n := range 8 {
+		work.Go(func() { c.stream(n, &enough, &streams) })
+	}
 	kills := killAtRandom(t, p, *serveKills, func() bool { return c.ok() && ctx.Err() == nil })
 	enough.Store(true)
 	work.Wait()
@@ -81,8 +86,12 @@ func TestServeKilled(t *testing.T) {
 	if out, err := trinity(p.home, "serve", "--verify", "--data", "data").CombinedOutput(); err != nil {
 		t.Errorf("--verify at the end: %v\n%s", err, out)
 	}
-	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run", kills, scripts.Load(),
-		len(wantScript))
+	if streams.cut.Load() == 0 || streams.whole.Load() == 0 {
+		t.Errorf("%d streams were cut and %d complete, so that the kills met none", streams.cut.Load(),
+			streams.whole.Load())
+	}
+	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run; %d streams complete, %d cut",
+		kills, scripts.Load(), len(wantScript), streams.whole.Load(), streams.cut.Load())
 }
 
 // killAtRandom kills and starts p again n times.

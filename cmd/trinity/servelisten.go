@@ -59,12 +59,12 @@ func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, l
 
 // greet prints what a user needs to know, in one write.
 func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error {
-	scheme, key := "http", "tml-local"
+	scheme, key, note := "http", "tml-local", " or none"
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
 	if keys, err := openKeys(c.keys()); err != nil || keys.Demanded() {
-		key = "tml-…"
+		key, note = "tml-…", ""
 	}
 	url := scheme + "://" + addr.String()
 	if c.PublicURL != "" {
@@ -73,7 +73,7 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error
 	var text strings.Builder
 	fmt.Fprintf(&text, "trinity serves the Tinker API at %s\n\n  export TINKER_BASE_URL=%s TINKER_API_KEY=%s\n\n",
 		url, url, key)
-	fmt.Fprintf(&text, "OpenAI's interface: base_url %s/v1, api_key %s\n\n", url, key)
+	fmt.Fprintf(&text, "OpenAI's interface: base_url %s/v1, api_key %s%s\n\n", url, key, note)
 	fmt.Fprintf(&text, "For tokenizers that are not on the hub, the Python SDK's get_tokenizer() needs "+
 		"HF_ENDPOINT=%s, and HF_TOKEN set to the key if keys are required.\n\nbase models:\n", url)
 	for _, name := range models.names() {

@@ -11,6 +11,12 @@ type versionCmd struct{}
 
 // Run implements the command.
 func (versionCmd) Run(s *surroundings) error {
+	_, err := fmt.Fprintf(s.out, "trinity %s (numerics %s)\n", version(), engine.Numerics)
+	return err
+}
+
+// version is the module's version and the commit, as far as the build knows them.
+func version() string {
 	version, commit := "development", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := info.Main.Version; v != "" && v != "(devel)" {
@@ -22,6 +28,5 @@ func (versionCmd) Run(s *surroundings) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(s.out, "trinity %s%s (numerics %s)\n", version, commit, engine.Numerics)
-	return err
+	return version + commit
 }

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 model=${1:-}
 if [ ! -f "$model" ]; then
-	echo "gguf-out: skipped: name a GGUF file of a Llama, Qwen2 or Qwen3 model: make gguf-out GGUF=/path/to/model.gguf"
+	echo "gguf-out: skipped: name a GGUF file of a Llama, Qwen2, Qwen3 or Gemma 3 model: make gguf-out GGUF=/path/to/model.gguf"
 	exit 0
 fi
 python=${PYTHON:-}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -132,12 +131,15 @@ func TestAnswerReturns(t *testing.T) {
 func FuzzParseAnswer(f *testing.F) {
 	for _, s := range []string{"<think>a</think>b",
 		`a<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>b<tool_call>{`, `<|python_tag|>f.call(a="b", c=1)`,
-		`{"name":"f","parameters":{}};{"name":"g"}`} {
+		`{"name":"f","parameters":{}};{"name":"g"}`,
+		function("s", "a") + function("i", "1") + "<tool_call>\n<function=f>",
+		pair("o", "{}") + "<tool_call>g</tool_call> " + pair("s", "</arg_value>"), "<tool_call>f<arg_key>"} {
 		f.Add(s)
 	}
+	tools := toolList(f)
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, style := range []CallStyle{NoCalls, QwenCalls, LlamaCalls} {
-			m, err := ParseAnswer(s, style)
+		for _, style := range []CallStyle{NoCalls, QwenCalls, LlamaCalls, FunctionCalls, PairCalls} {
+			m, err := ParseAnswer(s, style, tools...)
 			if style == NoCalls && (m.ToolCalls != nil || err != nil) {
 				t.Errorf("%q: calls without a style: %v, %v", s, m.ToolCalls, err)
 			}
@@ -145,7 +147,7 @@ func FuzzParseAnswer(f *testing.F) {
 			if len(m.Content)+len(m.Reasoning) > len(s)+2*strings.Count(s, callOpen) {
 				t.Errorf("%q grows to %q and %q", s, m.Reasoning, m.Content)
 			}
-			if fmt.Sprint(err) != "<nil>" && style == QwenCalls && !strings.Contains(m.Content, callOpen) {
+			if err != nil && style.Tagged() && !strings.Contains(m.Content, callOpen) {
 				t.Errorf("%q: a bad call is lost: %q, %v", s, m.Content, err)
 			}
 		}

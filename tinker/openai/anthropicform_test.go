@@ -70,6 +70,7 @@ func TestMessageBlocks(t *testing.T) {
 		{"stop sequence", "Hello there", `,"stop_sequences":["the","th","o t"]`, "text|Hell\nstop_sequence o t"},
 		{"the shorter of two", "Hello there", `,"stop_sequences":["the","th"]`, "text|Hello \nstop_sequence th"},
 		{"the first to end", "äba", `,"stop_sequences":["b","äba"]`, "text|ä\nstop_sequence b"},
+		{"the longer to end", "xab", `,"stop_sequences":["b","ab"]`, "text|x\nstop_sequence ab"},
 		{"no tools", twoCalls, ``, "text|" + twoCalls + "\nend_turn"},
 		{"calls", "<think>x</think>" + twoCalls, "," + anthropicTools,
 			"thinking|x\ntext|I add.\n" + add + sub + "tool_use"},

@@ -12,9 +12,13 @@ import (
 // conversation is what the answer to a chat needs.
 type conversation struct {
 	style  chat.CallStyle // NoCalls: calls are not looked for
+	tools  jinja.List     // that are offered
 	one    bool           // at most one call
 	begun  string         // the beginning of the answer, which the prompt has for the model
 	inside bool           // the prompt ends within a thought
+
+	messages []chat.Message
+	raw      json.RawMessage // the messages as they came; nil: in another form
 }
 
 // readChat reads the parameters of a chat completion.
@@ -53,7 +57,8 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	if t.Template == nil {
 		return nil, prompt{}, invalid("model", "the model has no chat template; use completions")
 	}
-	messages, err := readMessages(f["messages"])
+	raw := f["messages"]
+	messages, err := readMessages(raw)
 	delete(f, "messages")
 	if err != nil {
 		return nil, prompt{}, err
@@ -62,7 +67,10 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	if err != nil {
 		return nil, prompt{}, err
 	}
-	c := &conversation{}
+	if _, said := o.Variables.Get("enable_thinking"); !said {
+		o.EnableThinking = t.Thinking
+	}
+	c := &conversation{messages: messages, raw: raw}
 	if err := f.tools(c, t, &o); err != nil {
 		return nil, prompt{}, err
 	}
@@ -141,7 +149,7 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 		}
 		return nil
 	}
-	o.Tools, c.style = tools, t.Template.CallStyle()
+	o.Tools, c.tools, c.style = tools, tools, t.Template.CallStyle()
 	if c.style == chat.NoCalls {
 		return invalid("tools", "the model's chat template has no tool calls; leave tools out")
 	}
@@ -163,7 +171,18 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 // calls a tool.
 func callBegin(style chat.CallStyle, name string) string {
 	begin, arguments := `{"name": `, `"parameters": `
-	if style == chat.QwenCalls {
+	switch style {
+	case chat.FunctionCalls:
+		if name != "" {
+			name += ">\n"
+		}
+		return callOpen + "\n<function=" + name
+	case chat.PairCalls:
+		if name != "" {
+			name += "\n"
+		}
+		return callOpen + name
+	case chat.QwenCalls:
 		begin, arguments = callOpen+"\n"+begin, `"arguments": `
 	}
 	if name == "" {

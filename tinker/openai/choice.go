@@ -34,7 +34,7 @@ func newChoice(r *request, t *Text, i int) *choice {
 	c := &choice{r: r, text: t, index: i,
 		speech: speech{decoder: t.Tokenizer.NewDecoder(!r.keepSpecial), stops: r.params.StopStrings}}
 	if r.chat != nil {
-		c.split = &splitter{style: r.chat.style, one: r.chat.one}
+		c.split = &splitter{style: r.chat.style, tools: r.chat.tools, one: r.chat.one}
 		if r.chat.inside {
 			c.split.at = inThought
 		}

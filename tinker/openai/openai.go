@@ -1,18 +1,20 @@
-// Package openai answers OpenAI's HTTP interface (chat completions, completions, models) from any
-// tinker.SamplingClient. Whoever mounts it authenticates the caller, reads the body, and says which model a name means
-// (Models).
+// Package openai answers OpenAI's HTTP interface (chat completions, completions, responses, models), Anthropic's
+// (messages) and vLLM's routes for tokens (tokenize, detokenize, generate) from any tinker.SamplingClient. Whoever
+// mounts it authenticates the caller, reads the body, and says which model a name means (Models).
 //
 // The life of a request: the parameters are taken out of the body one by one, and one that is left is refused by name
 // (fields.go, params.go). The prompt is rendered (chat.go, message.go) or encoded (completion.go). The samples come as
 // a stream or as a whole (answer.go); both go through the same steps: tokens become text, which ends before a stop
 // string (speech.go), and a chat's text is divided into thoughts, content and tool calls (split.go). So a stream and a
-// whole answer say the same. What is sent is in body.go and stream.go.
+// whole answer say the same. Messages (anthropic.go) and responses (responses.go) are translated into chats first, and
+// each interface puts the answer into JSON of its own (form.go).
 //
 // Logprobs are those of the model's own distribution at temperature 1, with the 32 bits that the sampler computed, by
 // whatever route a request comes. Sampling follows the request alone: a model's generation_config.json is not read.
 //
-// The interface is OpenAI's (https://platform.openai.com/docs/api-reference); parameters that vLLM added (top_k, min_p,
-// stop_token_ids, return_token_ids and others) have vLLM's meaning.
+// The interfaces are OpenAI's (https://platform.openai.com/docs/api-reference) and Anthropic's
+// (https://docs.anthropic.com/en/api); parameters that vLLM added (top_k, min_p, stop_token_ids, return_token_ids and
+// others) have vLLM's meaning (https://docs.vllm.ai).
 package openai
 
 import (
@@ -30,7 +32,7 @@ import (
 // Models finds the models of a tenant. It is safe for concurrent use.
 type Models interface {
 	// Open returns the model that a tenant means by a name. The caller calls its Close. A name that means nothing to
-	// this tenant is ErrNotFound.
+	// this tenant is ErrNotFound. The name is "" if a request has none.
 	Open(ctx context.Context, tenant, name string) (*Model, error)
 	// List returns the models that the tenant can name.
 	List(ctx context.Context, tenant string) ([]Card, error)
@@ -42,6 +44,8 @@ type Model struct {
 	Context int // tokens of prompt and answer together
 	Sampler tinker.SamplingClient
 	Close   func()
+	Name    string // as answers have it; "": the name that the request has
+	Keeper  Keeper // of this request; nil: nothing is kept
 }
 
 // Card describes a model in the list.
@@ -51,6 +55,7 @@ type Card struct {
 	Context int       // tokens
 	Parent  string    // the base model of a checkpoint
 	Kind    string    // "base" or "sampler"
+	Size    int64     // bytes of its files; 0: unknown
 }
 
 // Text is the text side of a model. It does not change.
@@ -59,6 +64,9 @@ type Text struct {
 	Template  *chat.Template // nil: the model has none, and chats are refused
 	Ends      []int32        // tokens that end an answer
 	Config    map[string]any // tokenizer_config.json, with the chat template; nil if there is none
+
+	Thinking *bool // enable_thinking for the template where a request says nothing; nil: the template's own way
+	Plain    bool  // completions have the tokens of their text alone, unless a request sets add_special_tokens
 }
 
 // LoadText reads tokenizer and chat template from a model's folder. The end tokens are that of the template and those

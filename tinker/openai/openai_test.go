@@ -339,12 +339,18 @@ const toolTemplate = "{%- for m in messages %}" +
 // tools is the shipped tokenizer with a template that has tools, and answers that were written beforehand.
 func tools(t testing.TB, said ...string) (*shelf, *tinker.SampleRequest) {
 	t.Helper()
+	return toolsOf(t, toolTemplate, said...)
+}
+
+// toolsOf is tools with another template.
+func toolsOf(t testing.TB, template string, said ...string) (*shelf, *tinker.SampleRequest) {
+	t.Helper()
 	conf, err := tokenizer.LoadConfig(tinyModel)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := &Text{Tokenizer: loadTiny(t)}
-	if text.Template, err = chat.New(toolTemplate, conf, time.Unix(0, 0)); err != nil {
+	if text.Template, err = chat.New(template, conf, time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if text.Ends, err = text.Template.StopIDs(text.Tokenizer); err != nil || len(text.Ends) == 0 {
@@ -360,9 +366,7 @@ const toolBody = `{"model":"tiny","messages":[{"role":"user","content":"Hi"}],"t
 func TestToolCalls(t *testing.T) {
 	two := "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>\n" +
 		"<tool_call>\n{\"name\": \"sub\", \"arguments\": {}}\n</tool_call>"
-	for _, c := range []struct {
-		name, said, more, content, calls, prompt, finish string
-	}{
+	for _, c := range []called{
 		{"auto", two, "", "I add.", `add {"a":1} sub {} `, "", "tool_calls"},
 		{"none", two, `,"tool_choice":"none"`, two, "", "", "stop"},
 		{"not parallel", two, `,"parallel_tool_calls":false`, "I add.", `add {"a":1} `, "", "tool_calls"},
@@ -375,31 +379,42 @@ func TestToolCalls(t *testing.T) {
 			"stop"},
 	} {
 		m, asked := tools(t, c.said)
-		whole := decodeAnswer(t, ask(t, m, "chat", toolBody+c.more+"}").Body.String())
-		if whole.Error != nil {
-			t.Errorf("%s: %+v", c.name, whole.Error)
-			continue
+		c.check(t, m, asked, toolBody+c.more)
+	}
+}
+
+// called is a chat with tools and what comes of it, whole and as a stream.
+type called struct {
+	name, said, more, content, calls, prompt, finish string
+}
+
+// check asks with a body that lacks its last brace.
+func (c called) check(t *testing.T, m *shelf, asked *tinker.SampleRequest, body string) {
+	t.Helper()
+	whole := decodeAnswer(t, ask(t, m, "chat", body+"}").Body.String())
+	if whole.Error != nil {
+		t.Errorf("%s: %+v", c.name, whole.Error)
+		return
+	}
+	ids, _ := asked.Prompt.Tokens()
+	if prompt := m.Text.Tokenizer.Decode(ids, false); !strings.HasSuffix(prompt, c.prompt) {
+		t.Errorf("%s: the prompt is %q, want %q at its end", c.name, prompt, c.prompt)
+	}
+	content, calls, finish := "", "", ""
+	for _, e := range eventsOf(t, ask(t, m, "chat", body+`,"stream":true}`)) {
+		d := e.Choices[0]
+		content, finish = content+d.Delta.Content, finish+d.Finish
+		for _, x := range d.Delta.ToolCalls {
+			calls += x.Function.Name + " " + x.Function.Arguments + " "
 		}
-		ids, _ := asked.Prompt.Tokens()
-		if prompt := m.Text.Tokenizer.Decode(ids, false); !strings.HasSuffix(prompt, c.prompt) {
-			t.Errorf("%s: the prompt is %q, want %q at its end", c.name, prompt, c.prompt)
-		}
-		content, calls, finish := "", "", ""
-		for _, e := range eventsOf(t, ask(t, m, "chat", toolBody+c.more+`,"stream":true}`)) {
-			d := e.Choices[0]
-			content, finish = content+d.Delta.Content, finish+d.Finish
-			for _, x := range d.Delta.ToolCalls {
-				calls += x.Function.Name + " " + x.Function.Arguments + " "
-			}
-		}
-		w, wholeCalls := whole.Choices[0], ""
-		for _, x := range w.Message.ToolCalls {
-			wholeCalls += x.Function.Name + " " + x.Function.Arguments + " "
-		}
-		if content != c.content || calls != c.calls || finish != c.finish || w.Message.Content != c.content ||
-			wholeCalls != c.calls || w.Finish != c.finish {
-			t.Errorf("%s: stream %q %q %s, whole %q %q %s", c.name, content, calls, finish, w.Message.Content,
-				wholeCalls, w.Finish)
-		}
+	}
+	w, wholeCalls := whole.Choices[0], ""
+	for _, x := range w.Message.ToolCalls {
+		wholeCalls += x.Function.Name + " " + x.Function.Arguments + " "
+	}
+	if content != c.content || calls != c.calls || finish != c.finish || w.Message.Content != c.content ||
+		wholeCalls != c.calls || w.Finish != c.finish {
+		t.Errorf("%s: stream %q %q %s, whole %q %q %s", c.name, content, calls, finish, w.Message.Content,
+			wholeCalls, w.Finish)
 	}
 }

@@ -19,6 +19,8 @@ const (
 // request is what both kinds of request come to.
 type request struct {
 	model  string
+	unique string   // in the names of the answer and its tool calls
+	given  []string // the parameters that it has
 	params tinker.SamplingParams
 	n      int
 
@@ -38,12 +40,13 @@ type request struct {
 // prompt is one prompt of a request.
 type prompt struct {
 	tokens []int32
-	text   string // of an echo
+	text   string
+	fixed  bool // the tokens came from the client, and the text was made of them
 }
 
 // common reads the parameters that both kinds of request have.
 func (f fields) common(t *Text) (*request, error) {
-	r := &request{params: tinker.DefaultSampling(), n: 1}
+	r := &request{given: f.names(), params: tinker.DefaultSampling(), n: 1}
 	if err := errors.Join(f.draw(&r.params), f.form(r)); err != nil {
 		return nil, first(err)
 	}

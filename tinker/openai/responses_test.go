@@ -254,6 +254,35 @@ func TestResponsesArePromptedAsChats(t *testing.T) {
 	}
 }
 
+// Tokens of thoughts count up to the end of the mark, in however many tokens that comes.
+func TestThoughtTokens(t *testing.T) {
+	m, _ := tools(t, "")
+	for _, c := range []struct {
+		inside bool
+		pieces []string // each is encoded by itself
+		want   int      // pieces that count
+	}{
+		{false, []string{"Hello </think>"}, 0}, {false, []string{"\n", "<th", "ink>", "a", "</th", "ink>", "b"}, 6},
+		{true, []string{"a", "</", "thi", "nk>", "</think>"}, 4}, {true, []string{"a", "b"}, 2}, {false, nil, 0},
+		{false, []string{"<th", "e"}, 0}, {true, []string{"</thin", "</think>", "a"}, 2},
+	} {
+		a := &answer{request: &request{chat: &conversation{inside: c.inside}}, model: &m.Model}
+		var drawn []tinker.Drawn
+		want := 0
+		for i, p := range c.pieces {
+			for _, id := range m.Text.Tokenizer.Encode(p, false) {
+				drawn = append(drawn, tinker.Drawn{Token: id})
+			}
+			if i < c.want {
+				want = len(drawn)
+			}
+		}
+		if got := thoughtTokens(a, drawn); got != want {
+			t.Errorf("inside %v, %q: %d of %d tokens, want %d", c.inside, c.pieces, got, len(drawn), want)
+		}
+	}
+}
+
 func TestResponseRefusals(t *testing.T) {
 	m, _ := tools(t, "Hello")
 	for _, c := range []struct {

@@ -25,6 +25,7 @@ type call struct {
 // chat.ParseAnswer cannot read as a call stays in the content.
 type splitter struct {
 	style chat.CallStyle // NoCalls: nothing is a call
+	tools jinja.List     // that the model was offered
 	one   bool           // only the first call counts
 	at    place
 	held  string
@@ -124,10 +125,10 @@ func (s *splitter) think(out *part, end bool) bool {
 
 // opener is the mark with which a call begins within content.
 func (s *splitter) opener() string {
-	switch s.style {
-	case chat.QwenCalls:
+	switch {
+	case s.style.Tagged():
 		return callOpen
-	case chat.LlamaCalls:
+	case s.style == chat.LlamaCalls:
 		return pythonTag
 	}
 	return ""
@@ -177,15 +178,15 @@ func (s *splitter) speak(out *part, text string) {
 
 // call hands out a call that is complete. At the end of the answer, what is no call is content.
 func (s *splitter) call(out *part, end bool) bool {
-	for s.style == chat.QwenCalls {
+	for s.style.Tagged() {
 		at := strings.Index(s.held[s.tried:], callClose)
 		if at < 0 {
 			break
 		}
 		s.tried += at + len(callClose)
-		m, err := chat.ParseAnswer(s.held[:s.tried], s.style)
-		if err == nil && m.Reasoning == "" && len(m.ToolCalls) > 0 {
-			s.add(out, m.ToolCalls)
+		found, after, err := chat.TakeCall(s.held[:s.tried], s.style, s.tools...)
+		if err == nil && after == "" {
+			s.add(out, jinja.List{found})
 			s.held, s.tried, s.at = s.held[s.tried:], 0, inContent
 			s.trim, s.joint = true, s.begun
 			return true
@@ -194,7 +195,7 @@ func (s *splitter) call(out *part, end bool) bool {
 	if !end || s.held == "" {
 		return false
 	}
-	m, err := chat.ParseAnswer(s.held, s.style)
+	m, err := chat.ParseAnswer(s.held, s.style, s.tools...)
 	if m.Reasoning != "" || err != nil && len(m.ToolCalls) == 0 {
 		m = chat.Message{Content: s.gap + s.held}
 	}

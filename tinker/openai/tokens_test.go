@@ -169,6 +169,11 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("prompt_logprobs[%d]: %+v, want %v and %+v", i, at, want.PromptLogprobs[i], best)
 		}
 	}
+	few := generation(t, m, `{"model":"tiny","token_ids":[5,6],"sampling_params":{"logprobs":0,"prompt_logprobs":3,`+
+		`"max_tokens":1}}`)
+	if len(few.Prompt[1]) < 3 || len(few.Choices[0].Logprobs.Content[0].Top) != 0 {
+		t.Errorf("logprobs 0 and prompt_logprobs 3: %+v", few)
+	}
 	if c := generation(t, m, `{"model":"tiny","token_ids":[5,6],"sampling_params":{}}`); c.Choices[0].Logprobs != nil ||
 		c.Prompt != nil || len(c.Choices[0].TokenIDs) < 17 && c.Choices[0].Finish == "length" {
 		t.Errorf("without parameters: %+v", c)

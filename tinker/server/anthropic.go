@@ -10,7 +10,7 @@ import (
 var anthropicPrefixes = []string{"/anthropic/api/v1", "/v1"}
 
 // anthropicRoutes adds the routes of Anthropic's interface to mux.
-func (s *Server) anthropicRoutes(mux *http.ServeMux, api *openai.API) {
+func (s *Server) anthropicRoutes(mux *router, api *openai.API) {
 	for _, prefix := range anthropicPrefixes {
 		for path, h := range map[string]func(*call) (any, error){
 			"/messages":              s.posted(api.Messages),

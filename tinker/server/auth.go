@@ -36,13 +36,37 @@ func tenantOf(key string) string {
 	return hex.EncodeToString(h[:16])
 }
 
-// authenticate returns the tenant of a request; "" means that its key is missing or unknown.
+// authenticate returns the tenant of a request; "" means that its key is missing or unknown. The two headers are equal:
+// an accepted key may be in either.
 func (s *Server) authenticate(r *http.Request) string {
-	key := r.Header.Get(wire.HeaderKey)
-	if key == "" {
-		key, _ = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	for _, key := range []string{r.Header.Get(wire.HeaderKey), bearer(r.Header.Get("Authorization"))} {
+		if tenant := s.tenant(key); tenant != "" {
+			return tenant
+		}
 	}
-	return s.tenant(key)
+	return ""
+}
+
+// localKey is the key of callers who send none of this server's, where no key is required. The greeting of the server
+// suggests it, so that what is trained with it can be sampled without a key.
+const localKey = "tml-local"
+
+// authenticateLocal is authenticate for interfaces whose local servers need no key.
+func (s *Server) authenticateLocal(r *http.Request) string {
+	tenant := s.authenticate(r)
+	if tenant == "" && !s.keyed() {
+		return tenantOf(localKey)
+	}
+	return tenant
+}
+
+// bearer is the key in an Authorization header. The name of the scheme may be missing.
+func bearer(header string) string {
+	scheme, key, ok := strings.Cut(header, " ")
+	if ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(key)
+	}
+	return header
 }
 
 func (s *Server) tenant(key string) string {

@@ -18,6 +18,7 @@ type serverMetrics struct {
 	tokenCount *prometheus.CounterVec
 	fsync      *prometheus.HistogramVec
 	pushedBack prometheus.Counter
+	endpoint   *endpointMetrics
 }
 
 func newStats() *serverMetrics {
@@ -37,6 +38,7 @@ func newStats() *serverMetrics {
 			Help: "Requests told to retry later because a queue was full."}),
 	}
 	t.registry.MustRegister(t.requests, t.tokenCount, t.fsync, t.pushedBack)
+	t.endpoint = newEndpointMetrics(t.registry)
 	return t
 }
 

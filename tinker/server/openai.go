@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
@@ -20,7 +21,7 @@ import (
 var openaiPrefixes = []string{"/oai/api/v1", "/v1"}
 
 // openaiRoutes adds the routes to mux.
-func (s *Server) openaiRoutes(mux *http.ServeMux) {
+func (s *Server) openaiRoutes(mux *router) {
 	api := openai.New(&endpointModels{s}, s.opts.Now)
 	for _, prefix := range openaiPrefixes {
 		on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
@@ -38,6 +39,7 @@ func (s *Server) openaiRoutes(mux *http.ServeMux) {
 	}
 	s.tokenRoutes(mux, api)
 	s.anthropicRoutes(mux, api)
+	s.ollamaRoutes(mux, api)
 }
 
 // posted is the handler of a request with a body that package openai answers.
@@ -102,7 +104,10 @@ type endpointModels struct{ s *Server }
 // Open implements openai.Models: a base model, a tinker:// path of sampler weights, or both with a semicolon between
 // them.
 func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
-	s := m.s
+	s, arrived := m.s, time.Now()
+	if strings.Contains(name, "tinker://") {
+		name = strings.TrimSuffix(name, latest)
+	}
 	base, path := name, ""
 	if at := strings.LastIndex(name, "tinker://"); at == 0 {
 		base, path = "", name
@@ -132,7 +137,9 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	if err != nil {
 		return nil, err
 	}
-	return &openai.Model{Text: text, Context: length, Sampler: client, Close: release}, nil
+	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
+	return &openai.Model{Text: text, Context: length, Sampler: measured,
+		Close: func() { measured.close(); release() }}, nil
 }
 
 // contextOf is the context length of a base model in tokens.
@@ -170,7 +177,7 @@ func (m *endpointModels) List(ctx context.Context, tenant string) ([]openai.Card
 	for _, k := range list {
 		if k.Path.Kind == tinker.KindSampler {
 			out = append(out, openai.Card{ID: k.Path.String(), Created: k.Time, Context: length[k.BaseModel],
-				Parent: k.BaseModel, Kind: "sampler"})
+				Parent: k.BaseModel, Kind: "sampler", Size: k.Size})
 		}
 	}
 	return out, nil

@@ -228,7 +228,7 @@ func TestOpenAIErrors(t *testing.T) {
 		code            int
 		kind, text      string
 	}{
-		{"foreign", "/v1/chat/completions", `{}`, 401, "invalid_api_key", "tml-"},
+		{"foreign", "/v1/chat/completions", `{}`, 400, "", "model is missing"},
 		{"tml-a", "/v1/chat/completions", `{"model":`, 400, "", ""},
 		{"tml-a", "/v1/completions", `{"model":"tiny","prompt":"a","max_tokens":100000}`, 400,
 			"context_length_exceeded", "maximum context length"},

@@ -29,6 +29,13 @@ type Options struct {
 	// PublicURL is the address at which clients reach the server (scheme and host, perhaps a path), for download
 	// addresses; "" uses each request's own.
 	PublicURL string
+	// Hosts are names that a Host header may have, in lower case and without a port, besides those of loopback and the
+	// address of the connection; nil accepts any name.
+	Hosts []string
+	// Origins are the web pages, as in an Origin header, that may call the server from a browser; * is all pages. Pages
+	// of the server itself may always.
+	Origins []string
+	Version string // of the program, for /version
 
 	Hold time.Duration // how long retrieve_future waits for a result; default 25 s
 	// time after which a missing training request is cancelled; default 7 min, longer than the SDK's own retries

@@ -45,15 +45,34 @@ func status(code int, format string, args ...any) error {
 // clientGone is the status in metrics of requests whose client has disconnected.
 const clientGone = 499
 
+// router is a mux that knows its patterns.
+type router struct {
+	*http.ServeMux
+	patterns []string
+}
+
+// Handle registers a handler.
+func (m *router) Handle(pattern string, h http.Handler) {
+	m.patterns = append(m.patterns, pattern)
+	m.ServeMux.Handle(pattern, h)
+}
+
+// HandleFunc registers a handler that authenticates by itself, or needs no key.
+func (m *router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	m.Handle(pattern, http.HandlerFunc(h))
+}
+
 // routes is the table of everything that is served.
-func (s *Server) routes() *http.ServeMux {
-	mux := http.NewServeMux()
+func (s *Server) routes() *router {
+	mux := &router{ServeMux: http.NewServeMux()}
 	on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
 		mux.Handle(pattern, s.handler(pattern, kind, h))
 	}
 	const v1 = wire.Prefix
 	mux.HandleFunc("GET "+v1+"/healthz", s.health)
 	mux.HandleFunc("GET /healthz", s.health)
+	mux.HandleFunc("GET /health", s.health) // as vLLM and llama.cpp name it
+	mux.HandleFunc("GET /version", s.version)
 	mux.HandleFunc("GET "+v1+"/archive/{token}", s.download)
 	mux.HandleFunc("GET /metrics", s.metrics)
 	on("POST "+v1+"/client/config", noBody, s.clientConfig)
@@ -101,7 +120,7 @@ func (s *Server) routes() *http.ServeMux {
 		on(pattern, noBody, refuse(reason))
 	}
 	s.openaiRoutes(mux)
-	other := s.handler("other", noBody, s.unknown)
+	other := s.handlerFailing("other", noBody, s.unknown, s.fail)
 	mux.HandleFunc("GET /api/models/{repo...}", s.describe)
 	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.resolve(w, r, other) })
 	mux.Handle("/", other)
@@ -136,41 +155,56 @@ func decode(body []byte, v any) error {
 // the answer.
 const strangerWait = time.Second
 
-// handler authenticates a request, reads its body, and writes what h returns.
+// handler authenticates a request of the Tinker protocol, reads its body, and writes what h returns.
 func (s *Server) handler(pattern string, kind bodyKind, h func(*call) (any, error)) http.Handler {
-	return s.handlerFailing(pattern, kind, h, s.fail)
+	return &route{s: s, pattern: pattern, kind: kind, serve: h, fail: s.fail, tenant: s.authenticate}
 }
 
-// handlerFailing is handler for an interface with errors of its own: fail writes an error and returns its status.
+// handlerFailing is handler for another interface: fail writes its errors and returns their status, and where no key is
+// required, callers without one are the tenant of localKey.
 func (s *Server) handlerFailing(pattern string, kind bodyKind, h func(*call) (any, error),
 	fail func(http.ResponseWriter, *http.Request, error) int) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		c := &call{ctx: r.Context(), w: w, r: r}
-		v, err := s.enter(c, kind, h)
-		code := http.StatusOK
-		switch {
-		case errors.Is(err, errAnswered):
-		case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout:
-			// a read that timed out ends the context too
-			code = clientGone
-		case err != nil:
-			code = fail(w, r, err)
-		default:
-			reply(w, http.StatusOK, v)
-		}
-		if c.tenant == "" { // the server reads the rest of an unauthenticated request, but not for long
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
-		}
-		s.stats.request(pattern, code, time.Since(start))
-		s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds",
-			time.Since(start).Seconds())
-	})
+	return &route{s: s, pattern: pattern, kind: kind, serve: h, fail: fail, tenant: s.authenticateLocal}
+}
+
+// route is the handler of one pattern.
+type route struct {
+	s       *Server
+	pattern string
+	kind    bodyKind
+	serve   func(*call) (any, error)
+	fail    func(http.ResponseWriter, *http.Request, error) int
+	tenant  func(*http.Request) string
+}
+
+// ServeHTTP implements http.Handler.
+func (h *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	c := &call{ctx: r.Context(), w: w, r: r}
+	v, err := h.enter(c)
+	code := http.StatusOK
+	switch {
+	case errors.Is(err, errAnswered):
+	case err != nil && r.Context().Err() != nil && codeOf(err) != http.StatusRequestTimeout:
+		// a read that timed out ends the context too
+		code = clientGone
+	case err != nil:
+		code = h.fail(w, r, err)
+	default:
+		reply(w, http.StatusOK, v)
+	}
+	if c.tenant == "" { // the server reads the rest of an unauthenticated request, but not for long
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
+	}
+	h.s.stats.request(h.pattern, code, time.Since(start))
+	h.s.opts.Log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds",
+		time.Since(start).Seconds())
 }
 
 // enter checks the key before anything else of a request is read.
-func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any, error) {
-	if c.tenant = s.authenticate(c.r); c.tenant == "" {
+func (h *route) enter(c *call) (any, error) {
+	s, kind := h.s, h.kind
+	if c.tenant = h.tenant(c.r); c.tenant == "" {
 		c.w.Header().Set("Connection", "close") // so that the body is not read
 		return nil, s.noKey()
 	}
@@ -182,7 +216,7 @@ func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any,
 	}
 	var v any
 	if err == nil {
-		v, err = h(c)
+		v, err = h.serve(c)
 	}
 	if kind.training() && unreadable(err) {
 		return s.refuseTraining(c, kind, err)
@@ -194,7 +228,8 @@ func (s *Server) enter(c *call, kind bodyKind, h func(*call) (any, error)) (any,
 func (s *Server) noKey() error {
 	if s.keyed() {
 		return status(http.StatusUnauthorized,
-			"the key in %s is missing, unknown or revoked; ask for one (trinity serve key add)", wire.HeaderKey)
+			"the key in %s, or in Authorization as Bearer, is missing, unknown or revoked; ask for one "+
+				"(trinity serve key add)", wire.HeaderKey)
 	}
 	return status(http.StatusUnauthorized, "send a key that begins with tml- in %s; any will do here", wire.HeaderKey)
 }
@@ -266,7 +301,12 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]string{"version": s.opts.Version})
+}
+
 func (s *Server) unknown(c *call) (any, error) {
-	return nil, status(http.StatusNotFound, "%s %s is not of the Tinker protocol this server speaks (below %s)",
-		c.r.Method, c.r.URL.Path, wire.Prefix)
+	return nil, status(http.StatusNotFound, "%s %s is no route of this server: it has the Tinker protocol below %s, "+
+		"and parts of the interfaces of OpenAI (/v1), Anthropic (/v1/messages) and Ollama (/api)", c.r.Method,
+		c.r.URL.Path, wire.Prefix)
 }

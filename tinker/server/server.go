@@ -71,7 +71,7 @@ type Server struct {
 	backend Backend
 	opts    Options
 	secret  []byte // signs request ids and archive addresses
-	mux     *http.ServeMux
+	mux     *router
 	stats   *serverMetrics
 	hider   *strings.Replacer
 
@@ -171,7 +171,11 @@ func (s *Server) resume() {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.letIn(w, r) {
+		s.mux.ServeHTTP(w, r)
+	}
+}
 
 // Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
 // server can shut down.

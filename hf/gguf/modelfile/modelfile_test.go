@@ -132,6 +132,11 @@ func lookalikes() map[string]struct {
 			"Qwen2ForCausalLM"},
 		"qwen3": {change(func(s *Shape) { s.Family, s.HeadDim, s.KVHeads = "qwen3", 32, 4 }), "qwen2", chatML,
 			"Qwen3ForCausalLM"},
+		"gemma3": {change(func(s *Shape) {
+			s.Family, s.Tied, s.Theta = "gemma3_text", true, 1e6
+			s.Gemma = &Gemma{Window: 24, Sliding: []bool{true, true, true}, LocalTheta: 10000, Query: 16}
+		}), "gemma", `{"bos_token": "<bos>", "eos_token": "<eos>", "chat_template": ` + quoted(template) + `}`,
+			"Gemma3ForCausalLM"},
 	}
 }
 
@@ -190,9 +195,6 @@ func TestPiecesThereAndBack(t *testing.T) {
 		for _, text := range texts(t, name) {
 			if name == "mistral" && (strings.HasPrefix(text, " ") || strings.Contains(text, "<")) {
 				continue // where Metaspace puts a space in front and SentencePiece does not, or the other way round
-			}
-			if name == "gemma" && (strings.Contains(text, "▁") || strings.Contains(text, strings.Repeat(" ", 17))) {
-				continue // SentencePiece cuts runs of spaces out first, the longest 16 here; to merges ▁ is a space
 			}
 			compared++
 			if got, want := again.Encode(text, true), old.Encode(text, true); !slices.Equal(got, want) {
@@ -255,6 +257,14 @@ func compareConfig(t *testing.T, s Shape, class, dir string) {
 			t.Errorf("%s is %v, want %v", key, c[key], want)
 		}
 	}
+	if g := s.Gemma; g != nil {
+		for key, want := range map[string]any{"sliding_window": float64(g.Window), "rope_local_base_freq": g.LocalTheta,
+			"query_pre_attn_scalar": g.Query, "hidden_activation": "gelu_pytorch_tanh"} {
+			if c[key] != want {
+				t.Errorf("%s is %v, want %v", key, c[key], want)
+			}
+		}
+	}
 	if eps, _ := c["rms_norm_eps"].(float64); float32(eps) != s.Eps {
 		t.Errorf("rms_norm_eps is %v, want %v", eps, s.Eps)
 	}
@@ -289,7 +299,9 @@ func compareTokens(t *testing.T, name, was, is string) {
 	}
 }
 
-// texts are the texts of a tokenizer's golden file that Unicode's NFC does not change: GGUF has no normalizer.
+// texts are the texts of a tokenizer's golden file that Unicode's NFC does not change: GGUF has no normalizer. For
+// Gemma they have no longer run of spaces than a token, 16 here, as SentencePiece cuts these out first, and no ▁, which
+// is a space to merges.
 func texts(t *testing.T, name string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../tokenizer/testdata", name+".golden.json"))
@@ -302,7 +314,10 @@ func texts(t *testing.T, name string) []string {
 	}
 	var list []string
 	for _, c := range cases {
-		if c.Text != nil && norm.NFC.IsNormalString(*c.Text) {
+		odd := func(s string) bool {
+			return strings.Contains(s, marker) || strings.Contains(s, strings.Repeat(" ", 17))
+		}
+		if c.Text != nil && norm.NFC.IsNormalString(*c.Text) && !(name == "gemma" && odd(*c.Text)) {
 			list = append(list, *c.Text)
 		}
 	}

@@ -3,6 +3,7 @@ package modelfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -38,10 +39,8 @@ func (v *vocabulary) pieces(file *tokenizerFile, pre preTokenizer, norm normaliz
 	if err := v.complete(file); err != nil {
 		return err
 	}
-	for id, kind := range v.types {
-		if kind == tokenUser {
-			v.tokens[id] = strings.ReplaceAll(v.tokens[id], marker, " ")
-		}
+	if err := v.spaces(); err != nil {
+		return err
 	}
 	how := strings.TrimSpace(norm.key() + " " + pre.key())
 	split := pre.Split == nil || *pre.Split
@@ -56,6 +55,37 @@ func (v *vocabulary) pieces(file *tokenizerFile, pre preTokenizer, norm normaliz
 			"folder, without --gguf", how)
 	}
 	return nil
+}
+
+// spaces writes the user's tokens with spaces in place of markers: llama.cpp cuts them out of the text as it is.
+func (v *vocabulary) spaces() error {
+	ids := make(map[string]int, len(v.tokens))
+	for id, text := range v.tokens {
+		ids[text] = id
+	}
+	for id, kind := range v.types {
+		if kind != tokenUser {
+			continue
+		}
+		text := strings.ReplaceAll(v.tokens[id], marker, " ")
+		if other, there := ids[text]; there && other != id {
+			return fmt.Errorf("tokens %d and %d are both %q in a GGUF file, which llama.cpp refuses", other, id, text)
+		}
+		v.tokens[id], ids[text] = text, id
+	}
+	return nil
+}
+
+// cut leaves out added tokens that have no row in the embedding, as llama.cpp's conversion of SentencePiece's models
+// does: <image_soft_token> of Gemma 3, which its models of text alone have no use for.
+func (f *tokenizerFile) cut(rows int) {
+	f.Added = slices.DeleteFunc(f.Added, func(a addedToken) bool {
+		beyond := a.ID >= rows
+		if id, ok := f.Model.Vocab[a.Content]; beyond && ok && id == a.ID {
+			delete(f.Model.Vocab, a.Content)
+		}
+		return beyond
+	})
 }
 
 // complete refuses merges that are not those of a SentencePiece model, where any two tokens whose whole is a token are

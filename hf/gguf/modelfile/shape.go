@@ -10,7 +10,7 @@ import (
 
 // Shape is what config.json says of a model.
 type Shape struct {
-	Family  string // model_type: llama, mistral, qwen2 or qwen3
+	Family  string // model_type: llama, mistral, qwen2, qwen3 or gemma3_text
 	Vocab   int    // rows of the embedding
 	Dim     int
 	Layers  int
@@ -24,6 +24,7 @@ type Shape struct {
 	Linear  float64 // divides RoPE's frequencies; 0: does not
 	Llama3  *Llama3 // nil: not so
 	Tied    bool    // the head is the embedding
+	Gemma   *Gemma  // nil: of another family
 }
 
 // Llama3 is RoPE's scaling of Llama 3.1: long wavelengths are divided by Factor, short ones stay.
@@ -33,8 +34,11 @@ type Llama3 struct {
 
 // arch is the family's name in a file. Nothing tells Mistral from Llama there.
 func (s Shape) arch() string {
-	if s.Family == "mistral" {
+	switch s.Family {
+	case "mistral":
 		return "llama"
+	case gemmaKind:
+		return "gemma3"
 	}
 	return s.Family
 }
@@ -47,7 +51,7 @@ func (s Shape) permuted() bool { return s.arch() == "llama" }
 func (s Shape) check() error {
 	const remedy = "write a Hugging Face folder instead, without --gguf"
 	switch s.arch() {
-	case "llama", "qwen2", "qwen3":
+	case "llama", "qwen2", "qwen3", "gemma3":
 	default:
 		return fmt.Errorf("models of the family %q cannot be written as GGUF; %s", s.Family, remedy)
 	}
@@ -60,6 +64,8 @@ func (s Shape) check() error {
 	case s.arch() == "qwen2" && s.Heads*s.HeadDim != s.Dim:
 		return fmt.Errorf("%d heads of width %d in a Qwen2 model of width %d cannot be written as GGUF; %s", s.Heads,
 			s.HeadDim, s.Dim, remedy)
+	case s.Family == gemmaKind:
+		return s.checkGemma(remedy)
 	}
 	return nil
 }
@@ -88,6 +94,9 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 	if s.Linear > 0 && s.Linear != 1 {
 		list = append(list, gguf.Pair{Key: arch + ".rope.scaling.type", Value: "linear"},
 			gguf.Pair{Key: arch + ".rope.scaling.factor", Value: float32(s.Linear)})
+	}
+	if s.Gemma != nil {
+		list = append(list, s.gemmaPairs()...)
 	}
 	return list
 }

@@ -12,8 +12,9 @@ type tensor struct {
 	from  string // Hugging Face's name; "" for a constant
 	shape []int64
 	kind  gguf.Type
-	head  int // rows of a head, if those of each head are reordered; else 0
-	layer int // -1: of none
+	head  int  // rows of a head, if those of each head are reordered; else 0
+	layer int  // -1: of none
+	one   bool // 1 is added
 
 	constant []float32
 }
@@ -40,6 +41,9 @@ func (s Shape) tensors() []tensor {
 	if !s.Tied {
 		list = append(list, tensor{name: "output.weight", from: "lm_head.weight", shape: []int64{vocab, dim},
 			layer: -1})
+	}
+	for i, t := range list {
+		list[i].one = s.oneMore(t)
 	}
 	return list
 }
@@ -79,15 +83,23 @@ func (s Shape) layer(n int) []tensor {
 	for _, l := range s.linears() {
 		add(l.to+".weight", l.from+".weight", l.head, int64(l.out), int64(l.in))
 	}
-	add("ffn_norm.weight", "post_attention_layernorm.weight", 0, int64(s.Dim))
+	before := "post_attention_layernorm.weight"
+	if s.Family == gemmaKind {
+		before = "pre_feedforward_layernorm.weight"
+	}
+	add("ffn_norm.weight", before, 0, int64(s.Dim))
 	switch s.Family {
 	case "qwen2":
 		for _, l := range s.linears()[:3] {
 			add(l.to+".bias", l.from+".bias", 0, int64(l.out))
 		}
-	case "qwen3":
+	case "qwen3", gemmaKind:
 		add("attn_q_norm.weight", "self_attn.q_norm.weight", 0, int64(s.HeadDim))
 		add("attn_k_norm.weight", "self_attn.k_norm.weight", 0, int64(s.HeadDim))
+	}
+	if s.Family == gemmaKind {
+		add("post_attention_norm.weight", "post_attention_layernorm.weight", 0, int64(s.Dim))
+		add("post_ffw_norm.weight", "post_feedforward_layernorm.weight", 0, int64(s.Dim))
 	}
 	return list
 }

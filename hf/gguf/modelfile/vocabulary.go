@@ -37,11 +37,7 @@ type vocabulary struct {
 
 // tokenizerFile is the part of tokenizer.json that is read.
 type tokenizerFile struct {
-	Added []struct {
-		ID      int    `json:"id"`
-		Content string `json:"content"`
-		Special bool   `json:"special"`
-	} `json:"added_tokens"`
+	Added        []addedToken    `json:"added_tokens"`
 	Normalizer   json.RawMessage `json:"normalizer"`
 	PreTokenizer json.RawMessage `json:"pre_tokenizer"`
 	Model        struct {
@@ -51,6 +47,13 @@ type tokenizerFile struct {
 		ByteFallback bool           `json:"byte_fallback"`
 		IgnoreMerges bool           `json:"ignore_merges"`
 	} `json:"model"`
+}
+
+// addedToken is a token that is cut out of a text before anything else.
+type addedToken struct {
+	ID      int    `json:"id"`
+	Content string `json:"content"`
+	Special bool   `json:"special"`
 }
 
 // merge is two parts that become one token: a list of two, or a text with a space between in older files.
@@ -115,6 +118,9 @@ func (v *vocabulary) read(file *tokenizerFile, rows int) error {
 	_, errNorm := section(file.Normalizer, "normalizer", &norm)
 	if err := errors.Join(err, errNorm); err != nil {
 		return err
+	}
+	if !pre.byteLevel() {
+		file.cut(rows)
 	}
 	if err := v.fill(file, rows); err != nil {
 		return err

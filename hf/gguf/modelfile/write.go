@@ -81,6 +81,11 @@ func (p *part) make(c *chunk) error {
 	} else if err := p.rows(p.from, c.first, x); err != nil {
 		return err
 	}
+	if p.one {
+		for i := range x {
+			x[i]++
+		}
+	}
 	for i, v := range x {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return fmt.Errorf("element %d of row %d of %s is %v; the model is damaged, choose another step",

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+)
+
+var (
+	endpointFull   = flag.Bool("endpoint.full", false, "measure OpenAI's interface, not only check it")
+	endpointPython = flag.String("endpoint.python", "", "Python with llama-cpp-python[server], to be measured beside")
+	endpointModel  = flag.String("endpoint.model", "", "GGUF file that both serve")
+)
+
+// endpointLoad puts one server of OpenAI's interface under load.
+type endpointLoad struct {
+	t     *testing.T
+	name  string
+	url   string // with /v1
+	model string
+	more  string // further parameters, with a comma before them
+
+	prompt atomic.Int64 // tokens of the latest prompt
+}
+
+// promptTokens is the length of the prompt.
+func (l *endpointLoad) promptTokens() int {
+	l.request(0, 1, false)
+	return int(l.prompt.Load())
+}
+
+// answerTokens is the length of an answer under load.
+const answerTokens = 128
+
+// request sends a completion. With stream, first is the time to its first text.
+func (l *endpointLoad) request(n, most int, stream bool) (first time.Duration, tokens int) {
+	body := fmt.Sprintf(`{"model":%q,"prompt":"Question %d: what is the sum of 12 and 30? Answer:","max_tokens":%d,`+
+		`"temperature":1,"seed":%d,"stream":%v%s}`, l.model, n, most, n, stream, l.more)
+	begun := time.Now()
+	resp, err := http.Post(l.url+"/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		l.t.Error(err)
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		raw, err := io.ReadAll(resp.Body)
+		l.t.Errorf("%s: %s %s %v", l.name, resp.Status, raw, err)
+		return
+	}
+	if !stream {
+		var whole struct {
+			Usage struct {
+				Prompt     int `json:"prompt_tokens"`
+				Completion int `json:"completion_tokens"`
+			}
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&whole); err != nil {
+			l.t.Error(err)
+		}
+		l.prompt.Store(int64(whole.Usage.Prompt))
+		return 0, whole.Usage.Completion
+	}
+	return l.read(resp.Body, begun)
+}
+
+// read reads a stream that was asked for at begun.
+func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duration, tokens int) {
+	done := false
+	for lines := bufio.NewScanner(body); lines.Scan(); {
+		var e struct {
+			Choices []struct {
+				Text string
+				IDs  []int32 `json:"token_ids"`
+			}
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if done = done || data == "[DONE]"; !ok || done {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			l.t.Errorf("%s: %v: %s", l.name, err, data)
+		}
+		for _, c := range e.Choices {
+			if first == 0 && (c.Text != "" || len(c.IDs) > 0) {
+				first = time.Since(begun)
+			}
+			if tokens += len(c.IDs); c.IDs == nil && c.Text != "" { // llama.cpp: an event is a token
+				tokens++
+			}
+		}
+	}
+	if !done {
+		l.t.Errorf("%s: a stream has no end", l.name)
+	}
+	return first, tokens
+}
+
+// together is the rate of n requests at a time, in tokens per second.
+func (l *endpointLoad) together(n, round int, stream bool) float64 {
+	var clients sync.WaitGroup
+	var sum atomic.Int64
+	begun := time.Now()
+	for i := range n {
+		clients.Go(func() {
+			_, tokens := l.request(round*n+i, answerTokens, stream)
+			if sum.Add(int64(tokens)); l.more != "" && tokens != answerTokens {
+				l.t.Errorf("%s: an answer has %d tokens, want %d", l.name, tokens, answerTokens)
+			}
+		})
+	}
+	clients.Wait()
+	return float64(sum.Load()) / time.Since(begun).Seconds()
+}
+
+// middle is the median of rates.
+func middle(rates []float64) float64 {
+	var t load.Times
+	for _, r := range rates {
+		t.Add(time.Duration(r * 1e6))
+	}
+	return float64(t.At(.5)) / 1e6
+}
+
+// TestEndpoint measures trinity serve's OpenAI interface: the first token beside the engine's own in this process, and
+// streams beside whole answers. Without -endpoint.full it only checks that all answers are complete.
+func TestEndpoint(t *testing.T) {
+	trips, rounds, streams := 10, 1, 16
+	if *endpointFull {
+		trips, rounds, streams = 300, 7, 64
+	}
+	var flags, folders []string
+	if *endpointModel != "" {
+		flags, folders = []string{"--models", *endpointModel}, []string{*endpointModel}
+	}
+	p := newProcess(t, t.TempDir(), flags...)
+	p.start()
+	ours := &endpointLoad{t: t, name: "trinity", url: p.url + "/v1", model: firstModel(t, p.url),
+		more: `,"ignore_eos":true,"return_token_ids":true`}
+	alone, err := openAlone(&surroundings{ctx: t.Context(), out: io.Discard, err: io.Discard, cacheDir: t.TempDir(),
+		env: func(string) (string, bool) { return "", false }}, ours.model, folders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	var over, own load.Times
+	length := ours.promptTokens()
+	for i := range trips { // in turn, so that other load on the machine meets both
+		first, _ := ours.request(i, 1, true)
+		over.Add(first)
+		own.Add(engineFirst(t, alone, ours.model, i, length))
+	}
+	t.Logf("%s: first token over HTTP p50 %s, p90 %s; the engine's own p50 %s; difference of the p50 %s", ours.model,
+		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
+	ours.streamedAndWhole(streams, rounds)
+	if *endpointPython != "" {
+		peer := startLlama(t, *endpointPython, *endpointModel)
+		for _, l := range []*endpointLoad{ours, peer} {
+			var first load.Times
+			for i := range trips / 10 {
+				d, _ := l.request(1000+i, 1, true)
+				first.Add(d)
+			}
+			t.Logf("%s: first token p50 %s", l.name, show(first.At(.5)))
+			for _, n := range []int{1, 8} {
+				t.Logf("%s: %d streams at a time: %.0f tokens/s", l.name, n, l.together(n, 100+n, true))
+			}
+		}
+	}
+}
+
+// streamedAndWhole measures n answers at a time, as streams and whole, in turn.
+func (l *endpointLoad) streamedAndWhole(n, rounds int) {
+	var streamed, whole []float64
+	l.together(n, 0, true) // warm
+	for round := range rounds {
+		streamed = append(streamed, l.together(n, 2*round+1, true))
+		whole = append(whole, l.together(n, 2*round+2, false))
+	}
+	l.t.Logf("%s: %d answers of %d tokens at a time: streamed %.0f tokens/s, whole %.0f tokens/s, ratio %.2f", l.model,
+		n, answerTokens, middle(streamed), middle(whole), middle(streamed)/middle(whole))
+}
+
+// engineFirst is the time to the first token of a stream without HTTP; its prompt has length tokens.
+func engineFirst(t *testing.T, e *engine.Engine, model string, n, length int) time.Duration {
+	t.Helper()
+	c, err := e.SamplingClient(t.Context(), tinker.SamplingClientRequest{BaseModel: model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := make([]int32, length)
+	for i := range prompt {
+		prompt[i] = int32(40 + (n*7+i*3)%200)
+	}
+	params := tinker.DefaultSampling()
+	params.MaxTokens = 1
+	begun := time.Now()
+	s, err := tinker.OpenStream(t.Context(), c, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1,
+		Params: params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := time.Since(begun)
+	<-s.Result().Done()
+	return first
+}
+
+// firstModel is the first base model of a server.
+func firstModel(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list struct{ Data []struct{ ID string } }
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || len(list.Data) == 0 {
+		t.Fatalf("%v: %+v", err, list)
+	}
+	return list.Data[0].ID
+}
+
+// startLlama starts llama.cpp's server from llama-cpp-python.
+func startLlama(t *testing.T, python, model string) *endpointLoad {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, python, "-m", "llama_cpp.server", "--model", model, "--port", port, "--n_ctx",
+		"2048")
+	said := &lockedBuffer{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); cmd.Wait() })
+	url := "http://127.0.0.1:" + port + "/v1"
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		resp, err := http.Get(url + "/models")
+		if err == nil {
+			resp.Body.Close()
+			return &endpointLoad{t: t, name: "llama.cpp's server", url: url, model: model}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("llama.cpp's server did not start: %v\n%s", err, said)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// streamTally counts streams of OpenAI's interface.
+type streamTally struct {
+	whole, cut atomic.Int64 // cut: begun, and ended by the server's death
+}
+
+// stream opens one stream after the other until it is enough. A stream that is complete has the same tokens each time.
+func (c *crowd) stream(n int, enough *atomic.Bool, tally *streamTally) {
+	want := ""
+	for !enough.Load() && c.ok() && c.ctx.Err() == nil {
+		tokens, begun, done := c.oneStream(n)
+		switch {
+		case done && want == "":
+			want = tokens
+			tally.whole.Add(1)
+		case done && tokens != want:
+			c.fail(fmt.Errorf("stream %d has the tokens %s, before %s", n, tokens, want))
+		case done:
+			tally.whole.Add(1)
+		case begun:
+			tally.cut.Add(1)
+		default:
+			time.Sleep(20 * time.Millisecond) // the server is down
+		}
+	}
+}
+
+// oneStream reads one stream as far as it comes.
+func (c *crowd) oneStream(n int) (tokens string, begun, done bool) {
+	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
+	defer cancel()
+	body := fmt.Sprintf(`{"model":%q,"prompt":[40,41,%d],"max_tokens":200,"seed":%d,"ignore_eos":true,"stream":true,`+
+		`"return_token_ids":true}`, c.load.Base(), 42+n, n)
+	req, err := http.NewRequestWithContext(ctx, "POST", c.url+"/v1/completions", strings.NewReader(body))
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		if resp.StatusCode < 500 {
+			c.fail(fmt.Errorf("stream %d: %s", n, resp.Status))
+		}
+		return
+	}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if lines.Text() == "data: [DONE]" {
+			return tokens, begun, true
+		}
+		if _, rest, ok := strings.Cut(lines.Text(), `"token_ids":[`); ok { // an event has one token or several
+			some, _, _ := strings.Cut(rest, "]")
+			tokens, begun = tokens+some+",", true
+		}
+	}
+	return tokens, begun, false
+}
