@@ -157,7 +157,7 @@ sdk: build ## run the unmodified Python SDK, newest and 0.25, against trinity se
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out bin/sdk.md
 
 .PHONY: clients
-clients: build ## run the unmodified openai and anthropic packages, newest, against trinity serve; writes bin/clients.md (needs Python and pip)
+clients: build ## run the unmodified openai, anthropic and ollama packages, newest, against trinity serve; writes bin/clients.md (needs Python and pip)
 	python3 -B tinker/server/testdata/clients/run.py --trinity bin/trinity --work bin/clients --out bin/clients.md
 
 .PHONY: sdk-torch

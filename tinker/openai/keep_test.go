@@ -202,3 +202,18 @@ func TestKeeperForgetsTheDeparted(t *testing.T) {
 		t.Error("the sampler was left busy:", err)
 	}
 }
+
+// A run's enable_thinking is for requests that say nothing of it.
+func TestThinkingOfTheRun(t *testing.T) {
+	const template = "{{ enable_thinking }}{%- for m in messages %}{{ m.content }}<|im_end|>{%- endfor %}"
+	m, asked := toolsOf(t, template, "Hello")
+	off := false
+	m.Text.Thinking = &off
+	for more, want := range map[string]string{``: "False", `,"chat_template_kwargs":{"enable_thinking":true}`: "True"} {
+		_, w := noted(t, m, "chat", `{"model":"tiny","messages":[{"role":"user","content":"Hi"}]`+more+"}")
+		ids, _ := asked.Prompt.Tokens()
+		if got := m.Text.Tokenizer.Decode(ids, true); w.Code != 200 || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %d, the prompt is %q, want %s", more, w.Code, got, want)
+		}
+	}
+}

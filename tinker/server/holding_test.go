@@ -146,14 +146,20 @@ func TestVanishedClientsLeaveNoPages(t *testing.T) {
 	const together, tokens = 4, 440
 	r := newBusyEndpoint(t, together<<19) // half a MiB holds the 512 positions of this model's context
 	full := fmt.Sprintf(`{"model":"tiny","prompt":"What is","max_tokens":%d,"seed":1,"ignore_eos":true}`, tokens)
-	steps := func() int64 { // each tenant has one sample: one that is alone gets pages beyond the cache's size
-		before := r.engineStats().Steps
-		var clients sync.WaitGroup
-		for i := range together {
-			clients.Go(func() { r.open(fmt.Sprintf("tml-%d", i), full).Close() })
+	steps := func() (least int64) { // of some tries, since on a busy machine the clients may not begin together
+		for range 5 {
+			before := r.engineStats().Steps
+			var clients sync.WaitGroup
+			for i := range together { // a tenant each: one that is alone gets pages beyond the cache's size
+				clients.Go(func() { r.open(fmt.Sprintf("tml-%d", i), full).Close() })
+			}
+			clients.Wait()
+			took := r.engineStats().Steps - before
+			if least == 0 || took < least {
+				least = took
+			}
 		}
-		clients.Wait()
-		return r.engineStats().Steps - before
+		return least
 	}
 	unused := steps()
 	if unused > 2*tokens {

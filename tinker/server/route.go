@@ -306,7 +306,7 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) unknown(c *call) (any, error) {
-	return nil, status(http.StatusNotFound, "%s %s is no route of this server: it has the Tinker protocol below %s, "+
+	return nil, status(http.StatusNotFound, "%s %s is no route of this server; it has the Tinker protocol below %s, "+
 		"and parts of the interfaces of OpenAI (/v1), Anthropic (/v1/messages) and Ollama (/api)", c.r.Method,
 		c.r.URL.Path, wire.Prefix)
 }

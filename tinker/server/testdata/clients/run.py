@@ -27,6 +27,7 @@ CLIENTS = {
     "openai": COMMON,
     "anthropic": COMMON,
     "go": [],
+    "ollama": ["ollama"],
     "litellm": ["litellm", "mcp"],
     "lmeval": ["lm-eval[api]", "transformers"],
     "inspect": ["inspect-ai", "openai", "anthropic"],
