@@ -147,7 +147,7 @@ func (c *Config) deriveExplorer() {
 	for i := range e.AuxiliaryModels {
 		c.fillInference(&e.AuxiliaryModels[i], index("explorer.auxiliary_models", i))
 	}
-	if c.Mode.Serves() && !c.given("explorer.listen_address") {
+	if (c.Mode.Serves() || c.OffersRollouts()) && !c.given("explorer.listen_address") {
 		e.ListenAddress = "127.0.0.1"
 		c.derive("explorer.listen_address", "only this machine, unless it is given")
 	}

@@ -216,3 +216,11 @@ func (c *Config) derivePipeline() {
 	path := filepath.Join(c.bufferDir(), "explorer_output.jsonl")
 	fillText(c, &p.InputSavePath, "data_processor.experience_pipeline.input_save_path", path, "the job directory")
 }
+
+// OffersRollouts reports whether a taskset leaves its rollouts to programs (rollout_workflow).
+func (c *Config) OffersRollouts() bool {
+	in := &c.Buffer.ExplorerInput
+	const name = "rollout_workflow"
+	return c.Mode.Explores() && (in.DefaultWorkflowType == name || slices.ContainsFunc(
+		slices.Concat(in.Training(), in.EvalTasksets), func(t Taskset) bool { return t.DefaultWorkflowType == name }))
+}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -26,6 +27,7 @@ type parts struct {
 	method *algorithm.Method
 	models models
 	say    teller
+	offers *proxy.Offers // to programs that carry rollouts out; nil: there are none
 }
 
 // teller is how a run speaks to a person.
@@ -38,7 +40,7 @@ type teller struct {
 func (p parts) data() data.Opener {
 	return data.Opener{Site: p.site, Config: p.cfg, Method: p.method, Model: p.models.base, External: p.models.external,
 		Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
-		Warn: p.say.progress.Warn, Opened: p.opened}
+		Warn: p.say.progress.Warn, Opened: p.opened, Rollouts: p.rollouts()}
 }
 
 // loops are the two halves of a run, each at the place where the job continues, and what lies between them.
@@ -56,6 +58,9 @@ type loops struct {
 
 // buildLoops makes the loops of a configuration's mode.
 func buildLoops(ctx context.Context, p parts, seen *inspect.Inspection) (*loops, error) {
+	if err := p.openOffers(); err != nil {
+		return nil, err
+	}
 	if err := prepare.Of(p.cfg, p.method.Schema, p.site).Run(ctx); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (l *loops) run(ctx context.Context) (*console.Summary, error) {
 	if forecast != "" {
 		fmt.Fprintln(l.site.Out, "time    ", forecast)
 	}
-	err = l.runMode(ctx)
+	err = l.offering(ctx, l.runMode)
 	if err == nil && l.training.trainer != nil {
 		err = l.training.events.KeepStates(ctx, l.training.trainer.Step())
 	}

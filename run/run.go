@@ -45,6 +45,9 @@ type Options struct {
 	Ollama []string
 	// Plugins are parts that the program brings, by the names that its configurations use.
 	Plugins Plugins
+	// Rollouts is the address to serve the URLs of rollouts at; "": explorer.listen_address and explorer.proxy_port, if
+	// a taskset has rollout_workflow.
+	Rollouts string
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
@@ -86,7 +89,8 @@ func (o Options) site() site.Site {
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
-		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own}
+		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
+		Rollouts: o.Rollouts}
 }
 
 // ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.
@@ -203,7 +207,7 @@ func build(
 		return nil, err
 	}
 	say := teller{progress: progress, notes: site.NewNotes(o.Out)}
-	return buildLoops(ctx, parts{set, method, m, say}, seen)
+	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say}, seen)
 }
 
 // methodOf is the algorithm that the run trains by.

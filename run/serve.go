@@ -70,6 +70,7 @@ func (l *loops) serveUntil(ctx context.Context, stop <-chan struct{}, first int)
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(l.site.Out, "serving  http://%s/v1 (OpenAI's API; then POST /feedback and /commit)\n", listener.Addr())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g, gctx := errgroup.WithContext(ctx)
@@ -99,15 +100,19 @@ func (l *loops) usedVersion() func(version int) error {
 
 // listen opens the address to serve at, and notes it in the job directory.
 func listen(p parts) (net.Listener, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(p.cfg.Explorer.ListenAddress, strconv.Itoa(p.cfg.Explorer.ProxyPort)))
+	address, key := p.site.Rollouts, "--rollouts"
+	if address == "" {
+		address = net.JoinHostPort(p.cfg.Explorer.ListenAddress, strconv.Itoa(p.cfg.Explorer.ProxyPort))
+		key = "explorer.listen_address and explorer.proxy_port"
+	}
+	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("run: explorer.listen_address and explorer.proxy_port: %w", err)
+		return nil, fmt.Errorf("run: %s: %w", key, err)
 	}
 	url := "http://" + l.Addr().String()
 	if err := disk.WriteFile(p.site.FS, p.folder.File(p.cfg.Explorer.Name+"_server_url.txt"), []byte(url)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	fmt.Fprintf(p.site.Out, "serving  %s/v1 (OpenAI's API; then POST /feedback and /commit)\n", url)
 	return l, nil
 }
 
@@ -116,6 +121,10 @@ func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
 	if l.models.base.Template == nil {
 		return nil, errors.New("run: serve mode renders messages, and the model has no chat template; give one " +
 			"with model.chat_template_path")
+	}
+	text, err := l.models.base.Text()
+	if err != nil {
+		return nil, err
 	}
 	url := l.cfg.Explorer.DBURL
 	if url == "" {
@@ -130,7 +139,7 @@ func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxy.New(ctx, proxy.Options{Name: l.models.base.Name, Model: l.models.base, Params: servedParams(l.parts),
+	return proxy.New(ctx, proxy.Options{Name: l.models.base.Name, Text: text, Params: servedParams(l.parts),
 		Now:     l.site.Now,
 		History: history,
 		Log:     l.say.progress.Warn, Context: plan.MaxTokens(l.cfg, l.models.context), Commit: served.Commit})

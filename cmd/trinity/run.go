@@ -29,6 +29,7 @@ type runCmd struct {
 	PluginDir string `help:"Accepted for compatibility; plug-ins are Go packages here." placeholder:"DIR" hidden:""`
 	DLC       bool   `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
 	Threads   int    `help:"Threads of the local engine; 0 is all." default:"0"`
+	Rollouts  string `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
 }
 
 // Run implements the command.
@@ -40,7 +41,9 @@ func (c *runCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	_, err = run.Run(s.ctx, cfg, s.options(c.Threads))
+	o := s.options(c.Threads)
+	o.Rollouts = c.Rollouts
+	_, err = run.Run(s.ctx, cfg, o)
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}

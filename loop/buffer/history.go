@@ -63,6 +63,42 @@ func (h *History) Record(ctx context.Context, id string, list []*experience.Expe
 	})
 }
 
+// Grade is what an experience is worth, and the group that it belongs to.
+type Grade struct {
+	Task   string
+	Run    int
+	Reward float64
+}
+
+// Graded keeps an experience that has its reward already, under an id that is not there yet.
+func (h *History) Graded(ctx context.Context, id string, g Grade, e *experience.Experience) error {
+	return h.db.retry(ctx, "recording", func(tx *sql.Tx) error {
+		var n int
+		if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(
+			&n); err != nil {
+			return err
+		}
+		if n > 0 {
+			return fmt.Errorf("%w: %w", errFinal, &FeedbackError{Used: []string{id}})
+		}
+		_, err := tx.ExecContext(ctx, h.db.bind(`INSERT INTO proxy_history (task_id, run_id, msg_id, model_version, `+
+			`experience_bytes, reward, consumed) VALUES (?, ?, ?, ?, ?, ?, 1)`),
+			g.Task, g.Run, id, e.Info.ModelVersion, experience.Append(nil, e), g.Reward)
+		return err
+	})
+}
+
+// Has reports whether something is kept under an id.
+func (h *History) Has(ctx context.Context, id string) (there bool, err error) {
+	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
+		var n int
+		err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(&n)
+		there = n > 0
+		return err
+	})
+	return there, err
+}
+
 // FeedbackError names the answers that could not be given a reward.
 type FeedbackError struct {
 	Unknown []string // ids of no answer

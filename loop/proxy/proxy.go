@@ -1,47 +1,29 @@
-// Package proxy is serve mode: an HTTP server that speaks OpenAI's chat completions and completions over the run's
-// sampling client and records every answer as experiences. Any program that uses that API can so be the agent that is
-// trained: it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has
-// (POST /commit), which makes a step of it.
+// Package proxy is serve mode: an HTTP server that speaks OpenAI's interface (package openai) over the run's sampling
+// client and records every answer as experiences. Any program that uses that API can so be the agent that is trained:
+// it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has (POST
+// /commit), which makes a step of it.
 //
-// Endpoints, fields and names are those of Trinity-RFT's proxy. An answer is complete when it is sent: a stream has it
-// in few pieces.
+// Endpoints and their names are those of Trinity-RFT's proxy.
 package proxy
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
-
-// Model is the text side of the model that is served. It is safe for concurrent use.
-type Model interface {
-	// Render renders a conversation up to where the model continues.
-	Render(messages []chat.Message, o chat.Options) (text string, tokens []int32, err error)
-	// Encode returns the tokens of plain text.
-	Encode(text string) ([]int32, error)
-	// Decode returns the text of tokens without special ones.
-	Decode(tokens []int32) string
-	// Style is how the model writes tool calls.
-	Style() chat.CallStyle
-}
 
 // Options set a Server up.
 type Options struct {
 	Name    string // of the model, as clients see it
-	Model   Model
+	Text    *openai.Text
 	Params  tinker.SamplingParams // what requests leave open; the temperature is always this one, as training needs it
 	Context int                   // the most tokens of prompt and answer together; 0: no limit here
 	Now     func() time.Time
@@ -57,6 +39,7 @@ type Server struct {
 	Options
 	asked  atomic.Int64
 	recall *recall
+	door   *door
 
 	mu      sync.RWMutex
 	sampler tinker.SamplingClient
@@ -72,10 +55,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, step: last, recall: newRecall()}
+	s := &Server{Options: o, step: last, recall: newRecall(), door: newDoor(o.Name, o.Text, o.Now, o.Log)}
+	s.door.calls.begin = s.begin
 	recent, err := o.History.Recent(ctx, recallBytes)
 	for _, e := range recent {
-		s.recall.add(sequenceOf(e))
+		if e.TrainableTokens() == e.ResponseLength() { // others are rollouts of several calls
+			s.recall.add(sequenceOf(e))
+		}
 	}
 	return s, err
 }
@@ -104,26 +90,23 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 // Handler returns the endpoints.
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("POST /v1/chat/completions", s.answer(s.chat))
-	m.HandleFunc("POST /v1/completions", s.answer(s.complete))
-	m.HandleFunc("GET /v1/models", s.models)
-	m.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	api := openai.New(newest{s}, s.Now)
+	for below, h := range asking(api) {
+		m.HandleFunc("POST "+pathOf(below), s.door.inSession(below, s.door.post(h)))
+	}
+	m.HandleFunc("GET /v1/models", s.door.models)
+	m.HandleFunc("GET /health", health)
+	s.door.routes(m)
 	m.HandleFunc("GET /metrics", s.metrics)
 	m.HandleFunc("POST /feedback", s.feedback)
 	m.HandleFunc("POST /commit", s.commit)
 	return m
 }
 
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]any{"object": "list",
-		"data": []any{map[string]any{"id": s.Name, "object": "model", "created": s.Now().Unix(),
-			"owned_by": "trinity"}}})
-}
-
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	m, err := s.counts(r.Context())
 	if err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, m)
@@ -150,11 +133,19 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		Run    int      `json:"run_id"`
 	}
 	if err := read(w, r, &in); err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	if in.Reward == nil || len(in.IDs) == 0 {
-		s.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
+		s.door.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
+		return
+	}
+	one, err := s.door.calls.ofAnswers(in.IDs)
+	if err == nil && one != nil {
+		err = s.door.reward(r.Context(), one, grade{reward: *in.Reward, task: in.Task, run: in.Run})
+	}
+	if err != nil || one != nil {
+		s.door.answerReward(w, err)
 		return
 	}
 	if in.Task == "" {
@@ -166,7 +157,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		err = refused(wrong)
 	}
 	if err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n})
@@ -175,9 +166,9 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 // refused is what a client hears of ids that cannot be given a reward: 404 if one of them is of no answer, else 409.
 func refused(e *buffer.FeedbackError) error {
 	if len(e.Unknown) > 0 {
-		return &problem{http.StatusNotFound, "invalid_request_error", "unknown_msg_id", "msg_ids: " + e.Error()}
+		return problem(http.StatusNotFound, "unknown_msg_id", "msg_ids: %v", e)
 	}
-	return &problem{http.StatusConflict, "invalid_request_error", "used_msg_id", "msg_ids: " + e.Error()}
+	return problem(http.StatusConflict, "used_msg_id", "msg_ids: %v", e)
 }
 
 func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
@@ -194,69 +185,8 @@ func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		s.fail(w, err)
+		s.door.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n, "explore_step_num": s.step})
-}
-
-// problem is an error that the client hears of, in OpenAI's form.
-type problem struct {
-	status     int
-	kind, code string
-	text       string
-}
-
-func (p *problem) Error() string { return p.text }
-
-func bad(format string, args ...any) error {
-	return &problem{http.StatusBadRequest, "invalid_request_error", "", fmt.Sprintf(format, args...)}
-}
-
-func (s *Server) fail(w http.ResponseWriter, err error) {
-	var p *problem
-	switch {
-	case errors.As(err, &p):
-	case errors.Is(err, context.DeadlineExceeded):
-		p = &problem{http.StatusGatewayTimeout, "timeout_error", "gateway_timeout", err.Error()}
-	case tinker.CategoryOf(err) == tinker.User:
-		p = &problem{http.StatusBadRequest, "invalid_request_error", "", err.Error()}
-	default:
-		p = &problem{http.StatusBadGateway, "server_error", "bad_gateway", err.Error()}
-	}
-	if s.Log != nil && p.status >= 500 {
-		s.Log(p.text)
-	}
-	reply(w, p.status, map[string]any{"error": map[string]any{"message": p.text, "type": p.kind, "code": p.code,
-		"param": nil}})
-}
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // whether the client hears it is the client's affair
-}
-
-// most bytes of a request.
-const most = 32 << 20
-
-func read(w http.ResponseWriter, r *http.Request, v any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
-	err := d.Decode(v)
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("something follows the JSON value")
-		}
-	}
-	if err != nil {
-		return bad("the body is not the JSON that is expected: %v", err)
-	}
-	return nil
-}
-
-// newID is a name that cannot be guessed.
-func newID(prefix string) string {
-	var b [12]byte
-	rand.Read(b[:]) // never fails
-	return prefix + hex.EncodeToString(b[:])
 }

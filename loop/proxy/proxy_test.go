@@ -17,46 +17,45 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
-// bytewise renders messages as role:content lines, one byte a token.
-type bytewise struct{ style chat.CallStyle }
+// lines is a template that renders messages as role:content lines and begins the model's turn.
+const lines = "{%- for m in messages %}{%- if m.role == 'nobody' %}{{ raise_exception('who is nobody?') }}{% endif %}" +
+	"{{ m.role + ':' + (m.content or '') + '\n' }}{%- endfor %}" +
+	"{%- if tools %}{{ tools | length }} tools<tool_call>{% endif %}" +
+	"{%- if add_generation_prompt %}{{ 'assistant:' }}{% endif %}"
 
-func (bytewise) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
-	var b strings.Builder
-	for _, m := range messages {
-		if m.Role == "nobody" {
-			return "", nil, errors.New("who is nobody?")
-		}
-		fmt.Fprintf(&b, "%s:%s\n", m.Role, m.Content)
+const tinyModel = "../../examples/tiny/model"
+
+// linewise is the shipped tokenizer, whose ids of single characters are their bytes, with that template.
+func linewise(t testing.TB) *openai.Text { return templated(t, lines) }
+
+func templated(t testing.TB, words string) *openai.Text {
+	t.Helper()
+	tok, err := tokenizer.Load(tinyModel)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if o.Tools != nil {
-		fmt.Fprintf(&b, "%d tools\n", len(o.Tools))
+	conf, err := tokenizer.LoadConfig(tinyModel)
+	if err != nil {
+		t.Fatal(err)
 	}
-	tokens, err := bytewise{}.Encode(b.String())
-	return b.String(), tokens, err
+	template, err := chat.New(words, conf, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := template.StopIDs(tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &openai.Text{Tokenizer: tok, Template: template, Ends: ends, Plain: true}
 }
-
-func (bytewise) Encode(text string) (tokens []int32, err error) {
-	for _, c := range []byte(text) {
-		tokens = append(tokens, int32(c))
-	}
-	return tokens, nil
-}
-
-func (bytewise) Decode(tokens []int32) string {
-	var b []byte
-	for _, t := range tokens {
-		b = append(b, byte(t))
-	}
-	return string(b)
-}
-
-func (b bytewise) Style() chat.CallStyle { return max(b.style, chat.QwenCalls) }
 
 // scripted answers every sample with one text.
 type scripted struct {
@@ -67,6 +66,9 @@ type scripted struct {
 
 func (s *scripted) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	s.asked = &req
+	if s.err != nil {
+		return nil, s.err
+	}
 	var res tinker.SampleResponse
 	for range req.NumSamples {
 		q := tinker.SampledSequence{StopReason: tinker.StopStop}
@@ -95,7 +97,7 @@ func newFixture(t *testing.T, address string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() })
-	f.proxy, err = New(t.Context(), Options{Name: "tiny", Model: bytewise{}, Params: tinker.DefaultSampling(),
+	f.proxy, err = New(t.Context(), Options{Name: "tiny", Text: linewise(t), Params: tinker.DefaultSampling(),
 		Context: 100, Now: time.Now, History: h,
 		Commit: func(_ context.Context, step int, list []*experience.Experience) (map[string]float64, error) {
 			if f.refuse == nil {
@@ -152,11 +154,13 @@ func TestAskRewardCommit(t *testing.T) {
 	}
 	if got, want := text(body["choices"].([]any)[1]),
 		`{"finish_reason":"stop","index":1,"logprobs":{"content":[`; !strings.HasPrefix(got, want) ||
-		!strings.Contains(got, `"message":{"content":"four","role":"assistant"},"token_ids":[102,111,117,114]`) ||
+		!strings.Contains(got, `"message":{"content":"four","refusal":null,"role":"assistant"},`+
+			`"token_ids":[102,111,117,114]`) ||
 		!strings.Contains(got, `{"bytes":[102],"logprob":-0.25,"token":"f","top_logprobs":[]}`) {
 		t.Errorf("the second choice is %s", got)
 	}
-	if got := text(body["usage"]); got != `{"completion_tokens":8,"prompt_tokens":10,"total_tokens":18}` {
+	if got := text(body["usage"]); got != `{"completion_tokens":8,"prompt_tokens":9,`+
+		`"prompt_tokens_details":{"cached_tokens":0},"total_tokens":17}` {
 		t.Errorf("usage %s", got)
 	}
 	p := f.sampler.asked.Params
@@ -216,7 +220,7 @@ func TestAskRewardCommit(t *testing.T) {
 	}
 	e := list[1]
 	if e.EID.TID() != "1/sum" || e.EID.Run != 4 || *e.Reward != 0.5 || e.Info.ModelVersion != 3 ||
-		e.PromptLength != 10 || e.ResponseText != "four" || e.Validate() != nil ||
+		e.PromptLength != 9 || e.ResponseText != "four" || e.Validate() != nil ||
 		e.Logprobs[3] != -0.25 || !strings.Contains(e.MessagesJSON, "2?") {
 		t.Errorf("the experience is %+v", e)
 	}
@@ -264,9 +268,10 @@ func TestStream(t *testing.T) {
 		}
 		deltas = append(deltas, data)
 	}
-	want := []string{`{"content":"four","role":"assistant"} - 4`, `{} stop 0`,
-		`{"completion_tokens":4,"prompt_tokens":10,"total_tokens":14}`, "[DONE]"}
-	if !slices.Equal(deltas, want) || resp.Header.Get("Content-Type") != "text/event-stream" {
+	want := []string{`{"content":"","role":"assistant"} - 0`, `{"content":"four"} stop 4`,
+		`{"completion_tokens":4,"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":13}`,
+		"[DONE]"}
+	if !slices.Equal(deltas, want) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		t.Errorf("the stream is %q, want %q", deltas, want)
 	}
 	if total, _, err := f.proxy.History.Counts(t.Context()); total != 1 || err != nil {
@@ -277,14 +282,15 @@ func TestStream(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	f := newFixture(t, history(t))
 	f.proxy.Use(0, f.sampler)
-	for _, prompt := range []string{`"ab"`, `["ab"]`, `[97,98]`} {
+	for _, prompt := range []string{`"a7"`, `["a7"]`, `[97,55]`} {
 		status, body := f.post("/v1/completions", `{"prompt":`+prompt+`,"logprobs":1}`)
 		if got := text(body["choices"]); status != 200 ||
-			got != `[{"finish_reason":"stop","index":0,"logprobs":{"token_logprobs":[-0.25,-0.25,-0.25,-0.25],`+
-				`"tokens":["f","o","u","r"]},"text":"four"}]` {
+			got != `[{"finish_reason":"stop","index":0,"logprobs":{"text_offset":[0,1,2,3],`+
+				`"token_logprobs":[-0.25,-0.25,-0.25,-0.25],"tokens":["f","o","u","r"],`+
+				`"top_logprobs":[null,null,null,null]},"text":"four"}]` {
 			t.Errorf("%s: %d %s", prompt, status, got)
 		}
-		if asked, _ := f.sampler.asked.Prompt.Tokens(); !slices.Equal(asked, []int32{97, 98}) {
+		if asked, _ := f.sampler.asked.Prompt.Tokens(); !slices.Equal(asked, []int32{97, 55}) {
 			t.Errorf("%s is asked as %v", prompt, f.sampler.asked.Prompt)
 		}
 	}
@@ -299,7 +305,8 @@ func TestToolCalls(t *testing.T) {
 	status, body := f.post("/v1/chat/completions",
 		`{"messages":[{"role":"user","content":"?"},{"role":"assistant","content":null,`+
 			`"tool_calls":[{"type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},{"role":"tool",`+
-			`"content":"3"}],"tools":[{"type":"function"}]}`)
+			`"content":"3"}],"tools":[{"type":"function","function":`+
+			`{"name":"add"}}]}`)
 	got := text(body["choices"])
 	if status != 200 || !strings.Contains(got, `"finish_reason":"tool_calls"`) ||
 		!strings.Contains(got, `"function":{"arguments":"{\"b\":2,\"a\":[1]}","name":"add"}`) ||
@@ -307,7 +314,7 @@ func TestToolCalls(t *testing.T) {
 		t.Errorf("%d %s", status, got)
 	}
 	asked, _ := f.sampler.asked.Prompt.Tokens()
-	if s := (bytewise{}).Decode(asked); !strings.Contains(s, "1 tools") {
+	if s := f.proxy.Text.Tokenizer.Decode(asked, true); !strings.Contains(s, "1 tools") {
 		t.Errorf("the prompt is %q", s)
 	}
 }
@@ -315,7 +322,7 @@ func TestToolCalls(t *testing.T) {
 // Arguments that are not JSON have the types of the request's tools.
 func TestTypedCalls(t *testing.T) {
 	f := newFixture(t, history(t))
-	f.proxy.Model = bytewise{chat.PairCalls}
+	f.proxy.Text = templated(t, lines+"{# <arg_key><arg_value> #}")
 	f.sampler.text = "<tool_call>f<arg_key>s</arg_key><arg_value>1</arg_value><arg_key>i</arg_key>" +
 		"<arg_value>1</arg_value></tool_call>"
 	f.proxy.Use(0, f.sampler)
@@ -336,15 +343,14 @@ func TestRefuses(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":[]}`, "at least one message", 400},
 		{"/v1/chat/completions", `{"messages":[{"content":"x"}]}`, "role is missing", 400},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`,
-			"only parts of text", 400},
+			"only text is read", 400},
 		{"/v1/chat/completions", `{"messages":[{"role":"nobody","content":"x"}]}`, "who is nobody", 400},
-		{"/v1/chat/completions", `{"messages":`, "not the JSON", 400},
+		{"/v1/chat/completions", `{"messages":`, "not a JSON object", 400},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 200) + `"}]}`,
 			"context_length_exceeded", 400},
-		{"/v1/completions", `{"prompt":["a","b"]}`, "each is a request of its own", 400},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "something follows the JSON value",
-			400},
-		{"/v1/completions", `{"prompt":"a"}{"prompt":"b"}`, "something follows the JSON value", 400},
+		{"/v1/completions", `{"prompt":["a","b"]}`, "each must be a request of its own", 400},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "not a JSON object", 400},
+		{"/v1/completions", `{"prompt":"a"}{"prompt":"b"}`, "not a JSON object", 400},
 		{"/feedback", `{"reward":"good","msg_ids":["x"]}`, "not the JSON", 400},
 	} {
 		status, body := f.post(tt.path, tt.body)

@@ -14,19 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// turnwise renders as bytewise does, and begins the model's turn.
-type turnwise struct{ bytewise }
-
-func (turnwise) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
-	text, _, err := bytewise{}.Render(messages, o)
-	if o.AddGenerationPrompt {
-		text += "assistant:"
-	}
-	tokens, _ := bytewise{}.Encode(text)
-	return text, tokens, err
-}
-
-// foreign answers with ids that no encoder gives: those of the bytes and 256.
+// foreign answers with ids that the encoder does not give: those of the bytes, where two letters are one token.
 type foreign struct {
 	text  string
 	asked []int32
@@ -36,20 +24,28 @@ func (f *foreign) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.F
 	f.asked, _ = req.Prompt.Tokens()
 	q := tinker.SampledSequence{StopReason: tinker.StopLength}
 	for _, c := range []byte(f.text) {
-		q.Tokens, q.Logprobs = append(q.Tokens, 256+int32(c)), append(q.Logprobs, -0.25)
+		q.Tokens, q.Logprobs = append(q.Tokens, int32(c)), append(q.Logprobs, -0.25)
 	}
 	return tinker.Resolved(tinker.SampleResponse{Sequences: []tinker.SampledSequence{q}}, nil), nil
 }
 
-// sampledText is the part of a prompt that foreign has sampled.
-func sampledText(tokens []int32) string {
-	var b []byte
-	for _, t := range tokens {
-		if t > 255 {
-			b = append(b, byte(t))
+// held is how many answers the last prompt holds as they were sampled.
+func (f *foreign) held() (n int) {
+	for i := range f.asked {
+		if len(f.asked)-i >= len(f.text) && sameBytes(f.asked[i:i+len(f.text)], f.text) {
+			n++
 		}
 	}
-	return string(b)
+	return n
+}
+
+func sameBytes(ids []int32, text string) bool {
+	for i, id := range ids {
+		if id != int32(text[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // A conversation that comes back continues with the ids that were sampled, also after a restart. One whose
@@ -57,10 +53,10 @@ func sampledText(tokens []int32) string {
 func TestConversationsContinue(t *testing.T) {
 	address := history(t)
 	steps := map[int][]*experience.Experience{}
-	sampler := &foreign{text: "four"}
+	sampler := &foreign{text: "abab"}
 	start := func() *fixture {
 		f := newFixture(t, address)
-		f.proxy.Model, f.proxy.Context = turnwise{}, 500
+		f.proxy.Context = 500
 		f.proxy.Options.Commit = func(_ context.Context, step int,
 			list []*experience.Experience) (map[string]float64, error) {
 			steps[step] = list
@@ -82,25 +78,25 @@ func TestConversationsContinue(t *testing.T) {
 	}
 	f := start()
 	ids := []string{ask(f, "2+2?")}
-	if got := sampledText(sampler.asked); got != "" {
-		t.Errorf("the first prompt holds %q as sampled", got)
+	if got := sampler.held(); got != 0 {
+		t.Errorf("the first prompt holds %d answers as sampled", got)
 	}
-	ids = append(ids, ask(f, "2+2?", "four", "sure?"))
-	if got, want := sampledText(sampler.asked), "four"; got != want {
-		t.Errorf("the second prompt holds %q as sampled, want %q", got, want)
+	ids = append(ids, ask(f, "2+2?", "abab", "sure?"))
+	if got := sampler.held(); got != 1 {
+		t.Errorf("the second prompt holds %d answers as sampled, want 1", got)
 	}
-	if got, want := (bytewise{}).Decode(sampler.asked),
-		"user:2+2?\nassistant:four\nuser:sure?\nassistant:"; got != want {
+	if got, want := f.proxy.Text.Tokenizer.Decode(sampler.asked, true),
+		"user:2+2?\nassistant:abab\nuser:sure?\nassistant:"; got != want {
 		t.Errorf("the second prompt reads %q, want %q", got, want)
 	}
 	f = start()
-	ids = append(ids, ask(f, "2+2?", "four", "sure?", "four", "really?"))
-	if got, want := sampledText(sampler.asked), "fourfour"; got != want {
-		t.Errorf("after a restart the prompt holds %q as sampled, want %q", got, want)
+	ids = append(ids, ask(f, "2+2?", "abab", "sure?", "abab", "really?"))
+	if got := sampler.held(); got != 2 {
+		t.Errorf("after a restart the prompt holds %d answers as sampled, want 2", got)
 	}
-	ids = append(ids, ask(f, "2+2?", "Four.", "sure?"))
-	if got := sampledText(sampler.asked); got != "" {
-		t.Errorf("a changed conversation holds %q as sampled", got)
+	ids = append(ids, ask(f, "2+2?", "Abab.", "sure?"))
+	if got := sampler.held(); got != 0 {
+		t.Errorf("a changed conversation holds %d answers as sampled", got)
 	}
 	f.post("/feedback", fmt.Sprintf(`{"reward": 1, "msg_ids": ["%s"], "task_id": "t"}`, strings.Join(ids, `","`)))
 	f.post("/commit", "")
@@ -116,15 +112,15 @@ func TestConversationsContinue(t *testing.T) {
 // A plain completion continues in the same way.
 func TestCompletionsContinue(t *testing.T) {
 	f := newFixture(t, history(t))
-	sampler := &foreign{text: "b"}
+	sampler := &foreign{text: "b"} // ab is one token
 	f.proxy.Use(3, sampler)
-	for _, prompt := range []string{"a", "abc", "abcb"} {
+	for _, prompt := range []string{"a", "aba", "abab!"} {
 		if status, body := f.post("/v1/completions", fmt.Sprintf(`{"prompt": %q}`, prompt)); status != 200 {
 			t.Fatalf("%d: %v", status, body)
 		}
 	}
-	if got := sampledText(sampler.asked); got != "bb" {
-		t.Errorf("the last prompt holds %q as sampled, want bb", got)
+	if got := sampler.held(); got != 2 {
+		t.Errorf("the last prompt holds %d answers as sampled, want 2", got)
 	}
 }
 

@@ -21,17 +21,23 @@ const endTimeout = 10 * time.Second
 
 // Serve answers on l until stop is closed or ctx ends; answers under way are finished. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
-	server := web.Server(s.Handler(), web.Options{})
+	return s.door.serve(ctx, s.Handler(), l, stop)
+}
+
+func (d *door) serve(ctx context.Context, h http.Handler, l net.Listener, stop <-chan struct{}) error {
+	server := web.Server(h, web.Options{})
 	served := make(chan error, 1)
 	go func() {
 		served <- server.Serve(web.Listen(l, web.Connections{PerAddress: connections}))
 	}()
+	defer d.close()
 	select {
 	case <-stop:
 	case <-ctx.Done():
 	case err := <-served:
 		return err
 	}
+	d.close()
 	end, release := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer release()
 	err := server.Shutdown(end)

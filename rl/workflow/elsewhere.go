@@ -2,8 +2,8 @@ package workflow
 
 // elsewhere says why a workflow of Trinity-RFT is not here, "" for any other name.
 func elsewhere(name string) string {
-	const agentScope = "its agents are AgentScope's, a Python package; an agent of any kind can sample through mode " +
-		"serve, the OpenAI-compatible proxy"
+	const agentScope = "its agents are AgentScope's, a Python package; an agent of any kind can carry out the " +
+		"rollouts of rollout_workflow (examples/agent), or sample through mode serve, the OpenAI-compatible proxy"
 	return map[string]string{
 		"alfworld_workflow":              "its world is ALFWorld, a Python package",
 		"step_wise_alfworld_workflow":    "its world is ALFWorld, a Python package",

@@ -7,7 +7,7 @@ type Bound struct {
 	Experiences int // that it gives
 	Prompt      int // of an experience
 	Response    int // of an experience, what the model did not write included
-	Sampled     int // of all its answers together; 0: nobody knows, as the environment draws how many turns there are
+	Sampled     int // of all its answers together; 0: nobody knows how many turns there are
 }
 
 // Most bounds what a workflow makes of a rollout in which an answer has at most answer tokens and a prompt at most
@@ -24,6 +24,8 @@ func Most(w Workflow, r *Rollout, prompt, answer int) Bound {
 		b.Experiences, b.Sampled = sudokuSteps, sudokuSteps*answer
 	case TrainableRuler: // the policy judges too
 		b.Experiences, b.Sampled = 2, 2*answer
+	case Program: // it asks as often as it likes, each time within the context
+		b.Response, b.Sampled = max(answer, r.Context), 0
 	case Gem:
 		b.Sampled = gemTurns(r) * answer
 	}

@@ -57,6 +57,8 @@ type Rollout struct {
 
 	Environments *env.Registry // for gem_workflow
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
+
+	Rollouts Rollouts // for rollout_workflow; nil: nothing serves them
 }
 
 // Renderer turns messages into what the model reads, and tokens into text.
@@ -98,6 +100,7 @@ func Workflows() map[string]Workflow {
 		"on_policy_distill_workflow":      Distill{},
 		"on_policy_distill_math_workflow": DistillMath{},
 		"gem_workflow":                    Gem{},
+		"rollout_workflow":                Program{},
 	}
 }
 
@@ -132,7 +135,7 @@ type Preparer interface{ Prepare(r *Rollout) error }
 // answer.
 func ReadsRows(w Workflow) bool {
 	switch w.(type) {
-	case FrozenLake, Sudoku, ToolCall:
+	case FrozenLake, Sudoku, ToolCall, Program:
 		return true
 	}
 	return false

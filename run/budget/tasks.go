@@ -150,10 +150,18 @@ func (s *seeing) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Fu
 	return nil, errSeen
 }
 
-// Prompt is what a task's workflow asks first.
+// Prompt is what a task's workflow asks first. For a program outside, which makes its own prompts of the row, it is the
+// row.
 func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32, error) {
 	s := &seeing{}
 	w, r := set.Way(t)
+	if _, outside := w.(workflow.Program); outside {
+		row, err := t.Row.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		return r.Renderer.Encode(string(row))
+	}
 	r.Sampler = s
 	t.Repeat = 1
 	list, err := w.Run(ctx, &r, t)

@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -35,6 +37,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 		return err
 	}
 	defer m.Close()
+	given := f.names()
 	r, err := read(f, m.Text)
 	if err != nil {
 		return err
@@ -42,14 +45,17 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 	if err := f.rest(); err != nil {
 		return err
 	}
+	r.model, r.unique = cmp.Or(m.Name, name), newID("")
+	out := &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix()}
+	if err := out.settle(given, w.Header()); err != nil {
+		return err
+	}
 	if err := r.fit(m.Context); err != nil {
 		return err
 	}
-	r.model = name
 	if r.form == nil {
 		r.form = openaiForm{}
 	}
-	out := &answer{request: r, model: m, id: newID(prefix), created: a.now().Unix()}
 	if r.stream {
 		return out.stream(ctx, w)
 	}
@@ -64,10 +70,10 @@ func (a *API) open(ctx context.Context, tenant string, body []byte) (f fields, n
 	if _, err = f.take("model", &name); err != nil {
 		return nil, "", nil, err
 	}
-	if name == "" {
-		return nil, "", nil, invalid("model", "model is missing; GET models lists the names")
-	}
 	m, err = a.models.Open(ctx, tenant, name)
+	if name == "" && errors.Is(err, tinker.ErrNotFound) {
+		err = invalid("model", "model is missing; GET models lists the names")
+	}
 	return f, name, m, err
 }
 
@@ -96,20 +102,15 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		if len(res.Sequences) != a.n {
-			return fmt.Errorf("openai: the sampler returned %d samples for n %d", len(res.Sequences), a.n)
+		if err := a.check(i, &res); err != nil {
+			return err
 		}
-		if a.echo && a.logprobs && len(res.PromptLogprobs) != len(a.prompts[i].tokens) {
-			return fmt.Errorf("openai: the sampler returned %d logprobs for a prompt of %d tokens",
-				len(res.PromptLogprobs), len(a.prompts[i].tokens))
+		if err := a.record(ctx, i, &res); err != nil {
+			return err
 		}
 		u.prompt(len(a.prompts[i].tokens), res)
 		results = append(results, res)
 		for j, q := range res.Sequences {
-			if len(q.Tokens) == 0 || len(q.Logprobs) != len(q.Tokens) {
-				return fmt.Errorf("openai: the sampler returned %d tokens with %d logprobs", len(q.Tokens),
-					len(q.Logprobs))
-			}
 			p := newChoice(a.request, a.model.Text, i*a.n+j).take(drawnOf(q))
 			u.answers += len(p.drawn)
 			pieces = append(pieces, p)
@@ -188,7 +189,7 @@ func (p *piece) message() object {
 func (p *piece) toolCalls(numbered bool) []any {
 	list := make([]any, len(p.calls))
 	for i, c := range p.calls {
-		call := object{"id": newID("call_"), "type": "function",
+		call := object{"id": fmt.Sprintf("call_%s_%d_%d", p.r.unique, p.index, p.first+i), "type": "function",
 			"function": object{"name": c.name, "arguments": c.arguments}}
 		if numbered {
 			call["index"] = p.first + i

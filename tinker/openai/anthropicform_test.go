@@ -106,3 +106,24 @@ func TestMessageBlocks(t *testing.T) {
 		}
 	}
 }
+
+// Calls that are no JSON are objects all the same, with the types that the tools have.
+func TestTaggedCallsInMessages(t *testing.T) {
+	functions := strings.Replace(toolTemplate, "<tool_call>", "<tool_call><function=a><parameter=b>", 1)
+	m, _ := toolsOf(t, functions, "Well.\n<tool_call>\n<function=add>\n<parameter=n>\n7\n</parameter>\n"+
+		"<parameter=s>\n7\n</parameter>\n</function>\n</tool_call>")
+	const schema = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}}}`
+	for _, stream := range []bool{false, true} {
+		got := message(t, m, fmt.Sprintf(`{"model":"tiny","max_tokens":99,"stream":%v,"messages":[{"role":"user",
+			"content":"Hi"}],"tools":[{"name":"add","input_schema":%s}]}`, stream, schema))
+		if want := "text|Well.\ntool_use|add" + `{"n":7,"s":"7"}` + "\ntool_use"; got.said() != want {
+			t.Errorf("message, stream %v: %q, want %q", stream, got.said(), want)
+		}
+		r := response(t, m, fmt.Sprintf(`{"model":"tiny","stream":%v,"input":"Hi","tools":[{"type":"function",
+			"name":"add","parameters":%s}]}`, stream, schema))
+		if want := "message completed|output_text Well.\nfunction_call completed|add" + `{"n":7,"s":"7"}` +
+			"\ncompleted"; r.said() != want {
+			t.Errorf("response, stream %v: %q, want %q", stream, r.said(), want)
+		}
+	}
+}

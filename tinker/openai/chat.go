@@ -16,6 +16,9 @@ type conversation struct {
 	one    bool           // at most one call
 	begun  string         // the beginning of the answer, which the prompt has for the model
 	inside bool           // the prompt ends within a thought
+
+	messages []chat.Message
+	raw      json.RawMessage // the messages as they came; nil: in another form
 }
 
 // readChat reads the parameters of a chat completion.
@@ -54,7 +57,8 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	if t.Template == nil {
 		return nil, prompt{}, invalid("model", "the model has no chat template; use completions")
 	}
-	messages, err := readMessages(f["messages"])
+	raw := f["messages"]
+	messages, err := readMessages(raw)
 	delete(f, "messages")
 	if err != nil {
 		return nil, prompt{}, err
@@ -63,7 +67,10 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	if err != nil {
 		return nil, prompt{}, err
 	}
-	c := &conversation{}
+	if _, said := o.Variables.Get("enable_thinking"); !said {
+		o.EnableThinking = t.Thinking
+	}
+	c := &conversation{messages: messages, raw: raw}
 	if err := f.tools(c, t, &o); err != nil {
 		return nil, prompt{}, err
 	}

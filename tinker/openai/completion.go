@@ -21,7 +21,7 @@ func (f fields) readCompletion(t *Text) (*request, error) {
 	if _, err := f.take("echo", &r.echo); err != nil {
 		return nil, err
 	}
-	special := true
+	special := !t.Plain
 	if _, err := f.take("add_special_tokens", &special); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func readPrompts(raw json.RawMessage, t *Text, special bool) ([]prompt, error) {
 					t.Tokenizer.VocabSize()-1)
 			}
 		}
-		out = append(out, prompt{tokens: list, text: t.Tokenizer.Decode(list, true)})
+		out = append(out, prompt{tokens: list, text: t.Tokenizer.Decode(list, true), fixed: true})
 	}
 	if len(out) == 0 {
 		return nil, invalid("prompt", "prompt is an empty list")

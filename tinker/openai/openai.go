@@ -32,7 +32,7 @@ import (
 // Models finds the models of a tenant. It is safe for concurrent use.
 type Models interface {
 	// Open returns the model that a tenant means by a name. The caller calls its Close. A name that means nothing to
-	// this tenant is ErrNotFound.
+	// this tenant is ErrNotFound. The name is "" if a request has none.
 	Open(ctx context.Context, tenant, name string) (*Model, error)
 	// List returns the models that the tenant can name.
 	List(ctx context.Context, tenant string) ([]Card, error)
@@ -44,6 +44,8 @@ type Model struct {
 	Context int // tokens of prompt and answer together
 	Sampler tinker.SamplingClient
 	Close   func()
+	Name    string // as answers have it; "": the name that the request has
+	Keeper  Keeper // of this request; nil: nothing is kept
 }
 
 // Card describes a model in the list.
@@ -62,6 +64,9 @@ type Text struct {
 	Template  *chat.Template // nil: the model has none, and chats are refused
 	Ends      []int32        // tokens that end an answer
 	Config    map[string]any // tokenizer_config.json, with the chat template; nil if there is none
+
+	Thinking *bool // enable_thinking for the template where a request says nothing; nil: the template's own way
+	Plain    bool  // completions have the tokens of their text alone, unless a request sets add_special_tokens
 }
 
 // LoadText reads tokenizer and chat template from a model's folder. The end tokens are that of the template and those

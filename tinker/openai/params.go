@@ -19,6 +19,7 @@ const (
 // request is what both kinds of request come to.
 type request struct {
 	model  string
+	unique string // in the names of the answer and its tool calls
 	params tinker.SamplingParams
 	n      int
 
@@ -38,7 +39,8 @@ type request struct {
 // prompt is one prompt of a request.
 type prompt struct {
 	tokens []int32
-	text   string // of an echo
+	text   string
+	fixed  bool // the tokens came from the client, and the text was made of them
 }
 
 // common reads the parameters that both kinds of request have.

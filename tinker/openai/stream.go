@@ -96,10 +96,11 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 	for j := range choices {
 		choices[j] = newChoice(a.request, a.model.Text, i*a.n+j)
 	}
+	var ends []piece // held back until the answers are recorded
 	for {
 		some, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return tokens, nil
+			return tokens, a.finish(ctx, s, i, e, ends)
 		}
 		if err != nil {
 			return tokens, err
@@ -111,11 +112,33 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 			some = some[len(own):]
 			p := choices[own[0].Sample].take(own)
 			tokens += len(p.drawn)
+			if p.finish != "" && a.model.Keeper != nil {
+				p.drawn = slices.Clone(p.drawn)
+				ends = append(ends, p)
+				continue
+			}
 			if err := a.form.piece(a, e, &p); err != nil {
 				return tokens, err
 			}
 		}
 	}
+}
+
+// finish records the answers to prompt number i and then sends their ends.
+func (a *answer) finish(ctx context.Context, s *tinker.Stream, i int, e *events, ends []piece) error {
+	res, err := s.Result().Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.record(ctx, i, &res); err != nil {
+		return err
+	}
+	for j := range ends {
+		if err := a.form.piece(a, e, &ends[j]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofFirst is the number of tokens at the beginning that are of the same sample.

@@ -4,7 +4,6 @@ package base
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -13,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Model is a model folder as text and tokens see it. It implements workflow.Renderer and proxy.Model.
+// Model is a model folder as text and tokens see it. It implements workflow.Renderer.
 type Model struct {
 	Name      string
 	Dir       string
@@ -88,14 +87,7 @@ func (m *Model) UseOwnTemplate(date time.Time) error {
 }
 
 // NameStops fills in the tokens that end a turn, for a server, which need not know the chat template that is used here.
-func (m *Model) NameStops() error {
-	conf, err := tokenizer.LoadConfig(m.Dir)
-	if err != nil {
-		return err
-	}
-	m.Stops, err = m.Template.StopIDs(m.Tokenizer)
-	if id, ok := m.Tokenizer.TokenID(conf.EOSToken); ok && !slices.Contains(m.Stops, id) {
-		m.Stops = append(m.Stops, id)
-	}
+func (m *Model) NameStops() (err error) {
+	m.Stops, err = m.ends()
 	return err
 }

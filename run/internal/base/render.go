@@ -1,6 +1,12 @@
 package base
 
-import "github.com/seed-d9ad8ee0/trinity/hf/chat"
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+)
 
 // Prompt implements workflow.Renderer.
 func (m *Model) Prompt(messages []chat.Message) (string, []int32, error) {
@@ -11,7 +17,7 @@ func (m *Model) Prompt(messages []chat.Message) (string, []int32, error) {
 	return m.Render(messages, o)
 }
 
-// Render implements proxy.Model.
+// Render renders messages for the model.
 func (m *Model) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
 	if o.EnableThinking == nil {
 		o.EnableThinking = m.Thinking
@@ -23,11 +29,31 @@ func (m *Model) Render(messages []chat.Message, o chat.Options) (string, []int32
 	return text, m.Tokenizer.Encode(text, false), nil
 }
 
-// Style implements proxy.Model.
-func (m *Model) Style() chat.CallStyle { return m.Template.CallStyle() }
-
 // Encode implements workflow.Renderer.
 func (m *Model) Encode(text string) ([]int32, error) { return m.Tokenizer.Encode(text, false), nil }
+
+// Text is the model for OpenAI's interface, with the chat template of the configuration.
+func (m *Model) Text() (*openai.Text, error) {
+	ends, err := m.ends()
+	return &openai.Text{Tokenizer: m.Tokenizer, Template: m.Template, Ends: ends, Thinking: m.Thinking,
+		Plain: true}, err
+}
+
+// ends are the tokens that end a turn: those of the template and the tokenizer's.
+func (m *Model) ends() ([]int32, error) {
+	conf, err := tokenizer.LoadConfig(m.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []int32
+	if m.Template != nil { // a base model may have none
+		list, err = m.Template.StopIDs(m.Tokenizer)
+	}
+	if id, ok := m.Tokenizer.TokenID(conf.EOSToken); ok && !slices.Contains(list, id) {
+		list = append(list, id)
+	}
+	return list, err
+}
 
 // Decode implements workflow.Renderer.
 func (m *Model) Decode(tokens []int32) string { return m.Tokenizer.Decode(tokens, true) }

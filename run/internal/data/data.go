@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -26,4 +27,5 @@ type Opener struct {
 	Note     func(text string)
 	Warn     func(text string)
 	Opened   func(close func() error)
+	Rollouts workflow.Rollouts // where rollout_workflow opens its own; nil: nowhere
 }

@@ -110,7 +110,7 @@ func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
 	r := workflow.Rollout{Params: p, Renderer: o.Model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: o.Context,
 		Truncate: o.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: o.Judge.List(), OpenAI: o.reachJudge}
+		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts}
 	if n := o.Config.Model.MaxPromptTokens; n != nil {
 		r.MaxPrompt = *n
 	}

@@ -27,6 +27,10 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	t := tasks[0]
+	if w, _ := in.train.Way(t); w == (workflow.Program{}) {
+		return errors.New("run: with rollout_workflow the programs that carry its rollouts out make the prompts; " +
+			"GET /sessions/ID/traces shows those of an open rollout")
+	}
 	ids, err := in.prompt(ctx, t)
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type Site struct {
 	Hub       *hub.Hub                 // nil: only local files
 	Cache     string                   // for what is made of other files, such as GGUF; "": nothing can be made
 	Ollama    []string                 // where Ollama's store may be; nil: nowhere
+	Rollouts  string                   // address to serve the URLs of rollouts at; "": that of the configuration
 	FS        disk.FS
 	Own       Own
 }

@@ -26,8 +26,10 @@ const (
 
 func main() {
 	url, key := os.Getenv("TINKER_BASE_URL"), os.Getenv("TINKER_API_KEY")
-	ok := report("openai-go", "github.com/openai/openai-go/", openaiChecks(url, key))
-	if !ok {
+	openai := report("openai-go", "github.com/openai/openai-go/", openaiChecks(url, key))
+	anthropic := report("anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go",
+		anthropicChecks(url, key, os.Getenv("CLIENTS_CALLS")))
+	if !openai || !anthropic {
 		os.Exit(1)
 	}
 }

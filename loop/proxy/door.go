@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+)
+
+// door answers programs over HTTP: OpenAI's interface below the URLs of rollouts, and what is said about rollouts.
+type door struct {
+	name    string // of the model
+	text    *openai.Text
+	now     func() time.Time
+	log     func(string) // nil: errors are not logged
+	calls   *rollouts
+	closing context.Context // ends when no more work is handed out
+	close   context.CancelFunc
+}
+
+func newDoor(name string, text *openai.Text, now func() time.Time, log func(string)) *door {
+	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts()}
+	d.closing, d.close = context.WithCancel(context.Background())
+	return d
+}
+
+// The types of errors that clients know.
+const (
+	invalidRequest = "invalid_request_error"
+	serverError    = "server_error"
+)
+
+// problem is an error that the client hears of, in OpenAI's form.
+func problem(status int, code, format string, args ...any) error {
+	return &openai.Error{Status: status, Type: invalidRequest, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func bad(format string, args ...any) error {
+	return problem(http.StatusBadRequest, "", format, args...)
+}
+
+// fail sends an error in OpenAI's form. What the model's service cannot do is 502: the proxy is not at fault.
+func (d *door) fail(w http.ResponseWriter, err error) {
+	e := *openai.ErrorOf(err)
+	var own *openai.Error
+	switch {
+	case errors.As(err, &own):
+	case e.Status == http.StatusInternalServerError:
+		e.Status, e.Code = http.StatusBadGateway, "bad_gateway"
+	case e.Status == http.StatusGatewayTimeout:
+		e.Code = "gateway_timeout"
+	}
+	if d.log != nil && e.Status >= 500 {
+		d.log(e.Message)
+	}
+	e.Write(w)
+}
+
+// answerer is a handler of package openai.
+type answerer func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error
+
+// post serves a handler of package openai.
+func (d *door) post(h answerer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		if err != nil {
+			err = bad("the body cannot be read: %v", err)
+		} else {
+			err = h(r.Context(), w, "", body)
+		}
+		if err != nil {
+			d.fail(w, err)
+		}
+	}
+}
+
+// session is the header that names the rollout of a call on the plain routes.
+const session = "X-Session-ID"
+
+// inSession serves the calls that name a rollout in their header, and leaves the others to plain.
+func (d *door) inSession(path string, plain http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if id := r.Header.Get(session); id != "" {
+			d.model(w, r, id, path)
+			return
+		}
+		plain(w, r)
+	}
+}
+
+func health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+
+// models lists the model.
+func (d *door) models(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]any{"object": "list",
+		"data": []any{map[string]any{"id": d.name, "object": "model", "created": d.now().Unix(),
+			"owned_by": "trinity"}}})
+}
+
+// reply sends JSON.
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) // an error means that the client is gone
+}
+
+// most bytes of a request.
+const most = 32 << 20
+
+// read reads a body, which is one JSON value.
+func read(w http.ResponseWriter, r *http.Request, v any) error {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	err := d.Decode(v)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("something follows the JSON value")
+		}
+	}
+	if err != nil {
+		return bad("the body is not the JSON that is expected: %v", err)
+	}
+	return nil
+}
+
+// random is a name of n random bytes.
+func random(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,58 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+)
+
+// Offers serves the rollouts that a workflow opens, beside a loop that explores. It implements workflow.Rollouts.
+type Offers struct{ door *door }
+
+// OfferOptions set Offers up.
+type OfferOptions struct {
+	Name string // of the model, as clients see it
+	Text *openai.Text
+	Now  func() time.Time
+	Log  func(string) // of requests that failed; called from several goroutines
+	Work bool         // a workflow opens rollouts
+}
+
+// NewOffers makes Offers.
+func NewOffers(o OfferOptions) *Offers {
+	d := newDoor(o.Name, o.Text, o.Now, o.Log)
+	d.calls.work = o.Work
+	return &Offers{d}
+}
+
+// Open implements workflow.Rollouts.
+func (o *Offers) Open(opening workflow.Opening) (workflow.Offered, error) {
+	return o.door.calls.Open(opening)
+}
+
+// Handler returns the endpoints.
+func (o *Offers) Handler() http.Handler {
+	m := http.NewServeMux()
+	for below := range asking(nil) {
+		m.HandleFunc("POST "+pathOf(below), o.door.inSession(below, o.outside))
+	}
+	m.HandleFunc("GET /v1/models", o.door.models)
+	m.HandleFunc("GET /health", health)
+	o.door.routes(m)
+	return m
+}
+
+// outside refuses calls that are of no rollout: the weights that a step samples with are those of its rollouts.
+func (o *Offers) outside(w http.ResponseWriter, _ *http.Request) {
+	o.door.fail(w, problem(http.StatusNotFound, "no_rollout", "this run answers below the URLs of rollouts alone: "+
+		"POST /rollouts/next gives the base_url of one"))
+}
+
+// Serve answers on l until stop is closed or ctx ends. It closes l.
+func (o *Offers) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
+	return o.door.serve(ctx, o.Handler(), l, stop)
+}

@@ -1,0 +1,243 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+)
+
+// routes adds the URLs of rollouts to m.
+func (d *door) routes(m *http.ServeMux) {
+	m.HandleFunc("POST /rollouts/next", d.next)
+	m.HandleFunc("POST /sessions", d.create)
+	m.HandleFunc("POST /traces/query", d.query)
+	m.HandleFunc("/rollouts/", d.under("/rollouts/"))
+	m.HandleFunc("/sessions/", d.under("/sessions/"))
+	m.HandleFunc("/proxy/rollout/", d.lightning("/proxy/rollout/"))
+	m.HandleFunc("/api/rollouts/", d.lightning("/api/rollouts/"))
+}
+
+// under serves what is below a prefix and the id of a rollout, which may have slashes: what follows the last /v1/ is
+// a path of OpenAI's interface. feedback and traces are found beside v1 and below it.
+func (d *door) under(prefix string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rest := strings.TrimPrefix(r.URL.Path, prefix)
+		head, last := path.Split(rest)
+		id := strings.TrimSuffix(strings.TrimSuffix(head, "/"), "/v1")
+		v1 := strings.LastIndex(rest, "/v1/")
+		switch {
+		case prefix == "/sessions/" && r.Method == http.MethodDelete:
+			d.drop(w, r, rest)
+		case id != "" && last == "feedback" && r.Method == http.MethodPost:
+			d.feedback(w, r, id)
+		case id != "" && last == "traces" && r.Method == http.MethodGet:
+			d.traces(w, r, id)
+		case v1 > 0:
+			d.model(w, r, rest[:v1], rest[v1+len("/v1/"):])
+		default:
+			d.fail(w, unknownPath(r))
+		}
+	}
+}
+
+// lightning serves Agent Lightning's URLs: {id}/attempt/{n}/mode/{m}/openai/v1/… for calls, {id}/attempt/{n}/events for
+// rewards.
+func (d *door) lightning(prefix string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rest := strings.TrimPrefix(r.URL.Path, prefix)
+		head, below, calls := strings.Cut(rest, "/openai/v1/")
+		if at := strings.LastIndex(head, "/mode/"); calls && at > 0 {
+			head = head[:at]
+		} else if calls {
+			d.fail(w, unknownPath(r))
+			return
+		}
+		events := false
+		if !calls {
+			head, events = strings.CutSuffix(head, "/events")
+		}
+		at := strings.LastIndex(head, "/attempt/")
+		if at <= 0 || calls != (prefix == "/proxy/rollout/") || !calls && (!events || r.Method != http.MethodPost) {
+			d.fail(w, unknownPath(r))
+			return
+		}
+		id := d.attempt(head[:at], head[at+len("/attempt/"):])
+		if calls {
+			d.model(w, r, id, below)
+		} else {
+			d.event(w, r, id)
+		}
+	}
+}
+
+// attempt is the id of an attempt at a rollout: where rollouts begin with their first call, each attempt is one.
+func (d *door) attempt(id, n string) string {
+	if d.calls.begin == nil {
+		return id
+	}
+	return id + "/attempt/" + n
+}
+
+func unknownPath(r *http.Request) error {
+	return problem(http.StatusNotFound, "unknown_url", "%s %s is not served; below the URL of a rollout there are "+
+		"v1/chat/completions, v1/completions, v1/responses, v1/messages, v1/models, inference/v1/generate, feedback "+
+		"and traces", r.Method, r.URL.Path)
+}
+
+// model serves a path of OpenAI's interface for a rollout.
+func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
+	m := &during{door: d, id: id}
+	api := openai.New(m, d.now)
+	if head, ok := strings.CutSuffix(id, "/inference"); ok && below == "generate" {
+		m.id, below = head, "inference/v1/generate"
+	}
+	h := asking(api)[below]
+	switch {
+	case r.Method == http.MethodPost && h != nil:
+		d.post(m.ended(h))(w, r)
+	case r.Method == http.MethodGet && below == "models":
+		if err := api.List(r.Context(), w, ""); err != nil {
+			d.fail(w, err)
+		}
+	default:
+		d.fail(w, unknownPath(r))
+	}
+}
+
+// asking are the handlers that ask the model, by their paths below v1; that of generate is below the root.
+func asking(api *openai.API) map[string]answerer {
+	return map[string]answerer{"chat/completions": api.Chat, "completions": api.Complete, "responses": api.Respond,
+		"messages": api.Messages, "messages/count_tokens": api.CountTokens, "inference/v1/generate": api.Generate}
+}
+
+// pathOf is the path of a handler of asking.
+func pathOf(below string) string {
+	if strings.HasPrefix(below, "inference/") {
+		return "/" + below
+	}
+	return "/v1/" + below
+}
+
+// next hands out a rollout that nobody has taken.
+func (d *door) next(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Wait float64 `json:"wait"` // seconds
+	}
+	if err := readIfAny(w, r, &in); err != nil {
+		d.fail(w, err)
+		return
+	}
+	if !d.calls.work {
+		d.fail(w, problem(http.StatusNotFound, "no_work", "this run hands out no rollouts: no taskset that it "+
+			"explores has default_workflow_type: rollout_workflow"))
+		return
+	}
+	if in.Wait < 0 || in.Wait > longestWait.Seconds() {
+		d.fail(w, bad("wait is %v; it must be 0 to %v seconds", in.Wait, longestWait.Seconds()))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(in.Wait*float64(time.Second)))
+	defer cancel()
+	defer context.AfterFunc(d.closing, cancel)()
+	one := d.calls.take(ctx)
+	if one == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"rollout_id": one.id, "base_url": urlOf(r, "rollouts", one.id),
+		"task": one.task, "is_eval": one.eval})
+}
+
+// longestWait is the most for wait.
+const longestWait = 10 * time.Minute
+
+// urlOf is the base URL of a rollout, at the address that the program uses.
+func urlOf(r *http.Request, kind, id string) string {
+	u := url.URL{Scheme: "http", Host: r.Host, Path: "/" + kind + "/" + id + "/v1"}
+	return u.String()
+}
+
+// feedback gives a rollout its reward.
+func (d *door) feedback(w http.ResponseWriter, r *http.Request, id string) {
+	var in struct {
+		Reward *float64 `json:"reward"`
+		Value  *float64 `json:"value"`
+		Task   string   `json:"task_id"`
+		Run    int      `json:"run_id"`
+	}
+	if err := read(w, r, &in); err != nil {
+		d.fail(w, err)
+		return
+	}
+	given := cmp.Or(in.Reward, in.Value)
+	if given == nil {
+		d.fail(w, bad("reward is missing; send {\"reward\": 1}"))
+		return
+	}
+	d.grade(w, r, id, grade{reward: *given, task: in.Task, run: in.Run})
+}
+
+// event takes Agent Lightning's reward events.
+func (d *door) event(w http.ResponseWriter, r *http.Request, id string) {
+	var in struct {
+		Type string `json:"event_type"`
+		Data struct {
+			Value *float64 `json:"value"`
+		} `json:"data"`
+	}
+	if err := read(w, r, &in); err != nil {
+		d.fail(w, err)
+		return
+	}
+	if in.Type != "reward" || in.Data.Value == nil {
+		d.fail(w, bad("the event is of type %q; only reward is read, with data.value", in.Type))
+		return
+	}
+	d.grade(w, r, id, grade{reward: *in.Data.Value})
+}
+
+func (d *door) grade(w http.ResponseWriter, r *http.Request, id string, g grade) {
+	one, err := d.calls.find(r.Context(), id, false)
+	if err == nil {
+		err = d.reward(r.Context(), one, g)
+	}
+	d.answerReward(w, err)
+}
+
+// answerReward tells a program whether its reward was taken.
+func (d *door) answerReward(w http.ResponseWriter, err error) {
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": 1})
+}
+
+// reward gives a rollout its reward and forgets its calls.
+func (d *door) reward(ctx context.Context, one *rollout, g grade) error {
+	if err := one.reward(context.WithoutCancel(ctx), g); err != nil { // a reward is given whole or not at all
+		return err
+	}
+	d.calls.remove(one, one.over())
+	return nil
+}
+
+// readIfAny reads a body that may be empty.
+func readIfAny(w http.ResponseWriter, r *http.Request, v any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err != nil || len(strings.TrimSpace(string(body))) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return bad("the body is not the JSON that is expected: %v", err)
+	}
+	return nil
+}

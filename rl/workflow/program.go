@@ -1,0 +1,111 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Rollouts lets programs outside of this process carry rollouts out. It is safe for concurrent use.
+type Rollouts interface {
+	// Open offers a rollout to programs, which ask for work or know the URL. The caller calls Close.
+	Open(o Opening) (Offered, error)
+}
+
+// Opening is a rollout to carry out.
+type Opening struct {
+	Name    string // a beginning of the rollout's id
+	Row     dataset.Row
+	Eval    bool // it is of an evaluation
+	Sampler tinker.SamplingClient
+	Version int                   // of the sampler's weights
+	Params  tinker.SamplingParams // of all calls, whatever the program asks for
+	Context int                   // tokens; 0: not known
+	Seed    uint64                // what the answers draw derives from it and the prompts
+}
+
+// Offered is a rollout that programs can carry out.
+type Offered interface {
+	// Wait waits for the reward and returns the rollout as one experience, which has no EID yet.
+	Wait(ctx context.Context) (*experience.Experience, error)
+	// Close ends the rollout, whether it has a reward or not: its calls fail from now on.
+	Close()
+}
+
+// Program is rollout_workflow: each repetition of a task is a rollout that a program of any kind carries out. The
+// program gets the raw row and a URL with OpenAI's interface, asks the model there as often as it likes, and sends the
+// reward. workflow_args are
+//
+//	timeout   seconds from the opening of a rollout to its reward (600)
+//
+// A repetition is one experience, with all its calls. One without a reward in time is a failed attempt.
+type Program struct{}
+
+const programTimeout = 600.0
+
+// readProgramArgs reads workflow_args.
+func readProgramArgs(r *Rollout) (time.Duration, error) {
+	given := arg.Read(r.Args)
+	seconds := given.Float("timeout", programTimeout)
+	given.Require(seconds > 0 && seconds < 1e9, "timeout", seconds, "seconds above 0")
+	if err := given.Close(); err != nil {
+		return 0, fmt.Errorf("workflow: rollout_workflow: workflow_args.%w", err)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// Prepare implements Preparer: the program rewards.
+func (Program) Prepare(r *Rollout) error {
+	_, err := readProgramArgs(r)
+	return err
+}
+
+// Run implements Workflow.
+func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
+	timeout, err := readProgramArgs(r)
+	if err != nil {
+		return nil, tinker.Userf("%w", err)
+	}
+	if r.Rollouts == nil {
+		return nil, tinker.Userf("workflow: rollout_workflow needs programs that carry its rollouts out, and nothing " +
+			"serves their URLs here; trinity run --rollouts ADDRESS does, in the modes both, explore and bench")
+	}
+	ctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
+	defer cancel(nil)
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		e, err := carryOut(ctx, r, t, run, timeout)
+		if err != nil {
+			cancel(err)
+			return nil, err
+		}
+		return []*experience.Experience{e}, nil
+	})
+}
+
+// carryOut waits for one repetition.
+func carryOut(ctx context.Context, r *Rollout, t Task, run int, timeout time.Duration) (*experience.Experience, error) {
+	seed := t.Seed + uint64(run)
+	name := fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(t.Batch, "/", "-"), t.ID, run)
+	offered, err := r.Rollouts.Open(Opening{Name: name, Row: t.Row, Eval: strings.HasPrefix(t.Batch, "eval/"),
+		Sampler: r.Sampler, Version: r.Version, Params: r.Params, Context: r.Context, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	defer offered.Close()
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("workflow: rollout_workflow: no reward within %v "+
+		"(workflow_args.timeout)", timeout))
+	defer cancel()
+	e, err := offered.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(seed)}
+	stamp(e, r, t)
+	return e, nil
+}
