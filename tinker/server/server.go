@@ -1,11 +1,11 @@
 // Package server serves any durable tinker.Service over the HTTP protocol of Tinker, so that the unmodified Python
 // SDK, the tinker command and this project's own client train and sample here as they do on the hosted service.
 //
-// The life of a request: the route (route.go) finds the tenant by the hash of the API key (auth.go) and decodes the
-// body. A training request (train.go) goes to the Backend, which makes it durable. A session, a sampler or a sample
-// (session.go, sampler.go, sample.go) is written to the server's own log (state.go). Only then is the promise
-// returned. Its request id is a signed key, so that retrieve_future (future.go) finds the result after a restart
-// too. The server waits for results without polling.
+// The life of a request: Host and Origin are checked (edge.go). The route (route.go) finds the tenant by the hash of
+// the API key (auth.go) and decodes the body. A training request (train.go) goes to the Backend, which makes it
+// durable. A session, a sampler or a sample (session.go, sampler.go, sample.go) is written to the server's own log
+// (state.go). Only then is the promise returned. Its request id is a signed key, so that retrieve_future (future.go)
+// finds the result after a restart too. The server waits for results without polling.
 //
 // Another tenant's resources return 404.
 //

@@ -51,11 +51,9 @@ func said(m *anthropic.Message) string {
 }
 
 // gather is a streamed message, put together by the client's own accumulator.
-func (c anthropicClient) gather(ctx context.Context, params anthropic.MessageNewParams,
-	options ...option.RequestOption,
-) (*anthropic.Message, error) {
+func (c anthropicClient) gather(ctx context.Context, params anthropic.MessageNewParams) (*anthropic.Message, error) {
 	var all anthropic.Message
-	s := c.hosted.Messages.NewStreaming(ctx, params, options...)
+	s := c.hosted.Messages.NewStreaming(ctx, params)
 	defer s.Close()
 	for s.Next() {
 		if err := all.Accumulate(s.Current()); err != nil {
