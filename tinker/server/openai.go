@@ -84,6 +84,7 @@ func (s *Server) openaiError(r *http.Request, err error) *openai.Error {
 		}
 		if se.code == http.StatusUnauthorized {
 			e.Code = "invalid_api_key"
+			e.Message = "Incorrect API key provided: " + e.Message // words by which LiteLLM knows the error
 		}
 	case e.Status == http.StatusInternalServerError && code != e.Status: // such as a malformed body
 		e.Status, e.Type = code, "invalid_request_error"

@@ -27,17 +27,17 @@ def datum(base, messages, tools, answer):
 
 def train(base, messages, tools, answer):
     """Trains a model to answer messages with answer, and returns the path of its weights. tools have OpenAI's form."""
-    return train_turns(base, tools, [(messages, answer)])
+    return train_turns(base, tools, [(messages, answer)], 0.5)
 
 
-def train_turns(base, tools, turns):
-    """The same for several turns, each (messages, answer)."""
+def train_turns(base, tools, turns, loss):
+    """The same for several turns, each (messages, answer), until their negative log-likelihoods sum to less than loss."""
     data = [datum(base, messages, tools, answer) for messages, answer in turns]
     training = tinker.ServiceClient().create_lora_training_client(base_model=base, rank=32, seed=1).result()
     for i in range(400):
         done = training.forward_backward(data, "cross_entropy")
         training.optim_step(tinker.types.AdamParams(learning_rate=5e-3 * (1 - i / 400))).result()
-        if done.result().metrics["loss:sum"] < 0.5 * len(data):
+        if done.result().metrics["loss:sum"] < loss:
             break
     return training.save_weights_for_sampler(name="calls").result().path
 
@@ -54,7 +54,8 @@ def main():
         function = {"name": name, "arguments": json.dumps({"a": a})}
         messages += [{"role": "assistant", "content": "", "tool_calls": [{"id": f"call_{i}", "type": "function", "function": function}]},
                      {"role": "tool", "tool_call_id": f"call_{i}", "content": text}]
-    print(train_turns(BASE, TOOLS, turns + [(messages, FINAL)]))
+    # inspect-ai drops the temperature for some providers, so the turns have to come at temperature 1 too.
+    print(train_turns(BASE, TOOLS, turns + [(messages, FINAL)], 0.002))
 
 
 if __name__ == "__main__":
