@@ -157,8 +157,12 @@ sdk: build ## run the unmodified Python SDK, newest and 0.25, against trinity se
 	python3 tinker/server/testdata/sdk/run.py --trinity bin/trinity --work bin/sdk --out bin/sdk.md
 
 .PHONY: clients
-clients: build ## run the unmodified openai, anthropic and ollama packages, newest, against trinity serve; writes bin/clients.md (needs Python and pip)
-	python3 -B tinker/server/testdata/clients/run.py --trinity bin/trinity --work bin/clients --out bin/clients.md
+clients: build ## run unmodified clients of OpenAI's, Anthropic's and Ollama's interfaces against trinity serve; writes docs/results/clients.log (needs Python and pip or uv)
+	python3 -B tinker/server/testdata/clients/run.py --trinity bin/trinity --work bin/clients --all --out docs/results/clients.log
+
+.PHONY: clients-real
+clients-real: build ## lm-evaluation-harness's log-likelihoods over trinity serve beside transformers': make clients-real MODEL=FOLDER_OR_GGUF [TORCH=python3]
+	python3 -B tinker/server/testdata/clients/run.py --trinity bin/trinity --work bin/clients --model "$(MODEL)" --torch "$(or $(TORCH),python3)" --out docs/results/clients-real.log
 
 .PHONY: sdk-torch
 sdk-torch: build ## the same with torch, for forward_backward_custom; writes docs/sdk.md
