@@ -51,9 +51,11 @@ func said(m *anthropic.Message) string {
 }
 
 // gather is a streamed message, put together by the client's own accumulator.
-func (c anthropicClient) gather(ctx context.Context, params anthropic.MessageNewParams) (*anthropic.Message, error) {
+func (c anthropicClient) gather(
+	ctx context.Context, params anthropic.MessageNewParams, opts ...option.RequestOption,
+) (*anthropic.Message, error) {
 	var all anthropic.Message
-	s := c.hosted.Messages.NewStreaming(ctx, params)
+	s := c.hosted.Messages.NewStreaming(ctx, params, opts...)
 	defer s.Close()
 	for s.Next() {
 		if err := all.Accumulate(s.Current()); err != nil {
