@@ -237,7 +237,7 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 .PHONY: kills
 kills: ## kill a job and the journal at every disk operation, with and without loss of power
 	go test ./engine/journal -run 'TestEveryKill$$' -kills.full -count 1 -timeout 30m
-	go test ./run -run 'TestSurvivesEveryKill$$' -kills.full -count 1 -timeout 30m
+	go test ./run -run 'Kill|GoesBackToTheSavedState' -kills.full -count 1 -timeout 60m
 
 .PHONY: extend
 extend: ## stop, extend and kill jobs of every style, offset, interval, stage and mode; writes a table
