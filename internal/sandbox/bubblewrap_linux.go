@@ -38,8 +38,8 @@ func (b *Box) bubblewrap(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 	}
 	args = append(args, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size",
 		strconv.FormatInt(s.Limits.Disk, 10), "--tmpfs", "/tmp", "--ro-bind", program, self)
-	for _, dir := range s.ReadOnly {
-		args = append(args, "--ro-bind", dir, dir)
+	for _, dir := range s.Show {
+		args = append(args, "--ro-bind", dir.From, dir.To)
 	}
 	args = append(args, "--remount-ro", "/", "--chdir", "/tmp", "--", self, stageWatch)
 	cmd := exec.CommandContext(ctx, b.bwrap, args...)

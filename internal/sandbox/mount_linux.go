@@ -48,8 +48,8 @@ func mountAll(s *spec) (notes []string, err error) {
 	if err := writable(s); err != nil { // first: a folder to show may lie in /tmp
 		return nil, err
 	}
-	for _, path := range s.ReadOnly {
-		if err := show("/old"+path, "/new"+path, unix.MOUNT_ATTR_NODEV); err != nil {
+	for _, dir := range s.Show {
+		if err := show("/old"+dir.From, "/new"+dir.To, unix.MOUNT_ATTR_NODEV); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -17,7 +18,14 @@ import (
 
 // run runs a job in a sandbox.
 func (b *Box) run(ctx context.Context, j Job) (Result, error) {
-	s := spec{Args: j.Args, Env: j.Env, Files: j.Files, ReadOnly: j.ReadOnly, Limits: j.Limits}
+	s := spec{Args: j.Args, Env: j.Env, Files: j.Files, Limits: j.Limits}
+	for _, dir := range j.ReadOnly {
+		from, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return Result{}, fmt.Errorf("sandbox: a folder to show: %w", err)
+		}
+		s.Show = append(s.Show, shown{from, filepath.Clean(dir)})
+	}
 	r := Result{}
 	rep, err := b.stages(ctx, s, j, &r)
 	if err != nil {

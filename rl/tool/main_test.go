@@ -1,0 +1,42 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
+)
+
+// TestMain makes this test binary a program that opens sandboxes, and an MCP server.
+func TestMain(m *testing.M) {
+	if code, is := sandbox.Stage(os.Args); is {
+		os.Exit(code)
+	}
+	if len(os.Args) == 2 && os.Args[1] == "mcp-server" {
+		os.Exit(serveStdio())
+	}
+	os.Exit(m.Run())
+}
+
+// python opens the Python tool in a sandbox of a kind, or skips the test with the reason why there is none.
+func python(t testing.TB, kind sandbox.Kind) *Python {
+	t.Helper()
+	if _, err := findPython(t.Context(), "python3"); err != nil {
+		t.Skip("no Python: ", err)
+	}
+	k, err := Open(context.Background(), Options{Tools: "python", Sandbox: kind})
+	if errors.Is(err, sandbox.ErrRefused) {
+		t.Skip("no sandbox: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.Close() })
+	p, err := k.openPython(t.Context(), Options{Sandbox: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
