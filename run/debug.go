@@ -48,6 +48,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	if p.models, p.say.progress, err = openModels(ctx, &p.setting, o, p.method, nil); err != nil {
 		return err
 	}
+	p.tools = toolbox(p.setting, p.say.progress)
 	set, _, _, err := p.data().TrainTasksets(ctx)
 	if err != nil {
 		return err

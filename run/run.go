@@ -19,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -207,7 +208,15 @@ func build(
 		return nil, err
 	}
 	say := teller{progress: progress, notes: site.NewNotes(o.Out)}
-	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say}, seen)
+	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say, tools: toolbox(set, progress)},
+		seen)
+}
+
+// toolbox is where the run's environments have their tools from.
+func toolbox(set setting, progress *console.Progress) *tool.Box {
+	box := tool.NewBox(set.site.LookupEnv, func(note string) { progress.Say("note: " + note) })
+	set.opened(box.Close)
+	return box
 }
 
 // methodOf is the algorithm that the run trains by.

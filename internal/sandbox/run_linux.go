@@ -93,7 +93,8 @@ func talk(cmd *exec.Cmd, s spec) (rep report, err error) {
 	heard := receive(answers, &rep)
 	orders.Close()
 	waited := cmd.Wait()
-	if serr := <-sent; serr != nil && heard != nil && !errors.Is(serr, syscall.EPIPE) && !errors.Is(serr, os.ErrClosed) {
+	serr := <-sent
+	if serr != nil && heard != nil && !errors.Is(serr, syscall.EPIPE) && !errors.Is(serr, os.ErrClosed) {
 		return rep, serr
 	}
 	if errors.Is(waited, exec.ErrWaitDelay) {

@@ -58,7 +58,8 @@ func TestNone(t *testing.T) {
 		t.Errorf("it calls itself %q", b)
 	}
 	r := sh(t, b, Limits{}, "cat; echo out; echo err >&2; exit 3")
-	if string(r.Stdout) != "out\n" || string(r.Stderr) != "err\n" || r.Exit != 3 || r.Why(Limits{}) != "ended with status 3" {
+	if string(r.Stdout) != "out\n" || string(r.Stderr) != "err\n" || r.Exit != 3 ||
+		r.Why(Limits{}) != "ended with status 3" {
 		t.Errorf("%+v", r)
 	}
 	r = sh(t, b, Limits{Wall: 200 * time.Millisecond}, "sleep 100 & sleep 100")

@@ -50,7 +50,8 @@ func filterProgram() ([]unix.SockFilter, error) {
 		load(dataArch), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
 		load(dataNumber),
 		jump(unix.BPF_JGE, 0x40000000, 0, 1), ret(deny), // the x32 calls of amd64, and no calls at all elsewhere
-		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), ret(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)), // libc has another
+		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), // libc then takes clone, whose flags can be read
+		ret(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)),
 	}
 	for _, nr := range denied {
 		p = append(p, jump(unix.BPF_JEQ, nr, 0, 1), ret(deny))

@@ -47,6 +47,53 @@ func (o ToolOptions) Check() error {
 	return nil
 }
 
+// ToolSpec says which tools are wanted, as configurations do; package rl/tool opens them. It can be compared.
+type ToolSpec struct {
+	// Tools names tools that a player has all together, in one wrapper named AllTools: python, search, mcp:URL,
+	// mcp:FILE.json and mcp:COMMAND, separated by commas; "" for none. Rules are their rewards and limits.
+	Tools string
+	Rules ToolOptions
+
+	// Wrappers names wrappers as Wrappers reads them. Those that GEM has for tools have rules of their own.
+	Wrappers string
+
+	Python    string  // the program; "" is that of the virtual environment, else python3
+	Sandbox   string  // for the model's code: auto, bubblewrap, namespaces or none; "" is auto
+	Timeout   float64 // of the model's code, in seconds; 0 is GEM's, 10
+	SearchURL string  // "" is SEARCH_URL
+	TopK      int     // documents of a search; 0 is GEM's, 3
+}
+
+// AllTools is the name of the wrapper with all of ToolSpec.Tools.
+const AllTools = "tools"
+
+// Names are the names of all wrappers, innermost first: those in Wrappers, in front of them AllTools if there are Tools
+// that are named nowhere else.
+func (s ToolSpec) Names() string {
+	for name := range strings.SplitSeq(s.Wrappers, ",") {
+		if strings.TrimSpace(name) == AllTools {
+			return s.Wrappers
+		}
+	}
+	switch {
+	case strings.TrimSpace(s.Tools) == "":
+		return s.Wrappers
+	case strings.TrimSpace(s.Wrappers) == "":
+		return AllTools
+	}
+	return AllTools + "," + s.Wrappers
+}
+
+// Toolbox opens tools.
+type Toolbox interface {
+	// Names checks what is wanted without opening anything, and returns wrappers that do nothing, by the names of those
+	// that Wrappers returns.
+	Names(s ToolSpec) (map[string]Wrapper, error)
+
+	// Wrappers opens what is wanted, once, and returns wrappers for Wrappers. Calls of their tools end with ctx.
+	Wrappers(ctx context.Context, s ToolSpec) (map[string]Wrapper, error)
+}
+
 // lastUse follows the observation of the last use that is allowed. The wording is GEM's.
 const lastUse = "\n\nReached the maximum number of tool use. Please output final answer directly."
 

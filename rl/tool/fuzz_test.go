@@ -15,8 +15,10 @@ var blockPatterns = []*regexp.Regexp{regexp.MustCompile(`(?s)<python>(.*?)</pyth
 // FuzzFindCode compares the search for code with GEM's patterns and its rule: the block that ends first counts, and of
 // two that end together the fence.
 func FuzzFindCode(f *testing.F) {
-	for _, s := range []string{"<python>print(1)</python>", "```python\nx\n```", "```\npython\nx```<python>", "``````python```",
-		"<python>```python\na```</python>", "```python```python```", "<python><python></python>", "```\n```python a```"} {
+	for _, s := range []string{"<python>print(1)</python>", "```python\nx\n```", "```\npython\nx```<python>",
+		"``````python```",
+		"<python>```python\na```</python>", "```python```python```", "<python><python></python>",
+		"```\n```python a```"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, action string) {
@@ -79,7 +81,8 @@ func FuzzReadDocuments(f *testing.F) {
 }
 
 func FuzzParseServers(f *testing.F) {
-	f.Add([]byte(`{"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"K": "v"}}, "b": {"url": "http://h/mcp"}}}`))
+	f.Add([]byte(`{"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"K": "v"}},
+		"b": {"url": "http://h/mcp"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, err := parseServers(data)
 		if err == nil && len(list) == 0 {

@@ -60,7 +60,8 @@ func goldens(t *testing.T, kind string) (list []golden) {
 
 // differs are the answers on which GEM's Python tool is known to be wrong: it takes an empty block for a call and
 // rewards it, and it needs numpy to supply a missing import.
-var differs = map[string]string{"```python```": "", "<python>print(floor(2.5))</python>": "Code execution result: 2\n\n"}
+var differs = map[string]string{"```python```": "",
+	"<python>print(floor(2.5))</python>": "Code execution result: 2\n\n"}
 
 // The Python tool does with answers what GEM's does, character by character.
 func TestPythonIsGEMs(t *testing.T) {
@@ -175,7 +176,7 @@ func TestEpisodesAreGEMs(t *testing.T) {
 // A refusal of the sandbox reaches the user with what to do.
 func TestRefusedSandbox(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // bwrap is not found
-	_, err := Open(t.Context(), Options{Wrappers: "python_tool", Sandbox: sandbox.Bubblewrap})
+	_, err := NewBox(nil, nil).Wrappers(t.Context(), env.ToolSpec{Wrappers: "python_tool", Sandbox: "bubblewrap"})
 	if !errors.Is(err, sandbox.ErrRefused) || !strings.Contains(err.Error(), "set sandbox to none") {
 		t.Errorf("error %v", err)
 	}

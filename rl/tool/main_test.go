@@ -1,12 +1,12 @@
 package tool
 
 import (
-	"context"
 	"errors"
 	"os"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 // TestMain makes this test binary a program that opens sandboxes, and an MCP server.
@@ -26,15 +26,10 @@ func python(t testing.TB, kind sandbox.Kind) *Python {
 	if _, err := findPython(t.Context(), "python3"); err != nil {
 		t.Skip("no Python: ", err)
 	}
-	k, err := Open(context.Background(), Options{Tools: "python", Sandbox: kind})
+	p, _, err := openPython(t.Context(), env.ToolSpec{Sandbox: string(kind)})
 	if errors.Is(err, sandbox.ErrRefused) {
 		t.Skip("no sandbox: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { k.Close() })
-	p, err := k.openPython(t.Context(), Options{Sandbox: kind})
 	if err != nil {
 		t.Fatal(err)
 	}

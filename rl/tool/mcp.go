@@ -130,8 +130,8 @@ func schemaLine(name, about string, parameters any) (string, error) {
 
 const mcpInstruction = `# Tool-Use Instructions
 
-You have tools to help you answer. Use at most one of them in a message; its result is shown to you next, and each call ` +
-	`can build on the results before it.
+You have tools to help you answer. Use at most one of them in a message; its result is shown to you next, and each ` +
+	`call can build on the results before it.
 
 A call is written with XML tags: the name of the tool, and its arguments as one JSON object that follows the tool's ` +
 	`schema, with quotes inside of texts escaped.

@@ -17,6 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 // newServer is an MCP server of the official SDK with tools that do well and badly. calls counts what it is asked.
@@ -122,8 +124,8 @@ var answers = []struct {
 	{"fails", "{}", "[Tool execution error: no such city try another]", true},
 	{"refuses", "{}", "[Tool execution error: a must be even]", true},
 	{"add", `[1, 2]`, "[Tool execution error: the arguments must be a JSON object]", true},
-	{"sub", "{}", "Tool 'sub' not found. Available tools: add, blocks, breaks, dies, fails, hangs, refuses, silent, wrapped",
-		true},
+	{"sub", "{}", "Tool 'sub' not found. Available tools: add, blocks, breaks, dies, fails, hangs, refuses, silent, " +
+		"wrapped", true},
 }
 
 func checkAnswers(t *testing.T, m *MCP, prefix string) {
@@ -155,8 +157,9 @@ func TestMCPOverHTTP(t *testing.T) {
 	if n := calls.Load(); n != 6 { // refused by the schema, the form or the name: not called
 		t.Errorf("the server was called %d times, want 6", n)
 	}
-	for _, part := range []string{"<tools>\n{\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": " +
-		"\"adds two numbers\", \"parameters\": {", "\n{\"type\": \"function\", \"function\": {\"name\": \"blocks\""} {
+	for _, part := range []string{"<tools>\n{\"type\": \"function\", \"function\": {\"name\": \"add\", " +
+		"\"description\": \"adds two numbers\", \"parameters\": {",
+		"\n{\"type\": \"function\", \"function\": {\"name\": \"blocks\""} {
 		if !strings.Contains(m.Instruction(), part) {
 			t.Errorf("the instruction lacks %q:\n%s", part, m.Instruction())
 		}
@@ -172,7 +175,8 @@ func TestMCPOverStdio(t *testing.T) {
 	m := open(t, program+" mcp-server")
 	checkAnswers(t, m, "")
 	_, err = m.Use(t.Context(), write("dies", ""))
-	if err == nil || !strings.Contains(err.Error(), "does not answer") || !strings.Contains(err.Error(), "out of luck") {
+	if err == nil || !strings.Contains(err.Error(), "does not answer") ||
+		!strings.Contains(err.Error(), "out of luck") {
 		t.Errorf("a server that dies in each call: %v, want its last words", err)
 	}
 	if use, err := m.Use(t.Context(), write("add", `{"a": 1, "b": 1}`)); err != nil || use.Text != "2" {
@@ -275,15 +279,23 @@ func TestMCPLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{h.URL, program + " mcp-server"} {
-		k, err := Open(t.Context(), Options{Tools: "mcp:" + text, LookupEnv: os.LookupEnv})
+		b := NewBox(os.LookupEnv, nil)
+		w, err := b.Wrappers(t.Context(), env.ToolSpec{Tools: "mcp:" + text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := k.opened[0].Use(t.Context(), write("add", `{"a": 1, "b": 1}`)); err != nil {
+		e := w[env.AllTools](listener{})
+		if _, err := e.Reset(1); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.Close(); err != nil {
+		if s, err := e.Step(write("add", `{"a": 1, "b": 1}`)); err != nil || s.Text != "2" || !s.Tool {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if err := b.Close(); err != nil {
 			t.Error(err)
+		}
+		if _, err := b.Wrappers(t.Context(), env.ToolSpec{Tools: "mcp:" + text}); !errors.Is(err, errClosed) {
+			t.Errorf("a closed box: %v", err)
 		}
 	}
 	for ss := range s.Sessions() {

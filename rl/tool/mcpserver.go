@@ -86,8 +86,8 @@ func (s *server) transport() (mcp.Transport, error) {
 		MaxRetries: -1}, nil
 }
 
-// inherited are the variables that a started server gets, as MCP's SDKs have it, and what it is configured with. Keys of
-// services are not among them.
+// inherited are the variables that a started server gets, as MCP's SDKs have it, besides those that it is configured
+// with. Keys of services are not among them.
 var inherited = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR", "VIRTUAL_ENV",
 	"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
 	"SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE"}
@@ -134,7 +134,8 @@ func (s *server) close() error {
 	return nil
 }
 
-// do asks the server, in a new session if the one before was lost. A timeout is not repeated: the call may be under way.
+// do asks the server, in a new session if the one before was lost. It does not ask again after a timeout: the call may
+// be under way.
 func (s *server) do(ctx context.Context, ask func(context.Context, *mcp.ClientSession) error) error {
 	var last error
 	for attempt := range attempts {

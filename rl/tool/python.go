@@ -36,8 +36,8 @@ func newPython(box *sandbox.Box, program *interpreter, timeout time.Duration, at
 // Instruction implements env.Tool.
 func (p *Python) Instruction() string {
 	return "Work out the answer to the problem above in steps. Where it helps you may write Python code: a complete " +
-		"script with its imports, between <python> and </python> or in a ```python block. It is run for you, and what " +
-		"it prints is shown to you after \"Code execution result: \". Give your final answer in \\boxed{}."
+		"script with its imports, between <python> and </python> or in a ```python block. It is run for you, and " +
+		"what it prints is shown to you after \"Code execution result: \". Give your final answer in \\boxed{}."
 }
 
 // Use implements env.Tool.

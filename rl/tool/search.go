@@ -13,7 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// Search is GEM's search tool: it sends the first query of an answer to a search server and returns the documents found.
+// Search is GEM's search tool: it sends the first query of an answer to a search server and returns the documents that
+// the server finds.
 //
 // A query is a POST of {"query", "topk", "return_scores": true} in MessagePack; the answer is {"result": [{"document":
 // {"contents": "title\ntext"}, "score"}, …]}.
@@ -41,7 +42,7 @@ func newSearch(url string, topK int) *Search {
 // Instruction implements env.Tool.
 func (s *Search) Instruction() string {
 	return "You can use a search engine to answer questions.\n\nHow to use it:\n" +
-		"- If you notice inside <think> that you lack knowledge, say in a new <think> block what you have to find out.\n" +
+		"- If you notice inside <think> that you lack knowledge, say in a new <think> block what to find out.\n" +
 		"- Then send a query:\n  <search> your query here </search>\n" +
 		"- What the search engine finds is shown to you next, as a list of documents.\n" +
 		"- You may think and search as often as you need.\n" +

@@ -99,7 +99,8 @@ func TestSearchFailures(t *testing.T) {
 	defer silent.Close()
 	s = newSearch(silent.URL, 3)
 	s.client.Timeout, s.pause = 50*time.Millisecond, time.Millisecond
-	if _, err := s.Use(t.Context(), "<search>x</search>"); err == nil || !strings.Contains(err.Error(), "asked 3 times") {
+	_, err = s.Use(t.Context(), "<search>x</search>")
+	if err == nil || !strings.Contains(err.Error(), "asked 3 times") {
 		t.Errorf("a silent server: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -120,7 +121,8 @@ func TestDocumentsThatAreNone(t *testing.T) {
 		"it ends early ":               "",
 		"the answer has no list named": "\x90",
 	} {
-		if _, err := readDocuments([]byte(data)); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+		_, err := readDocuments([]byte(data))
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%q: %v, want %q", data, err, want)
 		}
 	}
