@@ -17,7 +17,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
-	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -164,11 +163,10 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
-	tools := tool.NewBox(g.site.LookupEnv, func(note string) { fmt.Fprintln(g.site.Out, "note:", note) })
+	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", note) })
 	if err := CheckGemWrappers(&g.c, tools); err != nil { // before anything is written
 		return err
 	}
-	g.opened(tools.Close)
 	if _, err := tools.Wrappers(ctx, g.c.ToolSpec()); err != nil {
 		return err
 	}

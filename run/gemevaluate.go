@@ -7,12 +7,12 @@ import (
 	"os"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
-	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
@@ -55,8 +55,8 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	if err != nil {
 		return nil, err
 	}
-	tools := tool.NewBox(o.LookupEnv, func(note string) { fmt.Fprintln(o.Out, "note:", note) })
-	closers.Add(tools.Close)
+	tools := newSetting(gemConfig(&c), config.Backend{}, o, x.Run, &closers).toolbox(
+		func(note string) { fmt.Fprintln(o.Out, "note:", note) })
 	for id := range strings.SplitSeq(c.EnvID, ",") {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
 		if evaluation.Make, err = maker(ctx, registry, evaluation.EnvID, &c, played, tools); err != nil {

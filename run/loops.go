@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/rl/tool"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -28,7 +28,7 @@ type parts struct {
 	method *algorithm.Method
 	models models
 	say    teller
-	tools  *tool.Box     // for environments
+	tools  env.Toolbox   // for environments
 	offers *proxy.Offers // to programs that carry rollouts out; nil: there are none
 }
 

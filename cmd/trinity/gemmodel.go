@@ -30,7 +30,8 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		return err
 	}
 	defer t.engine.Close()
-	tools := tool.NewBox(s.env, func(note string) { fmt.Fprintln(s.err, "note:", note) })
+	tools := tool.NewBox(tool.Options{LookupEnv: s.env, Staged: true,
+		Note: func(note string) { fmt.Fprintln(s.err, "note:", note) }})
 	defer tools.Close()
 	spec := env.ToolSpec{Tools: c.Tools, Wrappers: c.Wrappers, SearchURL: c.SearchURL, Python: c.Python,
 		Sandbox: c.Sandbox, Rules: env.ToolOptions{MaxUses: 10}}

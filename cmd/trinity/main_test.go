@@ -9,9 +9,13 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
 func TestMain(m *testing.M) {
+	if code, is := tool.Stage(os.Args); is { // of the command, which is this program too
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){"trinity": main})
 }
 

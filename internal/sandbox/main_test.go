@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // helper runs a shell script in a sandbox, as a program that may be killed.
 func helper(script string) int {
-	b, err := Open(context.Background(), Options{})
+	b, err := Open(context.Background(), Options{Staged: true})
 	if err == nil {
 		_, err = b.Run(context.Background(), Job{Args: []string{"/bin/sh", "-c", script},
 			Limits: Limits{Wall: time.Minute}})
@@ -44,7 +44,7 @@ func eachBox(t *testing.T, test func(t *testing.T, b *Box)) {
 // openBox opens a sandbox or skips the test with the reason why there is none.
 func openBox(t testing.TB, kind Kind) *Box {
 	t.Helper()
-	b, err := Open(t.Context(), Options{Kind: kind})
+	b, err := Open(t.Context(), Options{Kind: kind, Staged: true})
 	if errors.Is(err, ErrRefused) {
 		t.Skip("this machine has no such sandbox: ", err)
 	}

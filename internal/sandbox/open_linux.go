@@ -13,6 +13,11 @@ func Open(ctx context.Context, o Options) (*Box, error) {
 	switch o.Kind {
 	case None:
 		return &Box{kind: None, note: "no isolation"}, nil
+	}
+	if !o.Staged {
+		return nil, refuse(unstaged)
+	}
+	switch o.Kind {
 	case Bubblewrap:
 		b, err := openBubblewrap(ctx, o.Bubblewrap)
 		if err != nil {

@@ -120,7 +120,15 @@ func (j *Job) check() error {
 type Options struct {
 	Kind       Kind
 	Bubblewrap string // the program bwrap; "" looks for it
+
+	// Staged says that the main function of this program begins with Stage. Without it the program cannot be started
+	// again as a stage: it would do its usual work. There is no sandbox then.
+	Staged bool
 }
+
+// unstaged is the reason of a refusal.
+const unstaged = "the main function of this program does not begin with sandbox.Stage (rl/tool.Stage), or does not " +
+	"say so"
 
 // Box runs jobs, any number at once. It holds nothing that must be closed.
 type Box struct {

@@ -22,7 +22,7 @@ func TestParseKind(t *testing.T) {
 
 // A machine without any sandbox is told why and what to do. bwrap that does not exist stands for it here.
 func TestRefusal(t *testing.T) {
-	_, err := Open(t.Context(), Options{Kind: Bubblewrap, Bubblewrap: "/nonexistent/bwrap"})
+	_, err := Open(t.Context(), Options{Kind: Bubblewrap, Bubblewrap: "/nonexistent/bwrap", Staged: true})
 	if !errors.Is(err, ErrRefused) {
 		t.Fatalf("error %v, want a refusal", err)
 	}
@@ -30,6 +30,17 @@ func TestRefusal(t *testing.T) {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the refusal %q does not say %q", err, part)
 		}
+	}
+}
+
+// A program that would do its usual work when it is started as a stage has no sandbox.
+func TestUnstaged(t *testing.T) {
+	_, err := Open(t.Context(), Options{})
+	if !errors.Is(err, ErrRefused) {
+		t.Errorf("error %v, want a refusal", err)
+	}
+	if _, is := Stage([]string{"/usr/bin/trinity", "watch"}); is {
+		t.Error("a command that is named as a stage is one")
 	}
 }
 

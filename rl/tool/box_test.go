@@ -13,7 +13,7 @@ import (
 
 // What is named wrongly is refused before anything is opened.
 func TestNames(t *testing.T) {
-	b := NewBox(nil, nil)
+	b := NewBox(Options{})
 	all, err := b.Names(env.ToolSpec{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 
 // What the configuration leaves open the environment says.
 func TestEnvironmentVariables(t *testing.T) {
-	b := NewBox(func(name string) (string, bool) { return "/from/" + name, true }, nil)
+	b := NewBox(Options{LookupEnv: func(name string) (string, bool) { return "/from/" + name, true }})
 	if s := b.complete(env.ToolSpec{}); s.SearchURL != "/from/SEARCH_URL" || s.Python !=
 		"/from/VIRTUAL_ENV/bin/python3" {
 		t.Errorf("%+v", s)
@@ -63,7 +63,7 @@ func TestToolsAroundGames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := NewBox(nil, nil)
+	b := NewBox(Options{})
 	w, err := b.Wrappers(t.Context(), env.ToolSpec{Tools: "search", SearchURL: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)

@@ -80,18 +80,18 @@ func (k *kit) tool(ctx context.Context, b *Box, s env.ToolSpec, r request) (env.
 	switch r.tool {
 	case "python":
 		if k.python == nil {
-			p, note, err := openPython(ctx, s)
+			p, note, err := openPython(ctx, s, b.o.Staged)
 			if err != nil {
 				return nil, err
 			}
-			b.note(note)
+			b.o.Note(note)
 			k.python = p
 		}
 		return k.python, nil
 	case "search":
 		return newSearch(s.SearchURL, cmp.Or(s.TopK, 3)), nil
 	}
-	m, err := openMCP(ctx, r.server, b.lookup)
+	m, err := openMCP(ctx, r.server, b.o.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +100,12 @@ func (k *kit) tool(ctx context.Context, b *Box, s env.ToolSpec, r request) (env.
 }
 
 // openPython finds the interpreter and the sandbox.
-func openPython(ctx context.Context, s env.ToolSpec) (p *Python, note string, err error) {
+func openPython(ctx context.Context, s env.ToolSpec, staged bool) (p *Python, note string, err error) {
 	kind, err := sandbox.ParseKind(s.Sandbox)
 	if err != nil {
 		return nil, "", err
 	}
-	box, err := sandbox.Open(ctx, sandbox.Options{Kind: kind})
+	box, err := sandbox.Open(ctx, sandbox.Options{Kind: kind, Staged: staged})
 	if err != nil {
 		return nil, "", fmt.Errorf("tool: the Python tool runs code that a model wrote: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestMain makes this test binary a program that opens sandboxes, and an MCP server.
 func TestMain(m *testing.M) {
-	if code, is := sandbox.Stage(os.Args); is {
+	if code, is := Stage(os.Args); is {
 		os.Exit(code)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "mcp-server" {
@@ -26,7 +26,7 @@ func python(t testing.TB, kind sandbox.Kind) *Python {
 	if _, err := findPython(t.Context(), "python3"); err != nil {
 		t.Skip("no Python: ", err)
 	}
-	p, _, err := openPython(t.Context(), env.ToolSpec{Sandbox: string(kind)})
+	p, _, err := openPython(t.Context(), env.ToolSpec{Sandbox: string(kind)}, true)
 	if errors.Is(err, sandbox.ErrRefused) {
 		t.Skip("no sandbox: ", err)
 	}

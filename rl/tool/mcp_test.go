@@ -279,7 +279,7 @@ func TestMCPLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{h.URL, program + " mcp-server"} {
-		b := NewBox(os.LookupEnv, nil)
+		b := NewBox(Options{LookupEnv: os.LookupEnv})
 		w, err := b.Wrappers(t.Context(), env.ToolSpec{Tools: "mcp:" + text})
 		if err != nil {
 			t.Fatal(err)

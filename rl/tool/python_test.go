@@ -103,8 +103,9 @@ func TestFindPython(t *testing.T) {
 	}
 	for want, name := range map[string]string{
 		`there is no "python-nowhere"; install Python 3, or name one with python=PATH`: "python-nowhere",
-		"does not work as a Python: exit status 3: oh no":                              write("broken", "echo oh no >&2; exit 3"),
-		"does not describe itself as a Python would":                                   write("other", "echo hello"),
+		"does not work as a Python: exit status 3: oh no": write("broken",
+			"echo oh no >&2; exit 3"),
+		"does not describe itself as a Python would": write("other", "echo hello"),
 		"is installed in " + dir + " itself": write("homely", `echo '{"executable":"x","prefixes":["`+dir+
 			`"],"home":"`+dir+`/me"}'`),
 	} {

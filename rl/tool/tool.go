@@ -24,24 +24,38 @@ import (
 // Box opens tools, each as often as it is asked for in different ways, and closes them all. It is safe for concurrent
 // use and implements env.Toolbox.
 type Box struct {
-	lookup func(string) (string, bool)
-	note   func(string)
+	o Options
 
 	mu   sync.Mutex
 	kits map[env.ToolSpec]*kit
 }
 
-// NewBox makes a box. lookup reads the few variables of the environment that count: SEARCH_URL, VIRTUAL_ENV, and those
-// that MCP servers are started with; note hears once what the user should know, such as the sandbox that is used. Both
-// may be nil.
-func NewBox(lookup func(string) (string, bool), note func(string)) *Box {
-	if lookup == nil {
-		lookup = func(string) (string, bool) { return "", false }
+// Options are the surroundings of tools. The zero value has no variables, no notes and no sandbox.
+type Options struct {
+	// LookupEnv reads the few variables of the environment that count: SEARCH_URL, VIRTUAL_ENV, and those that MCP
+	// servers are started with.
+	LookupEnv func(string) (string, bool)
+
+	// Note hears once what the user should know, such as the sandbox that is used.
+	Note func(string)
+
+	// Staged says that the main function of this program begins with Stage.
+	Staged bool
+}
+
+// Stage runs the stage of a sandbox if this process is one. A program whose tools run code in a sandbox calls it first
+// of all in main, with os.Args, and exits with the code: the program is part of its own sandbox.
+func Stage(args []string) (code int, is bool) { return sandbox.Stage(args) }
+
+// NewBox makes a box.
+func NewBox(o Options) *Box {
+	if o.LookupEnv == nil {
+		o.LookupEnv = func(string) (string, bool) { return "", false }
 	}
-	if note == nil {
-		note = func(string) {}
+	if o.Note == nil {
+		o.Note = func(string) {}
 	}
-	return &Box{lookup: lookup, note: note, kits: map[env.ToolSpec]*kit{}}
+	return &Box{o: o, kits: map[env.ToolSpec]*kit{}}
 }
 
 // Names implements env.Toolbox.
@@ -99,9 +113,9 @@ func (c Closed) Wrappers(_ context.Context, s env.ToolSpec) (map[string]env.Wrap
 // complete takes from the environment what is left open.
 func (b *Box) complete(s env.ToolSpec) env.ToolSpec {
 	if s.SearchURL == "" {
-		s.SearchURL, _ = b.lookup("SEARCH_URL")
+		s.SearchURL, _ = b.o.LookupEnv("SEARCH_URL")
 	}
-	if dir, ok := b.lookup("VIRTUAL_ENV"); ok && s.Python == "" && dir != "" {
+	if dir, ok := b.o.LookupEnv("VIRTUAL_ENV"); ok && s.Python == "" && dir != "" {
 		s.Python = filepath.Join(dir, "bin", "python3")
 	}
 	return s

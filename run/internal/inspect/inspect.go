@@ -98,7 +98,7 @@ func (in *Inspection) finder() service.Finder {
 func (in *Inspection) data(cfg *config.Config) data.Opener {
 	return data.Opener{Site: in.site, Config: cfg, Method: in.method, Model: in.model, External: in.external,
 		Judge: in.judge, Context: in.context, Date: in.date, Note: in.notes.Add, Warn: in.notes.Add,
-		Opened: in.closers.Add, Tools: tool.Closed{Box: tool.NewBox(in.site.LookupEnv, nil)}}
+		Opened: in.closers.Add, Tools: tool.Closed{Box: tool.NewBox(tool.Options{LookupEnv: in.site.LookupEnv})}}
 }
 
 // look makes one part after the other. A part whose needs are not there is left out: what is missing has been said.
