@@ -95,7 +95,8 @@ func withPython(t *testing.T) (Options, *atomic.Int32) {
 // Episodes in which the player uses tools are sampled exactly on policy, are the same each time, and resume.
 func TestGemWithTools(t *testing.T) {
 	o, calls := withPython(t)
-	pairs := []string{"tools=python", "tool_reward=0.05", "max_tool_uses=5", "max_steps=2", "eval_every=0"}
+	pairs := []string{"tools=python", "tool_reward=0.05", "max_tool_uses=5", "max_steps=2", "eval_every=0",
+		"num_env=2", "batch_size=4"}
 	for _, wrappers := range []string{"concat", "concat_with_action"} {
 		t.Run(wrappers, func(t *testing.T) {
 			before := calls.Load()

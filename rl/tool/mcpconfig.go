@@ -29,7 +29,11 @@ type serverConfig struct {
 func readServers(text string) ([]serverConfig, error) {
 	switch {
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
-		return checkServers([]serverConfig{{Name: "default", URL: text}})
+		list, err := checkServers([]serverConfig{{Name: "default", URL: text}})
+		if err != nil {
+			return nil, fmt.Errorf("tool: mcp: %w", err)
+		}
+		return list, nil
 	case strings.HasSuffix(text, ".json"):
 		data, err := disk.ReadFile(text, disk.SmallFile)
 		if err != nil {

@@ -130,6 +130,13 @@ func check(s env.ToolSpec) error {
 	if _, err := sandbox.ParseKind(s.Sandbox); err != nil {
 		return err
 	}
+	for _, r := range list {
+		if r.tool == "mcp" {
+			if _, err := readServers(r.server); err != nil {
+				return err
+			}
+		}
+	}
 	searches := slices.Contains(list, request{tool: "search"})
 	for _, name := range used(s) {
 		searches = searches || wrappers()[name].tool == "search"
