@@ -136,7 +136,7 @@ func TestEndlessLoop(t *testing.T) {
 			t.Errorf("a loop that computes: %+v, %q", r, r.Why(l))
 		}
 		r = sh(t, b, l, "(while :; do :; done)& (while :; do :; done)& wait")
-		if r.Stopped != StopCPU {
+		if r.Stopped != StopCPU && !blind(b) {
 			t.Errorf("two loops: %+v", r)
 		}
 		l = Limits{Wall: 300 * time.Millisecond}
@@ -147,6 +147,9 @@ func TestEndlessLoop(t *testing.T) {
 		}
 	})
 }
+
+// blind reports whether a sandbox is without /proc, as in a container that masks parts of it.
+func blind(b *Box) bool { return strings.Contains(b.String(), "for each process alone") }
 
 func TestForkBomb(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
@@ -195,6 +198,9 @@ func TestMemoryBomb(t *testing.T) {
 		}
 		r = sh(t, b, l, "for i in 1 2 3 4; do { head -c 80000000 /dev/zero; sleep 20; } | "+
 			"tail -c 80000000 & done; wait")
+		if blind(b) {
+			t.Skip("the processes of a sandbox cannot be looked at together: ", b)
+		}
 		if r.Stopped != StopMemory || r.Why(l) != "stopped at more than 128 MiB of memory, the limit" {
 			t.Errorf("several processes: %+v %s", r, r.Stderr)
 		}
@@ -336,5 +342,29 @@ func BenchmarkRun(b *testing.B) {
 	box := openBox(b, Auto)
 	for b.Loop() {
 		sh(b, box, Limits{}, "true")
+	}
+}
+
+// A kernel or container without namespaces for this user is named as the reason. A user namespace in which the number
+// of further ones is 0 stands for it.
+func TestRefusedByTheKernel(t *testing.T) {
+	inside := []string{"-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\""}
+	if out, err := exec.Command("unshare", append(inside, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no such namespace can be made here: %v: %s", err, out)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", append(inside, program, "run-in-sandbox", "true")...)
+	out, _ := cmd.CombinedOutput()
+	reason := "the kernel or the container gives this user no namespaces"
+	if os.Geteuid() == 0 { // who has no user to change to there
+		reason = "user 65534, which programs run as, is not in /proc/self/uid_map; run as another user than root"
+	}
+	for _, part := range []string{reason, "install bubblewrap", "set sandbox to none"} {
+		if !strings.Contains(string(out), part) {
+			t.Errorf("it is refused with %q, want %q", out, part)
+		}
 	}
 }
