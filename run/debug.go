@@ -48,6 +48,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	if p.models, p.say.progress, err = openModels(ctx, &p.setting, o, p.method, nil); err != nil {
 		return err
 	}
+	p.tools = p.toolbox(func(note string) { p.say.progress.Say("note: " + note) })
 	set, _, _, err := p.data().TrainTasksets(ctx)
 	if err != nil {
 		return err

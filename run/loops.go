@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -27,6 +28,7 @@ type parts struct {
 	method *algorithm.Method
 	models models
 	say    teller
+	tools  env.Toolbox   // for environments
 	offers *proxy.Offers // to programs that carry rollouts out; nil: there are none
 }
 
@@ -40,7 +42,7 @@ type teller struct {
 func (p parts) data() data.Opener {
 	return data.Opener{Site: p.site, Config: p.cfg, Method: p.method, Model: p.models.base, External: p.models.external,
 		Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
-		Warn: p.say.progress.Warn, Opened: p.opened, Rollouts: p.rollouts()}
+		Warn: p.say.progress.Warn, Opened: p.opened, Tools: p.tools, Rollouts: p.rollouts()}
 }
 
 // loops are the two halves of a run, each at the place where the job continues, and what lies between them.

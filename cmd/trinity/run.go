@@ -21,7 +21,7 @@ func (c *configFlags) load(s *surroundings) (*config.Config, error) {
 // options are what a run gets from this process.
 func (s *surroundings) options(threads int) run.Options {
 	return run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: threads,
-		Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama()}
+		Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(), Sandboxes: true}
 }
 
 type runCmd struct {

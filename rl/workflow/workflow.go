@@ -56,6 +56,7 @@ type Rollout struct {
 	OpenAI func(model, urlEnv, keyEnv string) (Judge, error)
 
 	Environments *env.Registry // for gem_workflow
+	Tools        env.Toolbox   // for gem_workflow; nil: there are none
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
 
 	Rollouts Rollouts // for rollout_workflow; nil: nothing serves them

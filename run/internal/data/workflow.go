@@ -30,7 +30,7 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 		if r.Environments, err = game.Registry(data); err != nil {
 			return nil, r, place.At(key+".workflow_args.data_dir", err)
 		}
-		r.Chat = o.Model.Template
+		r.Chat, r.Tools = o.Model.Template, o.Tools
 	}
 	idle := workflow.Idle(t.DefaultWorkflowType, &r, o.Site.Own.Own)
 	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, o.Site.Own.Own); err != nil {

@@ -34,6 +34,7 @@ type Site struct {
 	Ollama    []string                 // where Ollama's store may be; nil: nowhere
 	Rollouts  string                   // address to serve the URLs of rollouts at; "": that of the configuration
 	FS        disk.FS
+	Sandboxes bool // the program can be started as the stage of a sandbox
 	Own       Own
 }
 
