@@ -46,7 +46,7 @@ def attribute(module):
     """A module's __getattr__: `from module import what` fails with the reason."""
 
     def __getattr__(what):
-        path = getattr(sys.modules.get(module), "__path__", None)
+        path = vars(sys.modules[module]).get("__path__") if module in sys.modules else None
         if what.startswith("__") or path and PathFinder.find_spec(f"{module}.{what}", path):
             raise AttributeError(f"module {module!r} has no attribute {what!r}")  # or a module that import still loads
         raise error(f"{module}.{what}")
