@@ -14,7 +14,7 @@ import (
 // Options say how a Host runs. The zero value of a field is its default.
 type Options struct {
 	Executable string        // the Python to run, a path or a name in PATH; see Find. Default python3.
-	Folder     string        // where the carried library is unpacked, such as the job's folder. Default: a temporary one.
+	Folder     string        // where the carried library is unpacked, such as the job's. Default: a temporary one.
 	Dirs       []string      // folders of the user's modules, on sys.path behind the library
 	Imports    []string      // modules that fill trinity._host.calls, imported at the start of every process
 	Processes  int           // at least one, the default
@@ -40,8 +40,8 @@ type Entry struct {
 	Text    string // without the last newline
 }
 
-// Up answers a call back that Python makes within a call. It runs on a goroutine of its own, and its context ends with
-// the call's. The result is marshalled as JSON; an error becomes trinity._host.UpError.
+// Up answers a call back that Python makes within a call. It runs on a goroutine of its own; its context ends with the
+// call's. The result is marshalled as JSON; an error becomes trinity._host.UpError.
 type Up func(ctx context.Context, name string, args json.RawMessage) (any, error)
 
 // Caller makes calls: a Host on any process, a Session always on the same one.

@@ -31,7 +31,16 @@ def sleep(args, call):
     time.sleep(args["seconds"])
 
 
+def empty(args, call):
+    return None
+
+
+async def empty_async(args, call):
+    return None
+
+
 calls.update({
+    "test.empty_sync": empty, "test.empty_async": empty_async,
     "test.echo": echo, "test.up": call_back, "test.up_async": call_back_async, "test.fail": fail, "test.say": say,
     "test.sleep": sleep,
 })
