@@ -1,0 +1,46 @@
+"""Functions for the tests of the host."""
+
+import asyncio
+import time
+
+from trinity._host import calls
+
+
+def echo(args, call):
+    return args
+
+
+def call_back(args, call):
+    return call.up("demo.add", args)
+
+
+async def call_back_async(args, call):
+    await asyncio.sleep(0)
+    return await call.up_async("demo.add", args)
+
+
+def fail(args, call):
+    raise ValueError("no such thing: " + args["what"])
+
+
+def say(args, call):
+    print(args["text"])
+
+
+def sleep(args, call):
+    time.sleep(args["seconds"])
+
+
+def empty(args, call):
+    return None
+
+
+async def empty_async(args, call):
+    return None
+
+
+calls.update({
+    "test.empty_sync": empty, "test.empty_async": empty_async,
+    "test.echo": echo, "test.up": call_back, "test.up_async": call_back_async, "test.fail": fail, "test.say": say,
+    "test.sleep": sleep,
+})
