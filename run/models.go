@@ -45,6 +45,7 @@ func openModels(
 	if err := openFolder(ctx, set, x.base); err != nil {
 		return x, nil, err
 	}
+	o.python.logTo(set.folder.Path, set.cfg.Log.Level)
 	if need.Teacher {
 		if x.teacher, err = find.Teacher(ctx, x.base); err != nil {
 			return x, nil, err

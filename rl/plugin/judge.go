@@ -1,0 +1,74 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+)
+
+// judge answers a request to an auxiliary model: the texts of n answers.
+func (s *session) judge(ctx context.Context, raw json.RawMessage) (any, error) {
+	var a struct {
+		Model    int             `json:"model"`
+		Messages json.RawMessage `json:"messages"`
+		Params   params          `json:"params"`
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	begun := s.judged[a.Model]
+	s.judged[a.Model]++
+	s.mu.Unlock()
+	stream := rng.New(s.seed).Stream("judge", a.Model, begun)
+	return askJudge(ctx, s.r.Judges, a.Model, a.Messages, &a.Params, &stream)
+}
+
+// askJudge asks auxiliary model i for n answers.
+func askJudge(ctx context.Context, judges []workflow.Judge, i int, raw json.RawMessage, p *params,
+	draws *rng.Stream) ([]string, error) {
+	if i < 0 || i >= len(judges) {
+		return nil, fmt.Errorf("there is no auxiliary model %d; there are %d (explorer.auxiliary_models)", i, len(judges))
+	}
+	messages, err := openai.ReadMessages(raw)
+	if err != nil {
+		return nil, err
+	}
+	temperature, n := 1.0, 1
+	set(&temperature, p.Temperature)
+	set(&n, p.N)
+	list := make([]string, n)
+	for k := range list {
+		if list[k], err = judges[i].Ask(ctx, messages, temperature, draws.Uint64()); err != nil {
+			return nil, fmt.Errorf("auxiliary model %d: %w", i, err)
+		}
+	}
+	return list, nil
+}
+
+// chatAuxiliary answers chat() of an auxiliary model. Its tokens are not known here, so the experiences have their text
+// alone, and none of them can be trained on.
+func (s *session) chatAuxiliary(ctx context.Context, a *asking) (any, error) {
+	raw, err := json.Marshal(map[string]any{"model": *a.Auxiliary, "messages": a.Messages,
+		"params": map[string]any{"n": a.Params.N, "temperature": a.Params.Temperature}})
+	if err != nil {
+		return nil, err
+	}
+	got, err := s.judge(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	list := []answer{}
+	for _, text := range got.([]string) {
+		list = append(list, answer{Ref: auxiliary, Tokens: int32s{0, 0}, Logprobs: float32s{0}, Mask: bools{false},
+			Prompt: 1, Heard: text})
+	}
+	return list, nil
+}
+
+// auxiliary is the ref of an answer that another model gave.
+const auxiliary = -1
