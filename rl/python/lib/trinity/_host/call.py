@@ -122,8 +122,15 @@ def error_of(exc):
         message = str(exc)
     except Exception:  # a broken __str__ is no reason to lose the error
         message = "(its __str__ failed)"
-    lines = traceback.format_exception(type(exc), exc, tb)
-    return {"type": type(exc).__name__, "message": message, "traceback": "".join(lines)}
+    trace = "".join(traceback.format_exception(type(exc), exc, tb))
+    return {"type": type(exc).__name__, "message": _cut(message), "traceback": _cut(trace)}
+
+
+def _cut(text, most=1 << 16):
+    """text without its middle, if it is very long."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}\n… {len(text) - most} characters …\n{text[-most // 2 :]}"
 
 
 def stack_of(call, frames):

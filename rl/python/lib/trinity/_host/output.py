@@ -3,6 +3,7 @@
 import io
 import os
 import time
+from threading import RLock
 
 from trinity._host.call import current
 
@@ -18,7 +19,7 @@ CHUNK = 1 << 14
 class Lines:
     """Collects what is printed in one call (or outside of any: of is None) and sends whole lines."""
 
-    __slots__ = ("_send", "_of", "_rest", "_room", "_dropped", "_filled")
+    __slots__ = ("_send", "_of", "_rest", "_room", "_dropped", "_filled", "_lock")
 
     def __init__(self, send, of=None):
         self._send = send  # function(dict)
@@ -27,8 +28,18 @@ class Lines:
         self._room = PER_CALL if of is not None else BURST
         self._dropped = 0
         self._filled = time.monotonic()
+        self._lock = RLock()  # a __del__ may print while this prints
 
     def write(self, level, text):
+        with self._lock:
+            self._add(level, text)
+
+    def close(self):
+        """Sends what is left, and how much was left out."""
+        with self._lock:
+            self._end()
+
+    def _add(self, level, text):
         size = len(text)
         if self._of is None:
             self._refill()
@@ -45,8 +56,7 @@ class Lines:
         elif rest:
             self._rest[level] = rest
 
-    def close(self):
-        """Sends what is left, and how much was left out."""
+    def _end(self):
         for level, rest in self._rest.items():
             self._emit(level, rest)
         self._rest.clear()
@@ -59,7 +69,7 @@ class Lines:
         self._room = min(BURST, self._room + int((now - self._filled) * RATE))
         self._filled = now
         if self._dropped and self._room > BURST // 2:
-            self.close()
+            self._end()
 
     def _drop(self, n):
         if not self._dropped:
@@ -75,38 +85,48 @@ class Lines:
             self._send({"log": {"of": self._of or 0, "level": level, "text": text[i : i + CHUNK]}})
 
 
+class Output:
+    """Where all output goes, by the call that it comes from."""
+
+    def __init__(self, send):
+        self._send = send
+        self._outside = Lines(send)
+        self._wired = True
+
+    def write(self, level, text):
+        if not self._wired:
+            os.write(2, text.encode("utf-8", "backslashreplace"))
+            return
+        call = current()
+        if call is None or call.ended:
+            self._outside.write(level, text)
+            return
+        if call.log is None:
+            call.log = Lines(self._send, call.id)
+        call.log.write(level, text)
+
+    def unwire(self):
+        """For a forked child: it must not write to the pipe of its parent."""
+        self._wired = False
+
+
 class Stream(io.TextIOBase):
     """A text stream in place of sys.stdout or sys.stderr."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
 
-    def __init__(self, send, level):
-        self._send = send
+    def __init__(self, output, level):
+        self._output = output
         self._level = level
-        self._outside = Lines(send)
-        self._wired = True
         self.buffer = io.BufferedWriter(io.FileIO(2, "w", closefd=False))
         self.name = f"<{level}>"
 
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if not self._wired:
-            os.write(2, text.encode("utf-8", "backslashreplace"))
-            return len(text)
-        call = current()
-        if call is None or call.ended:
-            self._outside.write(self._level, text)
-            return len(text)
-        if call.log is None:
-            call.log = Lines(self._send, call.id)
-        call.log.write(self._level, text)
+        self._output.write(self._level, text)
         return len(text)
-
-    def unwire(self):
-        """For a forked child: it must not write to the pipe of its parent."""
-        self._wired = False
 
     def flush(self):
         self.buffer.flush()
