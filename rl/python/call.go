@@ -224,11 +224,7 @@ func (p *process) handle(m message) error {
 			}
 		}
 	case m.Hello != nil:
-		select {
-		case p.hello <- *m.Hello:
-		default:
-			return errors.New("a second hello")
-		}
+		p.hello <- *m.Hello
 	}
 	return nil
 }

@@ -229,9 +229,12 @@ func (p *process) read() {
 				continue
 			}
 		}
+		if err == nil && m.Hello != nil == greeted {
+			err = fmt.Errorf("hello is the first message, and only that: %.200q", line)
+		}
 		if err == nil {
-			greeted = greeted || m.Hello != nil
 			err = p.handle(m)
+			greeted = true
 		}
 		switch {
 		case err == nil:
