@@ -156,6 +156,17 @@ func (h *Host) idlest() *slot {
 	return best
 }
 
+// Processes returns the ids of the processes that run now, for who wants to watch them.
+func (h *Host) Processes() []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []int
+	for p := range h.all {
+		ids = append(ids, p.cmd.Process.Pid)
+	}
+	return ids
+}
+
 // Close ends all processes, with the children they have. Calls in progress fail with *Lost. It returns when nothing is
 // left.
 func (h *Host) Close() error {
