@@ -24,13 +24,16 @@ class Lines:
     def __init__(self, send, of=None):
         self._send = send  # function(dict)
         self._of = of
-        self._rest = {}  # level → text without its newline yet
+        self._rest = {}  # level → texts without their newline yet
         self._room = PER_CALL if of is not None else BURST
         self._dropped = 0
         self._filled = time.monotonic()
         self._lock = RLock()  # a __del__ may print while this prints
 
     def write(self, level, text):
+        if self._room <= 0 and self._of is not None:
+            self._dropped += len(text)  # cheap, as a loop that prints too much does so a million times
+            return
         with self._lock:
             self._add(level, text)
 
@@ -47,18 +50,23 @@ class Lines:
             self._drop(size - self._room)
             text = text[: self._room]
         self._room -= len(text)
-        text = self._rest.pop(level, "") + text
-        lines, newline, rest = text.rpartition("\n")
+        parts = self._rest.setdefault(level, [])
+        parts.append(text)
+        if len(text) < CHUNK and "\n" not in text and len(parts) < 1000:
+            return
+        lines, newline, rest = "".join(parts).rpartition("\n")
+        parts.clear()
         if newline:
             self._emit(level, lines)
         if len(rest) >= CHUNK:
             self._emit(level, rest)
         elif rest:
-            self._rest[level] = rest
+            parts.append(rest)
 
     def _end(self):
-        for level, rest in self._rest.items():
-            self._emit(level, rest)
+        for level, parts in self._rest.items():
+            if parts:
+                self._emit(level, "".join(parts))
         self._rest.clear()
         if self._dropped:
             self._note(f"{self._dropped} characters of output were dropped")
