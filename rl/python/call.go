@@ -47,15 +47,17 @@ func (p *process) call(ctx context.Context, name string, args, result any, up Up
 		p.unregister(c.id)
 		return fmt.Errorf("python: %s: %w", name, err)
 	}
-	if !p.queue(line) {
-		return p.lostIn(name)
-	}
+	sent := p.queue(ctx, line)
 	select {
 	case m := <-c.answer:
 		return m.into(name, result)
 	case <-p.gone:
 		return p.late(c, result)
 	case <-ctx.Done():
+		if !sent {
+			p.unregister(c.id)
+			return &Cancelled{Call: name, Cause: context.Cause(ctx)}
+		}
 		return p.giveUp(c, context.Cause(ctx))
 	}
 }
@@ -114,14 +116,16 @@ func (p *process) giveUp(c *call, cause error) error {
 	p.mu.Unlock()
 	p.host.spawn(func() { p.watch(c) })
 	e := &Cancelled{Call: c.name, Cause: cause}
-	if !p.queue(cancelLine(c.id)) {
+	ctx, cancel := context.WithTimeout(context.Background(), whereTimeout)
+	defer cancel()
+	if !p.queue(ctx, cancelLine(c.id)) {
 		return e
 	}
 	select {
 	case e.Stack = <-c.where:
 	case <-c.answer:
 	case <-p.gone:
-	case <-time.After(whereTimeout):
+	case <-ctx.Done():
 	}
 	return e
 }
@@ -172,9 +176,13 @@ func (p *process) usable() bool {
 	return !p.retired
 }
 
+// load is what the process has to do; none if it takes no more, as its slot then has to start another.
 func (p *process) load() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.retired {
+		return 0
+	}
 	return len(p.calls) + p.sessions
 }
 
@@ -216,11 +224,7 @@ func (p *process) handle(m message) error {
 			}
 		}
 	case m.Hello != nil:
-		select {
-		case p.hello <- *m.Hello:
-		default:
-			return errors.New("a second hello")
-		}
+		p.hello <- *m.Hello
 	}
 	return nil
 }
@@ -244,7 +248,7 @@ func (p *process) answerUp(m message) {
 	default:
 		result, err = c.up(c.ctx, m.Call, m.Args)
 	}
-	p.queue(replyLine(m.Up, result, err))
+	p.queue(context.Background(), replyLine(m.Up, result, err))
 }
 
 func (p *process) log(l wireLog) {

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -17,6 +18,9 @@ type Error struct {
 func (e *Error) Error() string {
 	return fmt.Sprintf("python: %s: %s: %s", e.Call, e.Type, e.Message)
 }
+
+// ErrClosed is the reason of calls that Close ended, and of those after it.
+var ErrClosed = errors.New("the host is closed")
 
 // Lost says that a process died, hung or broke the protocol, so its calls have no result. They can be made again: the
 // process is replaced.

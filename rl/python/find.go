@@ -11,11 +11,14 @@ import (
 // Oldest is the oldest Python that runs the library.
 const Oldest = "3.10"
 
-// Find says which Python to run: explicit (--python), else that of the virtual environment (VIRTUAL_ENV), else python3.
+// Find says which Python to run: explicit (--python), else that of a virtual environment
+// (VIRTUAL_ENV), else python3.
 func Find(explicit, virtualEnv string) string {
 	switch {
 	case explicit != "":
 		return explicit
+	case virtualEnv == "" && runtime.GOOS == "windows":
+		return "python"
 	case virtualEnv == "":
 		return "python3"
 	case runtime.GOOS == "windows":
@@ -31,7 +34,8 @@ func lookup(executable string) (string, error) {
 	}
 	path, err := exec.LookPath(executable)
 	if err != nil {
-		return "", fmt.Errorf("python: no Python: %w; install Python %s or newer, or name one with --python", err, Oldest)
+		return "", fmt.Errorf("python: no Python: %w; install Python %s or newer, or name one with --python",
+			err, Oldest)
 	}
 	return path, nil
 }

@@ -3,9 +3,8 @@ package python
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,8 +46,8 @@ type Up func(ctx context.Context, name string, args json.RawMessage) (any, error
 // Caller makes calls: a Host on any process, a Session always on the same one.
 type Caller interface {
 	// Call calls the function name with args, an object as JSON, and unmarshals what it returns into result, which may
-	// be nil. up may be nil if the function calls nothing back. Errors are *Error if Python raised, *Lost if the process
-	// died, hung or broke the protocol, *Cancelled if ctx ended.
+	// be nil. up may be nil if the function calls nothing back. Errors are *Error if Python raised, *Lost if the
+	// process died, hung or broke the protocol, *Cancelled if ctx ended.
 	Call(ctx context.Context, name string, args, result any, up Up) error
 }
 
@@ -62,6 +61,7 @@ type Host struct {
 	running sync.WaitGroup // goroutines of calls and processes
 
 	closing sync.Once
+	noted   atomic.Bool // some process has looked for an installed trinity-rft
 
 	mu     sync.Mutex
 	closed bool
@@ -99,7 +99,7 @@ func Open(ctx context.Context, opts Options) (*Host, error) {
 
 func (o Options) withDefaults() Options {
 	if o.Executable == "" {
-		o.Executable = "python3"
+		o.Executable = Find("", "")
 	}
 	o.Processes = max(o.Processes, 1)
 	if o.Threads <= 0 {
@@ -154,6 +154,17 @@ func (h *Host) idlest() *slot {
 		}
 	}
 	return best
+}
+
+// Processes returns the ids of the processes that run now, for who wants to watch them.
+func (h *Host) Processes() []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []int
+	for p := range h.all {
+		ids = append(ids, p.cmd.Process.Pid)
+	}
+	return ids
 }
 
 // Close ends all processes, with the children they have. Calls in progress fail with *Lost. It returns when nothing is
@@ -212,9 +223,4 @@ func WithTask(ctx context.Context, task string) context.Context {
 func taskOf(ctx context.Context) string {
 	task, _ := ctx.Value(taskKey{}).(string)
 	return task
-}
-
-// lostClosed is the error of calls on a host that is closed.
-func lostClosed(name string) error {
-	return &Lost{Call: name, Reason: fmt.Errorf("the host is closed: %w", os.ErrClosed)}
 }

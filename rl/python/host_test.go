@@ -39,7 +39,7 @@ func open(t testing.TB, with func(*python.Options)) *python.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := python.Options{Dirs: []string{dir}, Imports: []string{"hosttest"}}
+	o := python.Options{Dirs: []string{dir}, Imports: []string{"hosttest", "failing"}}
 	if with != nil {
 		with(&o)
 	}

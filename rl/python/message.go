@@ -100,11 +100,15 @@ func callLine(id uint64, name string, args any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := make([]byte, 0, len(data)+len(name)+40)
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	line := make([]byte, 0, len(data)+len(quoted)+40)
 	line = append(line, `{"id":`...)
 	line = strconv.AppendUint(line, id, 10)
 	line = append(line, `,"call":`...)
-	line = strconv.AppendQuote(line, name)
+	line = append(line, quoted...)
 	line = append(line, `,"args":`...)
 	line = append(line, data...)
 	return append(line, "}\n"...), nil

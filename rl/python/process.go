@@ -83,7 +83,7 @@ func startProcess(ctx context.Context, h *Host, index int) (*process, error) {
 func (p *process) start() error {
 	settings, err := json.Marshal(map[string]any{
 		"lib": p.host.lib, "dirs": p.host.opts.Dirs, "threads": p.host.opts.Threads, "memory": p.host.opts.Memory,
-		"line": p.host.opts.MaxMessage, "first": p.index == 0,
+		"line": p.host.opts.MaxMessage, "first": p.host.noted.CompareAndSwap(false, true),
 	})
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (p *process) start() error {
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.host.closed {
-		err = lostClosed("start")
+		err = &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
 	} else if err = p.cmd.Start(); err != nil {
 		err = fmt.Errorf("python: start %s: %w", p.host.opts.Executable, err)
 	}
@@ -201,27 +201,40 @@ func (p *process) write() {
 	}
 }
 
-// queue hands a line to write. It reports whether the process still lives.
-func (p *process) queue(line []byte) bool {
+// queue hands a line to write. It reports whether it could before ctx ended and the process died.
+func (p *process) queue(ctx context.Context, line []byte) bool {
 	select {
 	case p.send <- line:
 		return true
 	case <-p.gone:
-		return false
+	case <-ctx.Done():
 	}
+	return false
 }
 
-// read handles messages until the output ends or is none.
+// read handles messages until the output ends or is none. What comes before hello is not ours yet (sitecustomize and
+// .pth files may print), and is logged.
 func (p *process) read() {
 	r := bufio.NewReaderSize(p.out, 1<<16)
+	greeted := false
 	for {
 		line, err := readLine(r, p.host.opts.MaxMessage)
 		var m message
 		if err == nil {
 			m, err = parse(line)
+			if err != nil && !greeted {
+				if len(line) > 0 {
+					p.log(wireLog{Level: "info", Text: string(line)})
+				}
+				continue
+			}
+		}
+		if err == nil && m.Hello != nil == greeted {
+			err = fmt.Errorf("hello is the first message, and only that: %.200q", line)
 		}
 		if err == nil {
 			err = p.handle(m)
+			greeted = true
 		}
 		switch {
 		case err == nil:
@@ -296,7 +309,9 @@ func (p *process) kill(reason error) {
 func (p *process) leave() {
 	p.mu.Lock()
 	p.retired = true
-	p.reason = lostClosed("").(*Lost).Reason
+	if p.reason == nil {
+		p.reason = ErrClosed
+	}
 	p.mu.Unlock()
 	p.in.Close()
 	p.host.running.Go(func() {

@@ -16,9 +16,22 @@ the call's error. Results are what json can say, besides NaN and infinities (sen
 tolist() (arrays, tensors, their scalars) or to_json().
 """
 
+import sys
+
 from trinity._host.call import Call, Cancelled, UpError, current
 
 calls = {}
 """Name → function(args: dict, call: Call) → result. Modules that the Go side names fill it when they are imported."""
 
-__all__ = ["Call", "Cancelled", "UpError", "calls", "current"]
+_output = None  # output.Output, while a host runs
+
+
+def log(level, text):
+    """Logs lines, as of the current call. level is debug, info, warning or error."""
+    if _output is None:
+        print(text, file=sys.stderr)
+    else:
+        _output.write(level, text if text.endswith("\n") else text + "\n")
+
+
+__all__ = ["Call", "Cancelled", "UpError", "calls", "current", "log"]

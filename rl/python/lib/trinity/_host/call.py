@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import os
 import threading
 import traceback
 from _thread import allocate_lock
@@ -116,26 +117,42 @@ class _Awaiting(_Waiting):
 def error_of(exc):
     """An exception as the protocol's error. The frames of this package at the top are left out."""
     tb = exc.__traceback__
-    while tb is not None and __package__.replace(".", "/") in tb.tb_frame.f_code.co_filename.replace("\\", "/"):
+    own = os.path.dirname(__file__)
+    while tb is not None and tb.tb_frame.f_code.co_filename.startswith(own):
         tb = tb.tb_next
     try:
         message = str(exc)
     except Exception:  # a broken __str__ is no reason to lose the error
         message = "(its __str__ failed)"
-    lines = traceback.format_exception(type(exc), exc, tb)
-    return {"type": type(exc).__name__, "message": message, "traceback": "".join(lines)}
+    trace = "".join(traceback.format_exception(type(exc), exc, tb))
+    return {"type": type(exc).__name__, "message": _cut(message), "traceback": _cut(trace)}
+
+
+def _cut(text, most=1 << 16):
+    """text without its middle, if it is very long."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}\n… {len(text) - most} characters …\n{text[-most // 2 :]}"
 
 
 def stack_of(call, frames):
     """Where a call is, as text. frames is sys._current_frames()."""
     if call.task is not None:
-        lines = []
-        for frame in call.task.get_stack():
-            lines += traceback.format_stack(frame, 1)
-        return "".join(lines)
-    frame = frames.get(call.thread)
-    if frame is None:
+        stack = [traceback.extract_stack(frame, 1)[0] for frame in _awaited(call.task.get_coro())]
+    elif call.thread in frames:
+        stack = traceback.extract_stack(frames[call.thread])
+    else:
         return ""
-    stack = [f for f in traceback.extract_stack(frame) if __package__.replace(".", "/") not in f.filename]
-    stack = [f for f in stack if f.filename != threading.__file__]
-    return "".join(traceback.format_list(stack))
+    own = (os.path.dirname(__file__), threading.__file__)
+    return "".join(traceback.format_list([f for f in stack if not f.filename.startswith(own)]))
+
+
+def _awaited(awaitable):
+    """The frames of a coroutine and of those it awaits, outermost first."""
+    while awaitable is not None:
+        for kind in ("cr", "gi", "ag"):
+            frame = getattr(awaitable, kind + "_frame", None)
+            if frame is not None:
+                yield frame
+                break
+        awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "gi_yieldfrom", None)

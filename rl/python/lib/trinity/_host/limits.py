@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from importlib.machinery import PathFinder
 
 from trinity._host.pool import STACK
@@ -26,10 +27,22 @@ class Memory:
         self._size = size  # bytes; 0 means no limit
         # RLIMIT_DATA counts private writable memory on Linux. RLIMIT_AS would also count what is only reserved, as
         # PyTorch and CUDA do by the hundred GiB.
-        self._kind = resource and (resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS)
+        if size and resource is None:
+            self._size = 0
+        elif size:
+            self._kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+
+    def start(self, log):
+        """Sets the limit. A system that has none says so."""
+        try:
+            self.threads(0)
+        except (ValueError, OSError) as e:
+            self._size = 0
+            log("warning", f"the memory of Python cannot be limited here: {e}")
 
     def threads(self, count):
-        if not self._size or resource is None:
+        """Sets the limit for count threads of the pool."""
+        if not self._size:
             return
         soft = self._size + (count + 1) * STACK
         hard = resource.getrlimit(self._kind)[1]
@@ -45,6 +58,14 @@ def installed(lib, log):
         return
     where = spec.origin or ", ".join(spec.submodule_search_locations or [])
     log("warning", f"the package trinity at {where} is not used: plug-in files get the one that this program carries")
+
+
+def give_up(exc):
+    """Ends the process when it cannot go on: its calls fail with what is written here."""
+    try:
+        os.write(2, "".join(traceback.format_exception(exc)).encode("utf-8", "backslashreplace"))
+    finally:
+        os._exit(70)
 
 
 def leave():

@@ -24,13 +24,13 @@ PROTOCOL = 1
 def main(settings):
     """Runs until the input ends. settings: lib, dirs, threads, memory, line, first."""
     source, sink = _private()
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)  # the stack of a crash goes to stderr, and so into the error
     sys.setswitchinterval(0.001)  # a busy call must not hold up the reader for long
     memory = limits.Memory(settings.get("memory") or 0)
     host = Host(Wire(source, sink, settings["line"]), Pool(settings["threads"], memory.threads))
-    host.wire.send(encode({"hello": _hello()}))
+    host.wire.send(b"\n" + encode({"hello": _hello()}))  # on a line of its own, whatever was printed before
     host.redirect()
-    memory.threads(0)
+    memory.start(host.log)
     sys.path[1:1] = settings.get("dirs") or []
     if settings.get("first"):
         limits.installed(settings["lib"], host.log)
@@ -78,17 +78,16 @@ class Host:
     # The life of the process.
 
     def redirect(self):
-        sys.stdout = output.Stream(self.post, "info")
-        sys.stderr = output.Stream(self.post, "warning")
+        self.output = registry._output = output.Output(self.post)
+        sys.stdout = output.Stream(self.output, "info")
+        sys.stderr = output.Stream(self.output, "warning")
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self):
         """A child of fork has none of the threads: it must neither answer nor log over the pipe."""
-        self.wire.send = lambda line: None
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, output.Stream):
-                stream.unwire()
+        self.wire.close()
+        self.output.unwire()
 
     def log(self, level, text):
         self.post({"log": {"of": 0, "level": level, "text": text}})
@@ -104,8 +103,7 @@ class Host:
                     self._message(json.loads(line.decode()))
             limits.leave()
         except BaseException as e:  # a broken message or no memory: what is left cannot be trusted
-            os.write(2, error_of(e)["traceback"].encode("utf-8", "backslashreplace"))
-            os._exit(70)
+            limits.give_up(e)
 
     def loop_forever(self):
         """The main thread: waits until somebody needs the event loop, then runs it."""
@@ -185,14 +183,18 @@ class Host:
             result = await fn(args, call)
         except BaseException as e:
             self._answer(call, error=error_of(e))
-            if isinstance(e, (SystemExit, KeyboardInterrupt)):
-                return
         else:
             self._answer(call, result)
         finally:
             call.task = None
 
     def _answer(self, call, result=None, error=None):
+        try:
+            self._send_answer(call, result, error)
+        except BaseException as e:  # no memory even for this: nobody would ever answer the call
+            limits.give_up(e)
+
+    def _send_answer(self, call, result, error):
         if error is None:
             try:
                 line = encode({"id": call.id, "result": result})

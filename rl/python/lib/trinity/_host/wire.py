@@ -47,6 +47,10 @@ class Wire:
             finally:
                 self._lock.release()
 
+    def close(self):
+        """For a forked child, as the pipe is its parent's."""
+        self.send = _closed
+
     def _write(self, data):
         try:
             n = os.write(self.sink, data)
@@ -55,6 +59,10 @@ class Wire:
                 n = os.write(self.sink, data)
         except BrokenPipeError:
             pass  # Go is gone; the reader sees the end of the input
+
+
+def _closed(line):
+    raise RuntimeError("a forked child cannot call back or answer")
 
 
 def encode(value):
