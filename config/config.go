@@ -27,7 +27,7 @@ type Config struct {
 	RayNamespace   string `yaml:"ray_namespace" applies:"no"`
 	Continue       bool   `yaml:"continue_from_checkpoint"`
 	IgnoreChecks   bool   `yaml:"ignore_validator_suggestions" applies:"no"`
-	Seed           *int64 `yaml:"seed"`            // ours: everything random derives from it; null is drawn at the first start
+	Seed           *int64 `yaml:"seed"`            // ours: everything random derives from it; null is drawn at first
 	PluginDir      string `yaml:"plugin_dir,null"` // ours: folders of Python files, as --plugin-dir names them
 
 	Algorithm     Algorithm     `yaml:"algorithm"`

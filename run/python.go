@@ -125,8 +125,8 @@ func (p *plugins) Close() error {
 	return err
 }
 
-// logTo writes what Python prints to log/python.log in the folder of a job, what it printed so far included. The file is
-// for people: if it cannot be written, the run goes on. p may be nil.
+// logTo writes what Python prints to log/python.log in the folder of a job, what it printed so far included. The file
+// is for people: if it cannot be written, the run goes on. p may be nil.
 func (p *plugins) logTo(dir, level string) {
 	if p == nil {
 		return
@@ -182,7 +182,8 @@ func (l *pythonLog) add(e python.Entry) {
 }
 
 func (l *pythonLog) write(e python.Entry) {
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warning": slog.LevelWarn, "error": slog.LevelError}[e.Level]
+	level := map[string]slog.Level{"debug": slog.LevelDebug, "warning": slog.LevelWarn,
+		"error": slog.LevelError}[e.Level]
 	if e.Task == "" {
 		l.log.Log(context.Background(), level, e.Text)
 		return
@@ -221,8 +222,8 @@ func (p Python) Names() config.Names {
 		"ALGORITHM_TYPE"} {
 		for name, place := range mentioned[registry] {
 			n.Refused[name] = "what " + place + " registers cannot be used: losses, advantages and sample strategies " +
-				"are computed by this program, without torch. Name one of its own (docs/algorithms.md lists them), or " +
-				"write it in Go (examples/plugin)"
+				"are computed by this program, without torch. Name one of its own (docs/algorithms.md lists them), " +
+				"or write it in Go (examples/plugin)"
 		}
 	}
 	for registry, instead := range map[string]string{

@@ -262,12 +262,11 @@ func (s *session) logprobs(ctx context.Context, tokens []int32) ([]float32, erro
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens, p.Seed = 1, &s.seed
-	ask := tokens
-	if c := s.r.Context; c > 0 && len(ask) >= c {
+	if c := s.r.Context; c > 0 && len(tokens) >= c {
 		return nil, fmt.Errorf("the %d tokens of a conversation do not fit into the context of %d", len(tokens), c)
 	}
-	res, err := tinker.Sample(ctx, s.r.Sampler, tinker.SampleRequest{Prompt: tinker.Text(ask), NumSamples: 1, Params: p,
-		PromptLogprobs: true})
+	res, err := tinker.Sample(ctx, s.r.Sampler, tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1,
+		Params: p, PromptLogprobs: true})
 	if err != nil {
 		return nil, fmt.Errorf("logprobs: %w", err)
 	}

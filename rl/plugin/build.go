@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -68,14 +69,14 @@ func (s *session) experience(ctx context.Context, x *returned) (*experience.Expe
 // sequence is tokens, logprobs and mask.
 func (s *session) sequence(ctx context.Context, x *returned) (*experience.Experience, error) {
 	if x.Ref != nil && *x.Ref == auxiliary {
-		return nil, fmt.Errorf("it is the answer of an auxiliary model, whose tokens are not those of the model that is " +
-			"trained")
+		return nil, errors.New("it is the answer of an auxiliary model, whose tokens are not those of the model " +
+			"that is trained")
 	}
 	var r *record
 	if x.Ref != nil {
 		if r = s.find(*x.Ref); r == nil {
-			return nil, fmt.Errorf("it was sampled in another run of a workflow; an experience must be returned by the " +
-				"run that sampled it")
+			return nil, errors.New("it was sampled in another run of a workflow; an experience must be returned " +
+				"by the run that sampled it")
 		}
 		if err := r.unchanged(x); err != nil {
 			return nil, err
@@ -101,7 +102,8 @@ func (s *session) sequence(ctx context.Context, x *returned) (*experience.Experi
 		return e, nil
 	}
 	if len(x.Mask) != len(r.sampled) {
-		return nil, fmt.Errorf("its action_mask has %d entries for %d tokens of the answer", len(x.Mask), len(r.sampled))
+		return nil, fmt.Errorf("its action_mask has %d entries for %d tokens of the answer", len(x.Mask),
+			len(r.sampled))
 	}
 	for i, on := range x.Mask {
 		if on && r.mask != nil && !r.mask[i] && !r.cut { // of a conversation: the workflow trains what it did not mark
@@ -150,7 +152,7 @@ func (s *session) byHand(ctx context.Context, x *returned, r *record) (*experien
 		tokens = r.tokens()
 	}
 	if len(tokens) == 0 {
-		return nil, fmt.Errorf("it has no tokens")
+		return nil, errors.New("it has no tokens")
 	}
 	if len(tokens) == 1 { // nothing is trained, and a sequence needs a token after its first
 		tokens = append(tokens, tokens[0])
@@ -160,7 +162,8 @@ func (s *session) byHand(ctx context.Context, x *returned, r *record) (*experien
 		return nil, fmt.Errorf("its prompt_length is %d, and it has %d tokens", prompt, len(tokens))
 	}
 	if n := len(tokens) - prompt; mask != nil && len(mask) != n {
-		return nil, fmt.Errorf("its action_mask has %d entries for %d tokens after prompt_length %d", len(mask), n, prompt)
+		return nil, fmt.Errorf("its action_mask has %d entries for %d tokens after prompt_length %d", len(mask), n,
+			prompt)
 	}
 	if prompt == 0 { // the first token has no probability
 		prompt = 1
@@ -209,7 +212,7 @@ func (s *session) graded(e *experience.Experience, x *returned) error {
 	case x.Reward == nil && (s.evaluates() || s.r.Model.Ungraded):
 		return nil
 	case x.Reward == nil:
-		return fmt.Errorf("it has no reward; the workflow must set experience.reward to a number")
+		return errors.New("it has no reward; the workflow must set experience.reward to a number")
 	}
 	v := float64(*x.Reward)
 	if math.IsNaN(v) || math.IsInf(v, 0) {

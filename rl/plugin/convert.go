@@ -100,8 +100,8 @@ func (s *session) spans(a *asking) (text string, list []span, err error) {
 	return text, list, nil
 }
 
-// encode gives the ids of a text up to the end of its last span, and which of them are trained: those that were sampled,
-// and those of spans that nobody sampled.
+// encode gives the ids of a text up to the end of its last span, and which of them are trained: those that were
+// sampled, and those of spans that nobody sampled.
 func (s *session) encode(text string, spans []span) (tokens []int32, trained []bool, err error) {
 	at, sampled := 0, 0
 	if best := s.longest(text); best != nil {
@@ -181,8 +181,8 @@ func begins(tokens []int32, r *record) bool {
 	return true
 }
 
-// exact are the logprobs of the trained tokens, 0 of the others: those of sampling where these tokens were sampled after
-// just those before them, else those of the step's weights.
+// exact are the logprobs of the trained tokens, 0 of the others: those of sampling where these tokens were sampled
+// after just those before them, else those of the step's weights.
 func (s *session) exact(ctx context.Context, tokens []int32, trained []bool) ([]float32, error) {
 	out, known := make([]float32, len(tokens)), make([]bool, len(tokens))
 	for _, r := range s.known() {

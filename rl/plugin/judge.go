@@ -32,7 +32,7 @@ func (s *session) judge(ctx context.Context, raw json.RawMessage) (any, error) {
 func askJudge(ctx context.Context, judges []workflow.Judge, i int, raw json.RawMessage, p *params,
 	draws *rng.Stream) ([]string, error) {
 	if i < 0 || i >= len(judges) {
-		return nil, fmt.Errorf("there is no auxiliary model %d; there are %d (explorer.auxiliary_models)", i, len(judges))
+		return nil, fmt.Errorf("there is no auxiliary model %d; explorer.auxiliary_models has %d", i, len(judges))
 	}
 	messages, err := openai.ReadMessages(raw)
 	if err != nil {

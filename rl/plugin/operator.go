@@ -137,8 +137,8 @@ func stored(e *experience.Experience, i int) answer {
 // changed is an experience of the list with what an operator may change: reward, mask and metrics.
 func changed(list []*experience.Experience, x *returned) (*experience.Experience, error) {
 	if x.Ref == nil || *x.Ref < 0 || *x.Ref >= len(list) {
-		return nil, errors.New("it is new; an operator here drops, reorders and repeats experiences, and changes their " +
-			"reward, action_mask and metrics")
+		return nil, errors.New("it is new; an operator here drops, reorders and repeats experiences, and changes " +
+			"their reward, action_mask and metrics")
 	}
 	e := list[*x.Ref].Clone()
 	r := &record{prompt: e.Tokens[:e.PromptLength], sampled: e.Response(), logprobs: e.Logprobs, heard: e.ResponseText}

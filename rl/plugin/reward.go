@@ -63,7 +63,8 @@ func scoresOf(name string, parts map[string]python.Float) (reward.Scores, error)
 	for _, k := range slices.Sorted(maps.Keys(parts)) {
 		v := float64(parts[k])
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("plugin: %s returned %v as its part %q; a reward must be a finite number", name, v, k)
+			return nil, fmt.Errorf("plugin: %s returned %v as its part %q; a reward must be a finite number", name, v,
+				k)
 		}
 		scores = append(scores, reward.Score{Name: k, Value: v})
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Mentioned are the names that plug-in files register, as far as their text shows it: by the registry, then by the name,
-// where it stands (file:line). It is what a configuration is checked with before Python is started.
+// Mentioned are the names that plug-in files register, as far as their text shows it: by the registry, then by the
+// name, where it stands (file:line). It is what a configuration is checked with before Python is started.
 type Mentioned map[string]map[string]string
 
 var registers = regexp.MustCompile(

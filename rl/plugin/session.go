@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// session is one run of a workflow: what it asks the model, and what was sampled for it. Its calls may come from several
-// threads at once.
+// session is one run of a workflow: what it asks the model, and what was sampled for it. Its calls may come from
+// several threads at once.
 type session struct {
 	set  *Set
 	r    *workflow.Rollout
@@ -108,7 +109,7 @@ func (s *session) open() (any, error) {
 	defer s.mu.Unlock()
 	if s.offered == nil {
 		if s.r.Rollouts == nil || s.r.URL == nil {
-			return nil, fmt.Errorf("nothing serves URLs of rollouts here, which get_openai_client() needs; ask the " +
+			return nil, errors.New("nothing serves URLs of rollouts here, which get_openai_client() needs; ask the " +
 				"model with self.model.chat(messages)")
 		}
 		base, err := s.r.URL()

@@ -20,8 +20,8 @@ func (o Opener) openTaskRows(ctx context.Context, t *config.Taskset) (rows *data
 		return rows, nil, err
 	}
 	if t.StorageType != "sql" && t.StorageType != "file" {
-		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file nor sql nor a reader of a plug-in file%s",
-			t.StorageType, o.Site.Own.Failed)
+		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file nor sql nor a reader of a plug-in "+
+			"file%s", t.StorageType, o.Site.Own.Failed)
 	}
 	if t.StorageType != "sql" {
 		rows, err = o.Site.Rows(ctx, t.Path, t.SubsetName, t.Split)
