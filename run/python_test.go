@@ -53,6 +53,10 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 	}
 }
 
+// several are workflows that give several experiences a run.
+var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
+	"async_propagated": true}
+
 // Every base class runs unchanged, exactly on-policy, and twice with the same bits: in one process and in two.
 func TestPythonWorkflows(t *testing.T) {
 	for name, more := range map[string][]string{
@@ -76,7 +80,11 @@ func TestPythonWorkflows(t *testing.T) {
 			args := and(tiny, append([]string{tasksetKey + "default_workflow_type=" + name, "buffer.total_steps=2",
 				"trainer.total_steps=2"}, more...)...)
 			first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
-			gapIsNone(t, first)
+			if several[name] { // more than a step trains: what is left is trained by later steps
+				gapIsNone(t, first[:1])
+			} else {
+				gapIsNone(t, first)
+			}
 			if len(first) < 2 || first[1].Metrics["rollout/finished_task_count"] == 0 {
 				t.Fatalf("%d lines, and %v", len(first), first)
 			}
@@ -183,7 +191,7 @@ func TestPythonFailures(t *testing.T) {
 		"nan_reward":      "its reward is NaN; it must be a finite number",
 		"other_tokens":    "its tokens are not those that were sampled",
 		"other_logprobs":  "its logprobs are not those that were sampled",
-		"raises":          "failing.py:76",
+		"raises":          "failing.py:71",
 		"dies":            "is lost",
 		"nan_part":        `returned NaN as its part "accuracy"`,
 		"raising_reward":  "RuntimeError: the grader is out",

@@ -23,7 +23,10 @@ type asking struct {
 	Tokens      int32s          `json:"tokens"`
 	Temperature *float64        `json:"temperature"`
 	Auxiliary   *int            `json:"auxiliary"`
-	Params      params          `json:"params"`
+	Params      json.RawMessage `json:"params"`
+	Nth         int             `json:"nth"` // how often the same was asked before
+
+	given params
 }
 
 // params are the sampling parameters that a workflow may give.
@@ -35,7 +38,6 @@ type params struct {
 	MinP        *float64        `json:"min_p"`
 	MaxTokens   *int            `json:"max_tokens"`
 	Completion  *int            `json:"max_completion_tokens"`
-	Seed        *int64          `json:"seed"`
 	Stop        json.RawMessage `json:"stop"`
 	Tools       json.RawMessage `json:"tools"`
 	Thinking    *bool           `json:"enable_thinking"`
@@ -91,7 +93,7 @@ func (s *session) render(a *asking, prompt bool) (string, []int32, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	o := chat.Options{AddGenerationPrompt: prompt, EnableThinking: a.Params.Thinking}
+	o := chat.Options{AddGenerationPrompt: prompt, EnableThinking: a.given.Thinking}
 	if last := messages[len(messages)-1]; prompt && last.Role == "assistant" {
 		o.AddGenerationPrompt, o.ContinueFinal = false, true
 	}
@@ -111,7 +113,7 @@ func (s *session) render(a *asking, prompt bool) (string, []int32, error) {
 func (a *asking) tools() (jinja.List, error) {
 	raw := a.Tools
 	if len(raw) == 0 {
-		raw = a.Params.Tools
+		raw = a.given.Tools
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -134,7 +136,7 @@ func (s *session) chat(ctx context.Context, a *asking) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.sample(ctx, a, text, prompt, s.seedOf(prompt, a.Params.Seed))
+	return s.sample(ctx, a, text, prompt, s.seedOf(a, prompt, 0))
 }
 
 // continued are the ids of a prompt. Where it continues a conversation that was sampled here, they begin with the ids
@@ -174,7 +176,7 @@ func (s *session) generate(ctx context.Context, a *asking) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		prompts[i], seeds[i] = ids, s.seedOf(ids, a.Params.Seed)
+		prompts[i], seeds[i] = ids, s.seedOf(a, ids, i)
 	}
 	parts := make([][]answer, len(prompts))
 	g, ctx := errgroup.WithContext(ctx)
@@ -196,7 +198,7 @@ func (s *session) generate(ctx context.Context, a *asking) (any, error) {
 
 // sample asks the model and records the answers.
 func (s *session) sample(ctx context.Context, a *asking, text string, prompt []int32, seed uint64) ([]answer, error) {
-	p, n, err := s.sampling(&a.Params)
+	p, n, err := s.sampling(&a.given)
 	if err != nil {
 		return nil, err
 	}

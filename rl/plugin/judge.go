@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -16,15 +17,14 @@ func (s *session) judge(ctx context.Context, raw json.RawMessage) (any, error) {
 		Model    int             `json:"model"`
 		Messages json.RawMessage `json:"messages"`
 		Params   params          `json:"params"`
+		Nth      int             `json:"nth"`
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	begun := s.judged[a.Model]
-	s.judged[a.Model]++
-	s.mu.Unlock()
-	stream := rng.New(s.seed).Stream("judge", a.Model, begun)
+	h := fnv.New64a()
+	h.Write(a.Messages)
+	stream := rng.New(s.seed^h.Sum64()).Stream("judge", a.Model, a.Nth)
 	return askJudge(ctx, s.r.Judges, a.Model, a.Messages, &a.Params, &stream)
 }
 
@@ -54,7 +54,7 @@ func askJudge(ctx context.Context, judges []workflow.Judge, i int, raw json.RawM
 // alone, and none of them can be trained on.
 func (s *session) chatAuxiliary(ctx context.Context, a *asking) (any, error) {
 	raw, err := json.Marshal(map[string]any{"model": *a.Auxiliary, "messages": a.Messages,
-		"params": map[string]any{"n": a.Params.N, "temperature": a.Params.Temperature}})
+		"params": map[string]any{"n": a.given.N, "temperature": a.given.Temperature}, "nth": a.Nth})
 	if err != nil {
 		return nil, err
 	}

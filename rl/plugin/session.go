@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
 	"sync"
 
@@ -24,8 +26,6 @@ type session struct {
 
 	mu      sync.Mutex
 	records []*record
-	asked   map[uint64]int // how often a prompt was asked, by its hash
-	judged  map[int]int    // how often an auxiliary model was asked
 	offered workflow.Offered
 	url     string
 	taken   int // of its calls
@@ -34,8 +34,7 @@ type session struct {
 // newSession begins a run. Everything that it draws derives from the task's seed and the run's number.
 func newSession(set *Set, r *workflow.Rollout, t workflow.Task, run int) *session {
 	stream := rng.New(t.Seed).Stream("python", run)
-	return &session{set: set, r: r, task: t, run: run, seed: stream.Uint64(), asked: map[uint64]int{},
-		judged: map[int]int{}}
+	return &session{set: set, r: r, task: t, run: run, seed: stream.Uint64()}
 }
 
 // close ends the rollout of the run's URL, if it has one.
@@ -58,6 +57,11 @@ func (s *session) up(ctx context.Context, name string, raw json.RawMessage) (any
 	var a asking
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
+	}
+	if len(a.Params) > 0 {
+		if err := json.Unmarshal(a.Params, &a.given); err != nil {
+			return nil, fmt.Errorf("sampling parameters: %w", err)
+		}
 	}
 	if a.Auxiliary != nil && name != "model.chat" {
 		return nil, fmt.Errorf("auxiliary models answer chat() here; %s is for the model that is trained", name)
@@ -83,23 +87,15 @@ func (s *session) up(ctx context.Context, name string, raw json.RawMessage) (any
 	return nil, fmt.Errorf("there is no call back %s", name)
 }
 
-// seedOf is the seed of a request. It depends on the prompt and on how often it was asked before, not on the order in
-// which requests that run at the same time arrive.
-func (s *session) seedOf(prompt []int32, theirs *int64) uint64 {
-	h := uint64(14695981039346656037) // FNV-1a
+// seedOf is the seed of a request. It depends on the prompt, on what else is asked and on how often the same was asked
+// before, not on the order in which requests that run at the same time arrive.
+func (s *session) seedOf(a *asking, prompt []int32, i int) uint64 {
+	h := fnv.New64a()
 	for _, id := range prompt {
-		for shift := 0; shift < 32; shift += 8 {
-			h = (h ^ uint64(byte(id>>shift))) * 1099511628211
-		}
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(id)))
 	}
-	if theirs != nil {
-		h ^= uint64(*theirs) * 0x9e3779b97f4a7c15
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.asked[h]
-	s.asked[h]++
-	stream := rng.New(s.seed^h).Stream("call", n)
+	h.Write(a.Params)
+	stream := rng.New(s.seed^h.Sum64()).Stream("call", a.Nth, i)
 	return stream.Uint64()
 }
 

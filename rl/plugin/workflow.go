@@ -31,8 +31,8 @@ type Workflow struct {
 // ReadsRows says that the workflow takes from a row what it likes.
 func (w *Workflow) ReadsRows() bool { return true }
 
-// AsksAuxiliary says that the workflow may ask explorer.auxiliary_models.
-func (w *Workflow) AsksAuxiliary() {}
+// Foreign implements workflow.Foreign.
+func (w *Workflow) Foreign() {}
 
 // Prepare implements workflow.Preparer: a workflow may do without a reward function.
 func (w *Workflow) Prepare(*workflow.Rollout) error {

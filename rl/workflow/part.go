@@ -7,6 +7,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
+// Foreign is a workflow in another language. It runs for rollouts alone, not to see what it would ask, and it may ask
+// every auxiliary model.
+type Foreign interface{ Foreign() }
+
 // What workflows outside of this package are made of.
 
 // Ask sends a request whose answers end with the context at the latest; capped says that this is before max_tokens.

@@ -35,7 +35,7 @@ type Judge struct {
 func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
 	in := f.Config.Buffer.ExplorerInput
 	asks := func(t config.Taskset) bool {
-		_, theirs := f.Site.Own.Workflows[t.DefaultWorkflowType].(interface{ AsksAuxiliary() })
+		_, theirs := f.Site.Own.Workflows[t.DefaultWorkflowType].(workflow.Foreign)
 		return theirs || workflow.Judged(t.DefaultWorkflowType)
 	}
 	if !f.Config.Mode.Explores() || !slices.ContainsFunc(slices.Concat(in.Training(), in.EvalTasksets), asks) {

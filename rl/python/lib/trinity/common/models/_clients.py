@@ -113,7 +113,8 @@ def _judge(model, kwargs):
     if kwargs.get("tools"):
         raise NotImplementedError("auxiliary models answer with text here; leave tools out")
     params = {k: kwargs[k] for k in ("temperature", "n", "seed") if kwargs.get(k) is not None}
-    return {"model": model._auxiliary, "messages": list(kwargs["messages"]), "params": params}
+    request = {"model": model._auxiliary, "messages": list(kwargs["messages"]), "params": params}
+    return {**request, "nth": model._count(request)}
 
 
 def _models(model):

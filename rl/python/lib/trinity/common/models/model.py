@@ -1,6 +1,8 @@
 """The model that a workflow asks: self.model."""
 
 import copy
+import json
+import threading
 
 from trinity import _array, _missing, _seam
 from trinity._plugin import wire
@@ -29,6 +31,8 @@ class ModelWrapper:
         self._version = version
         self._auxiliary = auxiliary  # which auxiliary model it is; None: the one that is trained
         self._clients = {}
+        self._asked = {}
+        self._lock = threading.Lock()
 
     def _up(self, name, args):
         return (self._call or _seam.call()).up(name, args)
@@ -41,7 +45,16 @@ class ModelWrapper:
         if self._auxiliary is not None:
             what["auxiliary"] = self._auxiliary
         what["params"] = {k: v for k, v in kwargs.items() if v is not None and k not in _NOT_SAMPLING}
+        what["nth"] = self._count(what)
         return what
+
+    def _count(self, request):
+        """How often the same was asked before. What an answer draws derives from it and from what is asked, and so not
+        from the order in which calls that run at the same time arrive."""
+        key = json.dumps(request, sort_keys=True, default=str)
+        with self._lock:
+            self._asked[key] = self._asked.get(key, -1) + 1
+            return self._asked[key]
 
     def _take(self, answers):
         made = [wire.sampled(a) for a in answers]
