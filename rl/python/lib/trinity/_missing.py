@@ -1,5 +1,6 @@
 """What Trinity-RFT has and this package has not: an ImportError with the name and what to do instead."""
 
+import os
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
@@ -24,6 +25,7 @@ _ADVICE = (
      "there"),
     ("trinity.common.workflows", "copy the workflow's file into your plug-in folder and import it from there"),
 )
+_INSTALL = "; or install upstream's files beside: pip install --no-deps trinity-rft"
 _ELSE = ("copy the file that defines it into your plug-in folder, or tell us that it is needed; docs/python.md lists "
          "what there is")
 
@@ -32,7 +34,7 @@ def advice(name):
     """What to do about a name that is not here."""
     for prefix, text in _ADVICE:
         if name == prefix or name.startswith(prefix + "."):
-            return text
+            return text + (_INSTALL if name.startswith(_THEIRS) else "")
     return _ELSE
 
 
@@ -47,11 +49,31 @@ def attribute(module):
 
     def __getattr__(what):
         path = vars(sys.modules[module]).get("__path__") if module in sys.modules else None
-        if what.startswith("__") or path and PathFinder.find_spec(f"{module}.{what}", path):
+        if what.startswith("__") or path and (PathFinder.find_spec(f"{module}.{what}", path) or theirs(
+                f"{module}.{what}")):
             raise AttributeError(f"module {module!r} has no attribute {what!r}")  # or a module that import still loads
         raise error(f"{module}.{what}")
 
     return __getattr__
+
+
+_THEIRS = ("trinity.common.workflows.", "trinity.common.rewards.", "trinity.common.models.mm_utils", "trinity.utils.",
+           "trinity.buffer.operators.")
+"""What is taken from an installed trinity-rft where this package has it not: files that ask the model and grade, and run
+on the classes here. The rest needs what only upstream's own loops have."""
+
+
+def theirs(name):
+    """The spec of a module of an installed trinity-rft, None if there is none or it cannot run here."""
+    if not name.startswith(_THEIRS):
+        return None
+    ours = sys.modules["trinity"].__path__[0]
+    above = [p for p in sys.path if os.path.join(p, "trinity") != ours]
+    installed = PathFinder.find_spec("trinity", above)
+    if installed is None or not installed.submodule_search_locations:
+        return None
+    folder = os.path.join(list(installed.submodule_search_locations)[0], *name.split(".")[1:-1])
+    return PathFinder.find_spec(name, [folder])
 
 
 class _Finder(MetaPathFinder):
@@ -59,7 +81,10 @@ class _Finder(MetaPathFinder):
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname.startswith("trinity.") and not fullname.startswith(("trinity._", "trinity.plugins.")):
-            raise error(fullname)
+            found = theirs(fullname)
+            if found is None:
+                raise error(fullname)
+            return found
         return None
 
 
