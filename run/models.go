@@ -62,6 +62,7 @@ func openModels(
 		return x, nil, err
 	}
 	x.judge.Use(x.service.API)
+	o.python.ask(x.judge)
 	x.context, err = service.Context(ctx, x.service.API, x.base.Name, need, x.teacher)
 	return x, progress, err
 }

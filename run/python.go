@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -21,6 +22,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 )
 
@@ -34,7 +36,8 @@ type Python struct {
 // plugins are the plug-in files of a run. A nil one has none.
 type plugins struct {
 	*plugin.Set
-	log *pythonLog
+	log   *pythonLog
+	judge atomic.Pointer[service.Judge] // what operators ask
 }
 
 // withPython starts Python and loads the plug-in files, if a configuration or the caller names any.
@@ -66,7 +69,7 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 	for _, e := range set.Errors {
 		fmt.Fprintf(o.Out, "note: a plug-in file was not loaded: %v\n", e)
 	}
-	o.python = &plugins{set, log}
+	o.python = &plugins{Set: set, log: log}
 	return o, nil
 }
 
@@ -106,7 +109,10 @@ func (p *plugins) into(own *site.Own) {
 	}
 	maps.Copy(own.Workflows, p.WorkflowsOf())
 	maps.Copy(own.Rewards, p.RewardFuncs())
-	maps.Copy(own.Operators, p.OperatorsOf(func() ([]workflow.Judge, []string) { return nil, nil }))
+	maps.Copy(own.Operators, p.OperatorsOf(func() ([]workflow.Judge, []string) {
+		j := p.judge.Load()
+		return j.List(), j.Names()
+	}))
 	for name := range p.Readers {
 		own.Readers[name] = func(ctx context.Context, section map[string]any) (*dataset.Source, error) {
 			return p.Rows(ctx, name, section)
@@ -141,6 +147,13 @@ func (p *plugins) logTo(dir, level string) {
 	}
 	least, _ := logfile.Level(level)
 	p.log.to(f, slog.New(logfile.NewHandler(f, "python", least)))
+}
+
+// ask gives operators the auxiliary models. p may be nil.
+func (p *plugins) ask(j *service.Judge) {
+	if p != nil {
+		p.judge.Store(j)
+	}
 }
 
 // show prints what Python prints. p may be nil.

@@ -102,6 +102,8 @@ func TestPythonMetrics(t *testing.T) {
 		"rollout/turns/mean":  {tasksetKey + "default_workflow_type=turns"},
 		"rollout/digits/mean": {tasksetKey + "default_reward_fn_type=digit_reward"},
 		"rollout/score/mean":  {tasksetKey + "default_reward_fn_type=plain_function"},
+		"experience_pipeline/judged": {operatorsOf("{name: judging}"), tasksetKey + "default_workflow_type=turns",
+			"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
 		"experience_pipeline/halve_calls": {operatorsOf("{name: halve, args: {factor: 0.25}}"),
 			tasksetKey + "default_reward_fn_type=digit_reward"},
 	} {

@@ -72,3 +72,23 @@ func (s *session) chatAuxiliary(ctx context.Context, a *asking) (any, error) {
 
 // auxiliary is the ref of an answer that another model gave.
 const auxiliary = -1
+
+// scorer is a judge that knows the logprobs of tokens.
+type scorer interface {
+	// Logprobs are those of each token but the first, at temperature 1.
+	Logprobs(ctx context.Context, tokens []int32) ([]float32, error)
+}
+
+// scoresOf are the logprobs that an auxiliary model gives tokens, which must be its own.
+func (s *session) scoresOf(ctx context.Context, a *asking) (any, error) {
+	if *a.Auxiliary < 0 || *a.Auxiliary >= len(s.r.Judges) {
+		return nil, fmt.Errorf("there is no auxiliary model %d; explorer.auxiliary_models has %d", *a.Auxiliary,
+			len(s.r.Judges))
+	}
+	one, ok := s.r.Judges[*a.Auxiliary].(scorer)
+	if !ok {
+		return nil, fmt.Errorf("auxiliary model %d shows no logprobs", *a.Auxiliary)
+	}
+	got, err := one.Logprobs(ctx, a.Tokens)
+	return map[string]any{"logprobs": float32s(got)}, err
+}

@@ -63,8 +63,9 @@ func (s *session) up(ctx context.Context, name string, raw json.RawMessage) (any
 			return nil, fmt.Errorf("sampling parameters: %w", err)
 		}
 	}
-	if a.Auxiliary != nil && name != "model.chat" {
-		return nil, fmt.Errorf("auxiliary models answer chat() here; %s is for the model that is trained", name)
+	if a.Auxiliary != nil && name != "model.chat" && name != "model.logprobs" {
+		return nil, fmt.Errorf("auxiliary models have chat() and logprobs() here; %s is for the model that is trained",
+			name)
 	}
 	switch name {
 	case "model.chat":
@@ -75,6 +76,9 @@ func (s *session) up(ctx context.Context, name string, raw json.RawMessage) (any
 	case "model.generate":
 		return s.generate(ctx, &a)
 	case "model.logprobs":
+		if a.Auxiliary != nil {
+			return s.scoresOf(ctx, &a)
+		}
 		return s.scores(ctx, &a)
 	case "model.convert":
 		return s.convert(ctx, &a)

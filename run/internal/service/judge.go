@@ -38,7 +38,10 @@ func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
 		_, theirs := f.Site.Own.Workflows[t.DefaultWorkflowType].(workflow.Foreign)
 		return theirs || workflow.Judged(t.DefaultWorkflowType)
 	}
-	if !f.Config.Mode.Explores() || !slices.ContainsFunc(slices.Concat(in.Training(), in.EvalTasksets), asks) {
+	operates := slices.ContainsFunc(f.Config.DataProcessor.ExperiencePipeline.Operators,
+		func(o config.Operator) bool { return f.Site.Own.Operators[o.Name] != nil })
+	tasksets := slices.Concat(in.Training(), in.EvalTasksets)
+	if !f.Config.Mode.Explores() || !operates && !slices.ContainsFunc(tasksets, asks) {
 		return nil, nil
 	}
 	if len(f.Config.Explorer.AuxiliaryModels) == 0 {
@@ -46,7 +49,7 @@ func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
 	}
 	list := make([]*Judge, len(f.Config.Explorer.AuxiliaryModels))
 	for i, conf := range f.Config.Explorer.AuxiliaryModels {
-		if i > 0 && !slices.ContainsFunc(slices.Concat(in.Training(), in.EvalTasksets), func(t config.Taskset) bool {
+		if i > 0 && !operates && !slices.ContainsFunc(tasksets, func(t config.Taskset) bool {
 			return f.Site.Own.Workflows[t.DefaultWorkflowType] != nil
 		}) {
 			break // workflows of this program ask the first alone
@@ -162,4 +165,23 @@ func (j *Judge) Ask(ctx context.Context, messages []chat.Message, temperature fl
 		return "", err
 	}
 	return j.Model.Decode(r.Sequences[0].Tokens), nil
+}
+
+// Logprobs are those that the judge's model gives each token but the first, at temperature 1.
+func (j *Judge) Logprobs(ctx context.Context, tokens []int32) ([]float32, error) {
+	c, err := j.open(ctx)
+	if err != nil || len(tokens) < 2 {
+		return nil, err
+	}
+	p, seed := tinker.DefaultSampling(), uint64(0)
+	p.MaxTokens, p.Seed = 1, &seed
+	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: p,
+		PromptLogprobs: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.PromptLogprobs) != len(tokens) {
+		return nil, fmt.Errorf("run: the service gave %d logprobs for %d tokens", len(r.PromptLogprobs), len(tokens))
+	}
+	return r.PromptLogprobs[1:], nil
 }

@@ -53,7 +53,7 @@ def of_package(a, package):
         source = os.path.join(target, case["file"])
         if not os.path.exists(source):
             continue
-        folder = os.path.join(a.work, f"plugins-{len(os.listdir(a.work))}")
+        folder = os.path.join(a.work, f"{package}-{i}")
         os.makedirs(folder)
         shutil.copy(source, os.path.join(folder, f"upstream_{i}.py"))
         registry, place = {"workflow": ("WORKFLOWS", "trinity.common.workflows"),
@@ -89,7 +89,7 @@ def run(a, folder, kind, name, more, package):
               "reward": [f"{taskset}default_reward_fn_type={name}"],
               "operator": ["data_processor.experience_pipeline.operators=[{name: %s}]" % name],
               "reader": [f"{taskset}storage_type={name}"]}[kind]
-    env = dict(os.environ, TRINITY_CHECKPOINT_ROOT_DIR=os.path.join(a.work, "jobs", str(len(os.listdir(a.work)))))
+    env = dict(os.environ, TRINITY_CHECKPOINT_ROOT_DIR=os.path.join(a.work, "jobs", name))
     shutil.rmtree(os.path.join(a.work, "jobs"), ignore_errors=True)
     if package:
         env["PYTHONPATH"] = package

@@ -36,6 +36,19 @@ class DropFirstRun(ExperienceOperatorV1):
         return kept, {"filtered_count": len(exps) - len(kept)}
 
 
+@EXPERIENCE_OPERATORS.register_module("judging")
+class Judging(ExperienceOperatorV1):
+    """Rewards by what an auxiliary model says."""
+
+    async def process(self, exps):
+        client = self.auxiliary_models[0][0]
+        for exp in exps:
+            said = await client.chat.completions.create(model="judge", messages=[
+                {"role": "user", "content": exp.response_text or "nothing"}])
+            exp.reward = float(len(said.choices[0].message.content))
+        return exps, {"judged": len(exps)}
+
+
 @READER.register_module("counting")
 class Counting(BufferReader):
     """Rows that are made up."""
