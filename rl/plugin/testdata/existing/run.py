@@ -3,7 +3,8 @@
     run.py --trinity bin/trinity --python PYTHON --work FOLDER --out FILE [--package trinity-rft==0.6.0]... [FOLDER]...
 
 A package is fetched by pip and its files of cases.json are copied into a plug-in folder, one at a time. Of a folder, each
-file that registers something is run, by every name that it registers. Nothing of them is kept in this project.
+file that registers something is run, by every name that it registers; set.json beside them may have the overrides that a
+name needs, such as the columns of its rows. Nothing of them is kept in this project.
 """
 
 import argparse
@@ -63,9 +64,18 @@ def of_package(a, package):
             f.write(f"from {place} import {registry}\nfrom trinity.plugins.upstream_{i} import {case['class']}\n\n"
                     f"{registry}.register_module('upstream_case', {case['class']})\n")
         done.append((f"{package} {case['file']}", case["class"],
-                     run(a, folder, case["kind"], "upstream_case", case.get("set", []), target)))
+                     run(a, folder, case["kind"], "upstream_case", settings(a, case), target)))
         print(*done[-1], sep="  ", flush=True)
     return done
+
+def settings(a, case):
+    """The overrides of a case. One that evaluates runs beside a training of the native workflow."""
+    if not case.get("evaluates"):
+        return case.get("set", [])
+    return ["buffer.explorer_input.taskset.default_workflow_type=math_workflow", "explorer.eval_on_startup=true",
+            f"buffer.explorer_input.eval_tasksets=[{{name: evaluated, path: {a.work}/data, default_workflow_type: "
+            "upstream_case, format: {prompt_key: question, response_key: answer}}]"]
+
 
 def of_folder(a, folder):
     done = []
@@ -111,7 +121,8 @@ def gap(env):
     for root, _, names in os.walk(env["TRINITY_CHECKPOINT_ROOT_DIR"]):
         if "metrics.jsonl" in names:
             with open(os.path.join(root, "metrics.jsonl")) as f:
-                return json.loads(f.readline()).get("train/kl_sample_train_v1", "not measured")
+                first = f.readline()
+            return json.loads(first).get("train/kl_sample_train_v1", "not measured") if first else "not measured"
     return "not measured"
 
 def rows():
@@ -124,8 +135,9 @@ def rows():
     for i in range(8):
         yield {"question": f"Ann has {i + 2} nuts and Bob brings 3 more. How many nuts are there?",
                "answer": f"That is {i + 2} + 3 = {i + 5}.\n#### {i + 5}", "size": 4, "p": 0.8, "seed": i, "index": i,
-               "puzzle": puzzle, "solution": solution, "raw_system": "You add.", "tools": json.dumps(tools),
-               "conversations": json.dumps(turns), "rubric": rubric, "task_id": str(i), "prompt": f"Say {i}.",
+               "puzzle": puzzle, "solution": solution, "raw_system": "You add.", "tools": tools,
+               "conversations": turns, "rubric": rubric, "task_id": str(i), "messages": [{"role": "user", "content": f"What is {i} + 1?"}],
+               "prompt": f"Say {i}.",
                "response": str(i), "remaining_chat": "", "info_truth": "", "decision_truth": "continue"}
 
 def report(a, done):
