@@ -28,6 +28,7 @@ type Opener struct {
 	Note     func(text string)
 	Warn     func(text string)
 	Opened   func(close func() error)
-	Tools    env.Toolbox       // for environments; nil: there are none
-	Rollouts workflow.Rollouts // where rollout_workflow opens its own; nil: nowhere
+	Tools    env.Toolbox            // for environments; nil: there are none
+	Rollouts workflow.Rollouts      // where rollout_workflow opens its own; nil: nowhere
+	URL      func() (string, error) // where those of plug-ins are served; nil: nowhere
 }
