@@ -106,25 +106,9 @@ type endpointModels struct{ s *Server }
 // them.
 func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
 	s, arrived := m.s, time.Now()
-	if strings.Contains(name, "tinker://") {
-		name = strings.TrimSuffix(name, latest)
-	}
-	base, path := name, ""
-	if at := strings.LastIndex(name, "tinker://"); at == 0 {
-		base, path = "", name
-	} else if at > 0 && name[at-1] == ';' {
-		base, path = name[:at-1], name[at:]
-	}
-	key := lentKey{tenant: tenant, base: s.baseName(base), path: path}
-	if path != "" {
-		k, err := s.readable(tenant, path, "")
-		if err != nil {
-			return nil, err
-		}
-		if base != "" && key.base != k.BaseModel {
-			return nil, tinker.Userf("model %q: the checkpoint is of base model %q", name, k.BaseModel)
-		}
-		key.base, key.seq = k.BaseModel, k.SeqID
+	key, err := m.find(tenant, name)
+	if err != nil {
+		return nil, err
 	}
 	length, err := s.contextOf(ctx, key.base)
 	if err != nil {
@@ -141,6 +125,32 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
 	return &openai.Model{Text: text, Context: length, Sampler: measured,
 		Close: func() { measured.close(); release() }}, nil
+}
+
+// find returns the weights that a tenant means by a name.
+func (m *endpointModels) find(tenant, name string) (lentKey, error) {
+	s := m.s
+	if strings.Contains(name, "tinker://") {
+		name = strings.TrimSuffix(name, latest)
+	}
+	base, path := name, ""
+	if at := strings.LastIndex(name, "tinker://"); at == 0 {
+		base, path = "", name
+	} else if at > 0 && name[at-1] == ';' {
+		base, path = name[:at-1], name[at:]
+	}
+	key := lentKey{tenant: tenant, base: s.baseName(base), path: path}
+	if path != "" {
+		k, err := s.readable(tenant, path, "")
+		if err != nil {
+			return key, err
+		}
+		if base != "" && key.base != k.BaseModel {
+			return key, tinker.Userf("model %q: the checkpoint is of base model %q", name, k.BaseModel)
+		}
+		key.base, key.seq = k.BaseModel, k.SeqID
+	}
+	return key, nil
 }
 
 // contextOf is the context length of a base model in tokens.
