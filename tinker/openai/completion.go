@@ -83,11 +83,8 @@ func readPrompts(raw json.RawMessage, t *Text, special bool) ([]prompt, error) {
 		out = append(out, prompt{tokens: t.Tokenizer.Encode(text, special), text: text})
 	}
 	for _, list := range lists {
-		for i, id := range list {
-			if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
-				return nil, invalid("prompt", "token %d of the prompt is %d; the model has tokens 0 to %d", i, id,
-					t.Tokenizer.VocabSize()-1)
-			}
+		if err := t.knows("prompt", list); err != nil {
+			return nil, err
 		}
 		out = append(out, prompt{tokens: list, text: t.Tokenizer.Decode(list, true), fixed: true})
 	}

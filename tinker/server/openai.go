@@ -30,16 +30,44 @@ func (s *Server) openaiRoutes(mux *router) {
 			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, s.failOpenAI))
 		}
 		on("POST /chat/completions", largeBody, s.posted(api.Chat))
+		on("POST /chat/completions/tokens", largeBody, s.posted(api.ChatTokens))
 		on("POST /completions", largeBody, s.posted(api.Complete))
 		on("POST /responses", largeBody, s.posted(api.Respond))
-		on("GET /models", noBody, func(c *call) (any, error) { return answered(api.List(c.ctx, c.w, c.tenant)) })
-		on("GET /models/{name...}", noBody, func(c *call) (any, error) {
-			return answered(api.Describe(c.ctx, c.w, c.tenant, c.r.PathValue("name")))
-		})
 	}
+	s.modelRoutes(mux, api)
 	s.tokenRoutes(mux, api)
 	s.anthropicRoutes(mux, api)
 	s.ollamaRoutes(mux, api)
+}
+
+// modelRoutes adds the lists of models, which at /v1 have the form of the client that asks.
+func (s *Server) modelRoutes(mux *router, api *openai.API) {
+	for prefix, anthropic := range map[string]func(*http.Request) bool{
+		"/oai/api/v1": func(*http.Request) bool { return false }, "/v1": openai.ForAnthropic,
+		"/anthropic/api/v1": func(*http.Request) bool { return true }} {
+		fail := func(w http.ResponseWriter, r *http.Request, err error) int {
+			if anthropic(r) {
+				return s.failAnthropic(w, r, err)
+			}
+			return s.failOpenAI(w, r, err)
+		}
+		on := func(pattern string, h func(*call) (any, error)) {
+			mux.Handle(pattern, s.handlerFailing(pattern, noBody, h, fail))
+		}
+		on("GET "+prefix+"/models", func(c *call) (any, error) {
+			if anthropic(c.r) {
+				return answered(api.ListAnthropic(c.ctx, c.w, c.tenant, c.r.URL.Query()))
+			}
+			return answered(api.List(c.ctx, c.w, c.tenant))
+		})
+		on("GET "+prefix+"/models/{name...}", func(c *call) (any, error) {
+			if name := c.r.PathValue("name"); anthropic(c.r) {
+				return answered(api.DescribeAnthropic(c.ctx, c.w, c.tenant, name))
+			} else {
+				return answered(api.Describe(c.ctx, c.w, c.tenant, name))
+			}
+		})
+	}
 }
 
 // posted is the handler of a request with a body that package openai answers.
