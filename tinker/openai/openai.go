@@ -56,7 +56,7 @@ type Card struct {
 	Parent  string    // the base model of a checkpoint
 	Kind    string    // "base" or "sampler"
 	Size    int64     // bytes of its files; 0: unknown
-	Until   time.Time // of a model in memory: when it leaves if nothing uses it; zero: not before others need the memory
+	Until   time.Time // when a model in memory leaves it if nothing uses it; zero: when others need the memory
 }
 
 // Text is the text side of a model. It does not change.

@@ -172,7 +172,8 @@ func (r *responseForm) write(e *events, kind, text string, logprobs []any) error
 		if err != nil {
 			return err
 		}
-		if err := r.send(e, "response.content_part.added", r.place(object{"part": textPart(kind, "", nil)})); err != nil {
+		part := r.place(object{"part": textPart(kind, "", nil)})
+		if err := r.send(e, "response.content_part.added", part); err != nil {
 			return err
 		}
 	}

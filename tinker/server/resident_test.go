@@ -65,7 +65,8 @@ func TestModelsLeaveMemoryWhenIdle(t *testing.T) {
 	r.result(r.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "path": "one", "seq_id": 1}))
 	path := "tinker://" + m + "/sampler_weights/one"
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
-	drawn := r.samples(r.promise("/asample", asample(sampler, 0, nil)))
+	seeded := map[string]any{"sampling_params": map[string]any{"max_tokens": 8, "temperature": 1.0, "seed": 3}}
+	drawn := r.samples(r.promise("/asample", asample(sampler, 0, seeded)))
 	base, adapted := r.says("tiny"), r.says(path)
 	if now := r.loaded(); now["tiny"].IsZero() || now[path].IsZero() || now["tiny"].After(time.Now().Add(time.Minute)) {
 		t.Errorf("after requests, in memory are %v", now)
@@ -88,7 +89,7 @@ func TestModelsLeaveMemoryWhenIdle(t *testing.T) {
 	if again := r.says(path); !reflect.DeepEqual(again.Choices, adapted.Choices) {
 		t.Errorf("the checkpoint says %+v, said %+v", again.Choices, adapted.Choices)
 	}
-	if again := r.samples(r.promise("/asample", asample(sampler, 1, nil))); !reflect.DeepEqual(again.Sequences,
+	if again := r.samples(r.promise("/asample", asample(sampler, 1, seeded))); !reflect.DeepEqual(again.Sequences,
 		drawn.Sequences) {
 		t.Errorf("the sampling session says %v, said %v", again.Sequences, drawn.Sequences)
 	}
