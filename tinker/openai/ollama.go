@@ -39,7 +39,7 @@ func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, 
 		return err
 	}
 	t := &timedModels{Models: a.models, begun: time.Now()}
-	timed := &API{models: t, now: a.now}
+	timed := &API{models: t, now: a.now, pacer: a.pacer}
 	form := &ollamaForm{times: t, now: a.now, key: "message"}
 	if said == "prompt" {
 		form.key = "response"

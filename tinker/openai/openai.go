@@ -103,10 +103,11 @@ func LoadText(dir string, ends []int32, date time.Time) (*Text, error) {
 type API struct {
 	models Models
 	now    func() time.Time
+	pacer  *pacer
 }
 
 // New returns an API over the models. now is the clock of answers.
-func New(m Models, now func() time.Time) *API { return &API{models: m, now: now} }
+func New(m Models, now func() time.Time) *API { return &API{models: m, now: now, pacer: &pacer{}} }
 
 // newID returns a name that cannot be guessed.
 func newID(prefix string) string {
