@@ -248,8 +248,8 @@ func (e *Engine) readWeights(b *base, promised bool) (*model.Weights, error) {
 		return nil, err
 	}
 	if b.stamp != "" && b.stamp != stamp {
-		return nil, tinker.Serverf("the weights in %s have changed since they were first read; restart the program, or "+
-			"put the old files back", b.dir)
+		return nil, tinker.Serverf("the weights in %s have changed since they were first read; restart the program, "+
+			"or put the old files back", b.dir)
 	}
 	n, err := b.weightBytes()
 	if err != nil {

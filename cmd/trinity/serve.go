@@ -130,7 +130,8 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases,
 		Folders: models.folders, Order: models.order, HubNames: models.hubNames, Tokenizers: models.tokenizers,
 		Private: private, PublicURL: c.PublicURL,
-		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Idle: c.Idle, Log: log}
+		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Idle: c.Idle,
+		Log: log}
 	c.edgeFlags.set(&opts)
 	opts.Hosts, opts.Version = c.hosts(), version()
 	keys, err := openKeys(c.keys())
@@ -162,7 +163,8 @@ func spareProcessors(threads int) int {
 	return threads
 }
 
-// memory is the budget for runs, samplers and base models beyond the largest in bytes; 0 means no budget, if the machine's memory is unknown.
+// memory is the budget for runs, samplers and base models beyond the largest in bytes; 0 means no budget, if the
+// machine's memory is unknown.
 func (c *serveStart) memory() int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)

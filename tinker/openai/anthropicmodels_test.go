@@ -31,7 +31,8 @@ func TestAnthropicModels(t *testing.T) {
 		q    string
 		want string // the ids of the page, and + if there is more
 	}{
-		{0, "", ""}, {2, "", "m0 m1"}, {21, "", "m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19+"},
+		{0, "", ""}, {2, "", "m0 m1"},
+		{21, "", "m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19+"},
 		{5, "limit=2", "m0 m1+"}, {5, "limit=2&after_id=m1", "m2 m3+"}, {5, "limit=2&after_id=m3", "m4"},
 		{5, "limit=2&after_id=m2", "m3 m4"}, {5, "after_id=m4", ""}, {5, "limit=2&before_id=m3", "m1 m2+"},
 		{5, "limit=3&before_id=m3", "m0 m1 m2"}, {5, "before_id=m0", ""}, {5, "limit=1000", "m0 m1 m2 m3 m4"},

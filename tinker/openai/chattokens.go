@@ -21,7 +21,7 @@ func (f fields) readChatTokens(t *Text) (*request, error) {
 	} else if !there || len(ids) == 0 {
 		return nil, invalid("tokens", "tokens is missing; send the token ids of the prompt, or use chat/completions")
 	}
-	if err := t.knows("tokens", ids); err != nil {
+	if err := t.check("tokens", ids); err != nil {
 		return nil, err
 	}
 	r, err := f.readChat(t)
@@ -29,8 +29,8 @@ func (f fields) readChatTokens(t *Text) (*request, error) {
 		return nil, err
 	}
 	if r.chat.begun != "" {
-		return nil, invalid("tool_choice", "tool_choice begins the answer with a call, and tokens is the whole prompt; "+
-			"use auto or none")
+		return nil, invalid("tool_choice", "tool_choice begins the answer with a call, and tokens is the whole "+
+			"prompt; use auto or none")
 	}
 	if last := r.chat.messages[len(r.chat.messages)-1]; last.Role != "assistant" {
 		text := t.Tokenizer.Decode(ids, false)
@@ -38,15 +38,4 @@ func (f fields) readChatTokens(t *Text) (*request, error) {
 	}
 	r.prompts = []prompt{{tokens: ids, text: t.Tokenizer.Decode(ids, true), fixed: true}}
 	return r, nil
-}
-
-// knows refuses token ids that the tokenizer does not have; name is the parameter's.
-func (t *Text) knows(name string, ids []int32) error {
-	for i, id := range ids {
-		if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
-			return invalid(name, "token %d of the prompt is %d; the model has tokens 0 to %d", i, id,
-				t.Tokenizer.VocabSize()-1)
-		}
-	}
-	return nil
 }

@@ -25,7 +25,8 @@ func TestChatTokensSayWhatChatsSay(t *testing.T) {
 	want := decodeAnswer(t, ask(t, m, "chat", body+"}").Body.String())
 	w := sends(t, m, chatTokens, withTokens(body+"}", want.PromptIDs))
 	got := decodeAnswer(t, w.Body.String())
-	if len(got.Choices) != 1 || fmt.Sprintf("%+v", got.Choices[0].Message) != fmt.Sprintf("%+v", want.Choices[0].Message) ||
+	if len(got.Choices) != 1 ||
+		fmt.Sprintf("%+v", got.Choices[0].Message) != fmt.Sprintf("%+v", want.Choices[0].Message) ||
 		!slices.Equal(got.Choices[0].TokenIDs, want.Choices[0].TokenIDs) ||
 		!slices.Equal(got.PromptIDs, want.PromptIDs) ||
 		fmt.Sprint(got.Choices[0].Logprobs.Content) != fmt.Sprint(want.Choices[0].Logprobs.Content) {
@@ -59,10 +60,11 @@ func TestChatTokensAreThePrompt(t *testing.T) {
 	if len(a.Choices) != 1 || a.Choices[0].Message.Reasoning != "Hm." || a.Choices[0].Message.Content != "Hello" {
 		t.Errorf("a prompt that ends within a thought: %+v", a)
 	}
-	for body, text := range map[string]string{toolBody + "}": "tokens is missing", toolBody + `,"tokens":[]}`: "tokens is missing",
+	for body, text := range map[string]string{
+		toolBody + "}": "tokens is missing", toolBody + `,"tokens":[]}`: "tokens is missing",
 		toolBody + `,"tokens":"abc"}`:                            "not a list of token ids",
-		toolBody + `,"tokens":[1,-1]}`:                           "token 1 of the prompt is -1",
-		toolBody + `,"tokens":[999999999]}`:                      "token 0 of the prompt is 999999999",
+		toolBody + `,"tokens":[1,-1]}`:                           "tokens[1] is -1",
+		toolBody + `,"tokens":[999999999]}`:                      "tokens[0] is 999999999",
 		`{"model":"tiny","tokens":[1]}`:                          "messages",
 		toolBody + `,"tokens":[1],"tool_choice":"required"}`:     "tool_choice",
 		toolBody + `,"tokens":[1],"nome":1}`:                     "Unrecognized request argument supplied: nome",
@@ -71,7 +73,8 @@ func TestChatTokensAreThePrompt(t *testing.T) {
 		`{"model":"absent","tokens":[1],"messages":[{"a":"b"}]}`: "absent",
 	} {
 		w := sends(t, m, chatTokens, body)
-		if e := decodeAnswer(t, w.Body.String()).Error; e == nil || w.Code >= 500 || !strings.Contains(e.Message, text) {
+		e := decodeAnswer(t, w.Body.String()).Error
+		if e == nil || w.Code >= 500 || !strings.Contains(e.Message, text) {
 			t.Errorf("%s: %d %s, want %q", body, w.Code, w.Body, text)
 		}
 	}

@@ -83,8 +83,11 @@ func readPrompts(raw json.RawMessage, t *Text, special bool) ([]prompt, error) {
 		out = append(out, prompt{tokens: t.Tokenizer.Encode(text, special), text: text})
 	}
 	for _, list := range lists {
-		if err := t.knows("prompt", list); err != nil {
-			return nil, err
+		for i, id := range list {
+			if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
+				return nil, invalid("prompt", "token %d of the prompt is %d; the model has tokens 0 to %d", i, id,
+					t.Tokenizer.VocabSize()-1)
+			}
 		}
 		out = append(out, prompt{tokens: list, text: t.Tokenizer.Decode(list, true), fixed: true})
 	}

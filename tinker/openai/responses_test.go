@@ -260,7 +260,8 @@ func TestResponseLogprobs(t *testing.T) {
 	}
 }
 
-// The tokens of a message's logprobs spell its text; those of thoughts, calls and marks are not among them.
+// The tokens of a message's logprobs spell its text, perhaps with white space that is part of them; those of thoughts,
+// calls and marks are not among them.
 func TestResponseLogprobsAreOfTheText(t *testing.T) {
 	for said, want := range map[string]string{"<think>\nHm.\n</think>\n\nHello": "Hello", twoCalls: "I add.",
 		"Grüße": "Grüße", "a < b <": "a < b <"} {
@@ -275,7 +276,7 @@ func TestResponseLogprobsAreOfTheText(t *testing.T) {
 					raw = append(raw, byte(b))
 				}
 			}
-			if got := r.Output[i].Content[0].Text; got != want || strings.TrimSpace(string(raw)) != want { // "\n" may be part of a token
+			if got := r.Output[i].Content[0].Text; got != want || strings.TrimSpace(string(raw)) != want {
 				t.Errorf("%q: the text is %q, its tokens are %q", said, got, raw)
 			}
 		}

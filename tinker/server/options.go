@@ -37,8 +37,8 @@ type Options struct {
 	Origins []string
 	Version string // of the program, for /version
 
-	// Idle is how long the weights of a sampler or a checkpoint stay in memory without a request; 0 is until others need
-	// the memory.
+	// Idle is how long the weights of a sampler or a checkpoint stay in memory without a request; 0 is until others
+	// need the memory.
 	Idle time.Duration
 
 	Hold time.Duration // how long retrieve_future waits for a result; default 25 s
