@@ -74,7 +74,11 @@ func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
 	}
 	held := c.e.memory.enter(c.version.base)
 	s.ctx, s.queue, s.drawn = ctx, c.queue, drawn
-	s.resolve = func(out tinker.SampleResponse, err error) { held.end(); resolve(out, err) }
+	s.resolve = func(out tinker.SampleResponse, err error) {
+		c.e.memory.touch(c.version.base)
+		held.end()
+		resolve(out, err)
+	}
 	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
 		held.end()
 		return err

@@ -130,3 +130,38 @@ func TestOllamaUnloads(t *testing.T) {
 		t.Errorf("an absent model: %d %s", code, raw)
 	}
 }
+
+// Three models share memory for two. Sampling sessions that are idle give theirs up, and each model answers as it did
+// alone.
+func TestModelsTakeTurnsInMemory(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	serving := func(memory int64) *rig {
+		tokenizers := map[string]string{}
+		for _, name := range names {
+			tokenizers[name] = shippedModel
+		}
+		return newTunedRig(t, Options{Tokenizers: tokenizers}, func(o *engine.Options) {
+			o.Models, o.Memory = map[string]engine.Model{}, memory
+			for _, name := range names {
+				o.Models[name] = engine.Model{Dir: shippedModel}
+			}
+		})
+	}
+	probe := serving(0)
+	want := probe.says("a")
+	one := probe.server.opts.Store.(*engine.Engine).BaseMemory()
+	r := serving(one)
+	session := r.session()
+	for round := range 3 {
+		for i, name := range names {
+			sampler := r.sampler(session, int64(3*round+i), map[string]any{"base_model": name})
+			r.samples(r.promise("/asample", asample(sampler, 0, nil)))
+			if got := r.says(name); !reflect.DeepEqual(got.Choices, want.Choices) {
+				t.Errorf("%s says %+v, want %+v", name, got.Choices, want.Choices)
+			}
+			if n := r.server.opts.Store.(*engine.Engine).BaseMemory(); n > 2*one {
+				t.Errorf("%d bytes of base weights are in memory, more than two models of %d", n, one)
+			}
+		}
+	}
+}
