@@ -18,10 +18,11 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	if err != nil {
 		return "", tinker.Userf("engine: %w", err)
 	}
-	root, err := e.load(b)
+	root, held, err := e.use(b, false)
 	if err != nil {
 		return "", err
 	}
+	defer held.end()
 	a.Fill(root.w.Config)
 	for _, t := range a.Tensors {
 		if !finite(t.Data) {

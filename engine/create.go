@@ -85,13 +85,15 @@ func unknownModule(names string) string {
 func (r *trainingRun) begin(random bool, kind string) error {
 	seed := uint64(*r.lora.Seed)
 	if random {
+		r.held = r.e.memory.enter(r.base)
 		r.bf16 = r.base.config.BF16
 		return r.start(model.RandomTensors(r.base.config, seed), kind, nil)
 	}
-	root, err := r.e.load(r.base)
+	root, held, err := r.e.use(r.base, r.promised)
 	if err != nil {
 		return err
 	}
+	r.held = held
 	if r.full() {
 		r.bf16 = root.w.Config.BF16
 		return r.start(root.w.Tensors(), kind, nil)
@@ -176,6 +178,7 @@ func (e *Engine) create(ctx context.Context, session string, seq int64, owner st
 	}
 	if err != nil {
 		e.memory.release(r.id)
+		r.held.end()
 		return nil, err
 	}
 	return r, nil
@@ -211,7 +214,7 @@ func (e *Engine) find(id string) (*trainingRun, error) {
 // add registers the run, which has executed the requests up to done.
 func (e *Engine) add(r *trainingRun, done int64) error {
 	r.share = newShare(r.owner)
-	r.q = queue{id: r.id, start: e.start, idle: func() { e.training.idle(r) }, backlog: &e.waiting[tinker.Training],
+	r.q = queue{id: r.id, start: e.start, idle: r.rest, backlog: &e.waiting[tinker.Training],
 		owner: r.owner,
 		keep:  e.opts.KeepResults, keepBytes: e.opts.KeepBytes,
 		requests: numbered.New[*queuedRequest](r.id), done: done, oldest: done + 1}

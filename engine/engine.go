@@ -68,10 +68,14 @@ type Options struct {
 	SkipMissing bool
 	// Beside says that another process may be saving into Dir now: unfinished checkpoints are not removed.
 	Beside bool
-	Memory int64 // bytes for training runs and samplers' weights, as estimated; 0 is no limit
-	FS     disk.FS
-	Now    func() time.Time // for the expiry of checkpoints
-	Log    *slog.Logger
+	// Memory is bytes for training runs, samplers' weights and base weights beyond the largest, as estimated; 0 is no
+	// limit.
+	Memory int64
+	// IdleAfter is how long base weights stay in memory that nothing uses; 0 is for ever.
+	IdleAfter time.Duration
+	FS        disk.FS
+	Now       func() time.Time // for the expiry of checkpoints
+	Log       *slog.Logger
 }
 
 func (o *Options) defaults() {
@@ -150,12 +154,13 @@ func Open(opts Options) (*Engine, error) {
 		unloaded: map[string]bool{},
 		saved:    map[string]weak.Pointer[version]{}, damaged: map[string]string{},
 		drawn: draws(opts.Seed)}
-	e.memory.total = max(0, opts.Memory)
+	e.memory.total, e.memory.idle, e.memory.dropped = max(0, opts.Memory), opts.IdleAfter, e.reclaim
 	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
 	for name, m := range opts.Models {
 		b, err := newBase(name, m, opts.CacheBytes)
 		if err == nil {
 			e.bases[name] = b
+			e.memory.bases = append(e.memory.bases, b)
 		} else if !opts.SkipMissing {
 			return nil, err
 		} else {
@@ -232,6 +237,7 @@ func (e *Engine) Close() error {
 		r.q.close()
 	}
 	e.work.Wait()
+	e.memory.end()
 	e.compute.P.Close()
 	return nil
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -48,7 +47,19 @@ func (e *Engine) RoomForModel(req tinker.CreateModelRequest) error {
 	if err := b.checkRank(req.LoRA); err != nil {
 		return err
 	}
-	return e.memory.room(req.Owner, describeRun(req.LoRA, b), b.runBytes(req.LoRA))
+	return e.room(req.Owner, req.LoRA, b)
+}
+
+// room returns an error if there is no memory for a training run and the weights that it needs.
+func (e *Engine) room(owner string, l tinker.LoRA, b *base) error {
+	if err := e.memory.room(owner, describeRun(l, b), b.runBytes(l)); err != nil || l.Rank == 0 {
+		return err
+	}
+	n, err := b.weightBytes()
+	if err != nil {
+		return nil // making the run says why
+	}
+	return e.memory.roomForBase(b, n)
 }
 
 // RoomForState implements tinker.Sized.
@@ -61,7 +72,7 @@ func (e *Engine) RoomForState(req tinker.CreateFromStateRequest) error {
 	if err != nil {
 		return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
 	}
-	return e.memory.room(req.Owner, describeRun(m.LoRA, b), b.runBytes(m.LoRA))
+	return e.room(req.Owner, m.LoRA, b)
 }
 
 func describeRun(l tinker.LoRA, b *base) string {
@@ -94,15 +105,13 @@ func (r *trainingRun) hold(promised bool) error {
 	return r.e.memory.reserve(r.owner, r.id, describeRun(r.lora, r.base), n)
 }
 
-// keep accounts for the weights of a sampling client on a checkpoint, once for all clients of one version.
-func (e *Engine) keep(c *samplingClient, what string) error {
-	name := fmt.Sprintf("version %d", c.version.id)
-	if err := e.memory.share(c.queue.owner, name, what, c.version.bytes()); err != nil {
-		return err
+// keep accounts for the weights of a checkpoint's sampling client, once for all clients of one version.
+func (e *Engine) keep(v *version, owner, what string) (*memoryUse, error) {
+	name := fmt.Sprintf("version %d", v.id)
+	if err := e.memory.share(owner, name, what, v.bytes()); err != nil {
+		return nil, err
 	}
-	c.held = &memoryUse{release: func() { e.memory.release(name) }}
-	c.collected = runtime.AddCleanup(c, (*memoryUse).end, c.held)
-	return nil
+	return &memoryUse{release: func() { e.memory.release(name) }}, nil
 }
 
 // Memory returns the estimated bytes of all training runs and samplers, and their limit; 0 is no limit.

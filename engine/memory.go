@@ -2,21 +2,27 @@ package engine
 
 import (
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // memory accounts for the memory of training runs and samplers' weights, by tenant and by name, within a budget. One
 // tenant may use three quarters of the budget. When others have filled it, a tenant may still use up to an eighth,
-// so that a new tenant finds room. Sizes are estimated from shapes before anything is allocated. Base weights, KV
-// pages and activations are not included: Options limits them. The methods are safe for concurrent use.
+// so that a new tenant finds room. Base weights beyond those of the largest base model reduce the budget (resident.go).
+// Sizes are estimated from shapes before anything is allocated. KV pages and activations are not included: Options
+// limits them. The methods are safe for concurrent use.
 type memory struct {
-	total int64 // 0 is no limit
+	total   int64         // 0 is no limit
+	idle    time.Duration // after which unused base weights leave; 0 is never
+	bases   []*base
+	dropped func(*base) // is told of base weights that left; nil: nobody is
 
 	mu     sync.Mutex
 	used   int64
 	owners map[string]int64
 	parts  map[string]allocation
+	ended  bool
 }
 
 // allocation is the memory of one training run or of one version of a sampler's weights.
@@ -39,7 +45,7 @@ func (m *memory) room(owner, what string, n int64) error {
 
 // full is room; m.mu is held.
 func (m *memory) full(owner, what string, n int64) error {
-	own, reserved := m.owners[owner], m.total/8
+	own, limit := m.owners[owner], m.total-m.further(0, true)
 	switch {
 	case m.total == 0:
 		return nil
@@ -47,7 +53,7 @@ func (m *memory) full(owner, what string, n int64) error {
 		return tinker.Userf("engine: %s takes %s; one tenant may have %s of the %s for training runs and samplers: "+
 			"take a lower rank or train fewer modules, or serve with more --memory",
 			what, mib(n), mib(m.most()), mib(m.total))
-	case m.used+n <= m.most() || m.used+n <= m.total && own+n <= reserved:
+	case m.used+n <= limit/4*3 || m.used+n <= limit && own+n <= limit/8:
 		return nil
 	}
 	return tinker.Serverf("engine: %s takes %s; training runs and samplers have %s of %s, %s of them yours: "+
@@ -81,6 +87,7 @@ func (m *memory) add(owner, name string, n int64) {
 	m.parts[name] = allocation{owner: owner, bytes: n, users: 1}
 	m.used += n
 	m.owners[owner] += n
+	m.makeRoom(0)
 }
 
 // share is reserve for memory that several users share: it is accounted for once, to the first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"weak"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
@@ -27,60 +28,79 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 		if err != nil {
 			return nil, err
 		}
-		v, err := e.load(b)
+		v, held, err := e.use(b, tinker.IsPromised(ctx))
 		if err != nil {
 			return nil, err
 		}
-		return e.client(v, req.Owner), nil
+		return e.client(v, req.Owner, held), nil
 	}
-	v, err := e.open(req.ModelPath)
+	v, held, err := e.open(req.ModelPath, tinker.IsPromised(ctx))
 	if err != nil {
 		return nil, err
 	}
-	c := e.client(v, req.Owner)
-	if err := e.keep(c, "sampling from "+req.ModelPath); err != nil {
+	weights, err := e.keep(v, req.Owner, "sampling from "+req.ModelPath)
+	if err != nil {
+		held.end()
 		return nil, err
 	}
-	return c, nil
+	return e.client(v, req.Owner, &memoryUse{release: func() { weights.end(); held.end() }}), nil
 }
 
-func (e *Engine) client(v *version, owner string) *samplingClient {
-	return &samplingClient{e: e, version: v, queue: &samplingQueue{owner: owner, share: newShare(owner)}}
+// client makes a sampling client, which ends held when it is closed or collected.
+func (e *Engine) client(v *version, owner string, held *memoryUse) *samplingClient {
+	c := &samplingClient{e: e, version: v, queue: &samplingQueue{owner: owner, share: newShare(owner)}, held: held}
+	c.collected = runtime.AddCleanup(c, (*memoryUse).end, held)
+	return c
 }
 
-// open returns the weights of a checkpoint: those in memory while a client uses them, else those on disk.
-func (e *Engine) open(path string) (*version, error) {
+// open returns the weights of a checkpoint: those in memory while a client uses them, else those on disk. The weights
+// of its base model stay in memory until held ends.
+func (e *Engine) open(path string, promised bool) (v *version, held *memoryUse, err error) {
 	e.store.mu.RLock()
 	defer e.store.mu.RUnlock()
 	m, _, dir, err := e.store.read(path)
 	if err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	v := e.saved[path].Value()
-	e.mu.Unlock()
-	if v != nil {
-		return v, nil
+		return nil, nil, err
 	}
 	b, err := e.base(m.BaseModel)
 	if err != nil {
-		return nil, fmt.Errorf("engine: checkpoint %s: %w", path, err)
+		return nil, nil, fmt.Errorf("engine: checkpoint %s: %w", path, err)
 	}
-	r := &trainingRun{e: e, id: m.ModelID, base: b, lora: m.LoRA}
-	if err := r.fits(m, path); err != nil {
-		return nil, err
+	r := &trainingRun{e: e, id: m.ModelID, base: b, lora: m.LoRA, promised: promised}
+	root, err := r.root()
+	if err != nil {
+		return nil, nil, err
 	}
-	if v, err = r.packFrom(dir, m); err != nil {
-		return nil, tinker.Serverf("engine: checkpoint %s: %w", path, err)
+	e.mu.Lock()
+	v = e.saved[path].Value()
+	e.mu.Unlock()
+	if v != nil && (root == nil || root.weights == v.weights) {
+		return v, r.held, nil
+	}
+	if v, err = r.openFrom(dir, m, path, root); err != nil {
+		r.held.end()
+		return nil, nil, err
 	}
 	e.mu.Lock()
 	e.saved[path] = weak.Make(v)
 	e.mu.Unlock()
+	return v, r.held, nil
+}
+
+// openFrom reads the weights of a checkpoint folder. root is as for pack.
+func (r *trainingRun) openFrom(dir string, m manifest, path string, root *version) (*version, error) {
+	if err := r.fits(m, path); err != nil {
+		return nil, err
+	}
+	v, err := r.packFrom(dir, m, root)
+	if err != nil {
+		return nil, tinker.Serverf("engine: checkpoint %s: %w", path, err)
+	}
 	return v, nil
 }
 
-// packFrom reads the weights of a checkpoint folder.
-func (r *trainingRun) packFrom(dir string, m manifest) (*version, error) {
+// packFrom is openFrom for a checkpoint that fits.
+func (r *trainingRun) packFrom(dir string, m manifest, root *version) (*version, error) {
 	name := adapterFile
 	if r.full() {
 		name = weightsFile
@@ -94,10 +114,6 @@ func (r *trainingRun) packFrom(dir string, m manifest) (*version, error) {
 			return nil, err
 		}
 		return r.e.newVersion(r.base, w, 0, nil), nil
-	}
-	root, err := r.e.load(r.base)
-	if err != nil {
-		return nil, err
 	}
 	params, err := readTensors(filepath.Join(dir, adapterFile))
 	if err != nil {

@@ -108,6 +108,7 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 		promised: tinker.IsPromised(ctx)}
 	if err := r.readSnapshot(s, info); err != nil {
 		e.memory.release(r.id)
+		r.held.end()
 		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
 	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {

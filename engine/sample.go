@@ -15,25 +15,27 @@ type samplingClient struct {
 	e         *Engine
 	version   *version
 	queue     *samplingQueue
-	held      *memoryUse // nil: of the base model's own weights
+	held      *memoryUse
 	collected runtime.Cleanup
 }
 
-// memoryUse is a client's reservation of memory.
+// memoryUse is a reservation of memory, which ends once; nil is none.
 type memoryUse struct {
 	once    sync.Once
 	release func()
 }
 
-func (h *memoryUse) end() { h.once.Do(h.release) }
+func (h *memoryUse) end() {
+	if h != nil {
+		h.once.Do(h.release)
+	}
+}
 
 // Close releases the client's weights; the client must not be used afterwards. An unreachable client is closed by the
 // garbage collector.
 func (c *samplingClient) Close() error {
-	if c.held != nil {
-		c.collected.Stop()
-		c.held.end()
-	}
+	c.collected.Stop()
+	c.held.end()
 	return nil
 }
 
@@ -70,8 +72,18 @@ func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
 	if err != nil {
 		return err
 	}
-	s.ctx, s.resolve, s.queue, s.drawn = ctx, resolve, c.queue, drawn
-	return c.e.scheduler.submit(s, tinker.IsPromised(ctx))
+	held := c.e.memory.enter(c.version.base)
+	s.ctx, s.queue, s.drawn = ctx, c.queue, drawn
+	s.resolve = func(out tinker.SampleResponse, err error) {
+		c.e.memory.touch(c.version.base)
+		held.end()
+		resolve(out, err)
+	}
+	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
+		held.end()
+		return err
+	}
+	return nil
 }
 
 // samplingRequest is one sampling request and its state.

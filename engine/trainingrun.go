@@ -24,6 +24,7 @@ type trainingRun struct {
 	trainingState            // for the queue's goroutine, and for the compute loop while that goroutine waits for it
 	share         *fairShare // of training
 	promised      bool       // it was accepted before
+	held          *memoryUse // of its base model's weights
 	coming        bool       // guarded by the compute loop: a job is likely to follow at once
 	present       bool       // likewise: the share is active
 }
@@ -77,12 +78,21 @@ func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, erro
 	return r.e.newVersion(r.base, w, 0, nil), nil
 }
 
-// root returns the base's own version, which pack needs for an adapter.
-func (r *trainingRun) root() (*version, error) {
+// root returns the base's own version, which pack needs for an adapter; nil for full parameters. The run uses its base
+// from now on.
+func (r *trainingRun) root() (root *version, err error) {
 	if r.full() {
+		r.held = r.e.memory.enter(r.base)
 		return nil, nil
 	}
-	return r.e.load(r.base)
+	root, r.held, err = r.e.use(r.base, r.promised)
+	return root, err
+}
+
+// rest is called when no request follows at once.
+func (r *trainingRun) rest() {
+	r.e.memory.touch(r.base)
+	r.e.training.idle(r)
 }
 
 // Info implements tinker.TrainingClient.

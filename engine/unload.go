@@ -60,6 +60,7 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 func (e *Engine) forget(r *trainingRun, unloaded bool) {
 	r.trainingState = trainingState{}
 	e.memory.release(r.id)
+	r.held.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.runs, r.id)

@@ -284,7 +284,7 @@ func TestServeAndTrainRollouts(t *testing.T) {
 			}
 			raw, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if bytes.Contains(raw, fmt.Appendf(nil, `model_version":%d`, step)) {
+			if bytes.Contains(raw, fmt.Appendf(nil, "trinity_proxy_model_version %d\n", step)) {
 				break
 			}
 			time.Sleep(50 * time.Millisecond)

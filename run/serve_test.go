@@ -107,7 +107,7 @@ func TestServeAndTrain(t *testing.T) {
 		}
 		raw, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if bytes.Contains(raw, []byte(`"rollout/model_0/model_version":1`)) {
+		if bytes.Contains(raw, []byte("trinity_proxy_model_version 1\n")) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

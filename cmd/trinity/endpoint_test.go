@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ import (
 
 var (
 	endpointFull   = flag.Bool("endpoint.full", false, "measure OpenAI's interface, not only check it")
+	endpointOnly   = flag.String("endpoint.only", "", "measure only this: first (token) or streams")
+	endpointTrips  = flag.Int("endpoint.trips", 300, "first tokens to measure")
 	endpointPython = flag.String("endpoint.python", "", "Python with llama-cpp-python[server], to be measured beside")
 	endpointModel  = flag.String("endpoint.model", "", "GGUF file that both serve")
 )
@@ -35,13 +38,7 @@ type endpointLoad struct {
 	model string
 	more  string // further parameters, with a comma before them
 
-	prompt atomic.Int64 // tokens of the latest prompt
-}
-
-// promptTokens is the length of the prompt.
-func (l *endpointLoad) promptTokens() int {
-	l.request(0, 1, false)
-	return int(l.prompt.Load())
+	prompt []int32 // of a stream that was read alone, if more asks for token ids
 }
 
 // answerTokens is the length of an answer under load.
@@ -66,21 +63,23 @@ func (l *endpointLoad) request(n, most int, stream bool) (first time.Duration, t
 	if !stream {
 		var whole struct {
 			Usage struct {
-				Prompt     int `json:"prompt_tokens"`
 				Completion int `json:"completion_tokens"`
 			}
 		}
 		if err := json.NewDecoder(resp.Body).Decode(&whole); err != nil {
 			l.t.Error(err)
 		}
-		l.prompt.Store(int64(whole.Usage.Prompt))
 		return 0, whole.Usage.Completion
 	}
-	return l.read(resp.Body, begun)
+	first, tokens, prompt := l.read(resp.Body, begun)
+	if most == 1 {
+		l.prompt = prompt
+	}
+	return first, tokens
 }
 
 // read reads a stream that was asked for at begun.
-func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duration, tokens int) {
+func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duration, tokens int, prompt []int32) {
 	done := false
 	for lines := bufio.NewScanner(body); lines.Scan(); {
 		var e struct {
@@ -88,6 +87,7 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 				Text string
 				IDs  []int32 `json:"token_ids"`
 			}
+			Prompt []int32 `json:"prompt_token_ids"`
 		}
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		if done = done || data == "[DONE]"; !ok || done {
@@ -95,6 +95,9 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 		}
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			l.t.Errorf("%s: %v: %s", l.name, err, data)
+		}
+		if e.Prompt != nil {
+			prompt = e.Prompt
 		}
 		for _, c := range e.Choices {
 			if first == 0 && (c.Text != "" || len(c.IDs) > 0) {
@@ -108,7 +111,7 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 	if !done {
 		l.t.Errorf("%s: a stream has no end", l.name)
 	}
-	return first, tokens
+	return first, tokens, prompt
 }
 
 // together is the rate of n requests at a time, in tokens per second.
@@ -142,12 +145,14 @@ func middle(rates []float64) float64 {
 func TestEndpoint(t *testing.T) {
 	trips, rounds, streams := 10, 1, 16
 	if *endpointFull {
-		trips, rounds, streams = 300, 7, 64
+		trips, rounds, streams = *endpointTrips, 7, 64
 	}
 	var flags, folders []string
 	if *endpointModel != "" {
 		flags, folders = []string{"--models", *endpointModel}, []string{*endpointModel}
 	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	spareProcessors(0) // as in the server
 	p := newProcess(t, t.TempDir(), flags...)
 	p.start()
 	ours := &endpointLoad{t: t, name: "trinity", url: p.url + "/v1", model: firstModel(t, p.url),
@@ -158,16 +163,12 @@ func TestEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alone.Close()
-	var over, own load.Times
-	length := ours.promptTokens()
-	for i := range trips { // in turn, so that other load on the machine meets both
-		first, _ := ours.request(i, 1, true)
-		over.Add(first)
-		own.Add(engineFirst(t, alone, ours.model, i, length))
+	if *endpointOnly != "streams" {
+		ours.firstTokens(alone, trips)
 	}
-	t.Logf("%s: first token over HTTP p50 %s, p90 %s; the engine's own p50 %s; difference of the p50 %s", ours.model,
-		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
-	ours.streamedAndWhole(streams, rounds)
+	if *endpointOnly != "first" {
+		ours.streamedAndWhole(streams, rounds)
+	}
 	if *endpointPython != "" {
 		peer := startLlama(t, *endpointPython, *endpointModel)
 		for _, l := range []*endpointLoad{ours, peer} {
@@ -184,6 +185,19 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// firstTokens measures the first token over HTTP and of an engine in this process in turn, so that other load on the
+// machine meets both, with the same prompts.
+func (l *endpointLoad) firstTokens(alone *engine.Engine, trips int) {
+	var over, own load.Times
+	for i := range trips {
+		first, _ := l.request(i, 1, true)
+		over.Add(first)
+		own.Add(engineFirst(l.t, alone, l.model, i, l.prompt))
+	}
+	l.t.Logf("%s: first token over HTTP p50 %s, p90 %s; the engine's own p50 %s; difference of the p50 %s", l.model,
+		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
+}
+
 // streamedAndWhole measures n answers at a time, as streams and whole, in turn.
 func (l *endpointLoad) streamedAndWhole(n, rounds int) {
 	var streamed, whole []float64
@@ -196,19 +210,15 @@ func (l *endpointLoad) streamedAndWhole(n, rounds int) {
 		n, answerTokens, middle(streamed), middle(whole), middle(streamed)/middle(whole))
 }
 
-// engineFirst is the time to the first token of a stream without HTTP; its prompt has length tokens.
-func engineFirst(t *testing.T, e *engine.Engine, model string, n, length int) time.Duration {
+// engineFirst is the time to the first token of stream n without HTTP.
+func engineFirst(t *testing.T, e *engine.Engine, model string, n int, prompt []int32) time.Duration {
 	t.Helper()
 	c, err := e.SamplingClient(t.Context(), tinker.SamplingClientRequest{BaseModel: model})
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt := make([]int32, length)
-	for i := range prompt {
-		prompt[i] = int32(40 + (n*7+i*3)%200)
-	}
-	params := tinker.DefaultSampling()
-	params.MaxTokens = 1
+	params, seed := tinker.DefaultSampling(), uint64(n)
+	params.MaxTokens, params.Seed, params.NoStop = 1, &seed, true
 	begun := time.Now()
 	s, err := tinker.OpenStream(t.Context(), c, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1,
 		Params: params})

@@ -42,12 +42,12 @@ type serveStart struct {
 	Insecure  bool              `help:"Allow other machines without TLS; keys are sent in the clear."`
 	MinFree   int64             `help:"MiB of disk to keep free by refusing new work; 0: none." default:"256"`
 	edgeFlags
-	Memory  byteSize      `help:"Memory for runs and samplers, such as 8GiB; default: half." placeholder:"BYTES"`
+	Memory  byteSize      `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
 	Replay  time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
 	Threads int           `help:"Threads of the engine; 0 is all."`
 	Verify  bool          `help:"Check the data folder and exit."`
 	Repair  bool          `help:"With --verify: move unreadable records aside; list what is lost."`
-	Idle    time.Duration `help:"Idle time after which a training run is moved to disk; 0: never." default:"5m"`
+	Idle    time.Duration `help:"Idle time after which a run or model leaves memory; 0: never." default:"5m"`
 	Verbose bool          `short:"v" help:"Log every request."`
 }
 
@@ -107,7 +107,7 @@ func (c *serveStart) Run(s *surroundings) error {
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
 	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
-		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), Log: log})
+		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,8 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases,
 		Folders: models.folders, Order: models.order, HubNames: models.hubNames, Tokenizers: models.tokenizers,
 		Private: private, PublicURL: c.PublicURL,
-		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Log: log}
+		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Idle: c.Idle,
+		Log: log}
 	c.edgeFlags.set(&opts)
 	opts.Hosts, opts.Version = c.hosts(), version()
 	keys, err := openKeys(c.keys())
@@ -162,7 +163,8 @@ func spareProcessors(threads int) int {
 	return threads
 }
 
-// memory is the budget for runs and samplers in bytes; 0 means no budget, if the machine's memory is unknown.
+// memory is the budget for runs, samplers and base models beyond the largest in bytes; 0 means no budget, if the
+// machine's memory is unknown.
 func (c *serveStart) memory() int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)

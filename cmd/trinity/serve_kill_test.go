@@ -44,7 +44,8 @@ func TestServeKilled(t *testing.T) {
 	}
 	whole.kill()
 
-	p := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s")
+	p := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s",
+		"--idle", "1s") // runs and the base model leave memory and return meanwhile
 	p.start()
 	c := &crowd{ctx: ctx, url: p.url}
 	c.open(t)

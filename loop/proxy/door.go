@@ -98,7 +98,11 @@ func (d *door) inSession(path string, plain http.HandlerFunc) http.HandlerFunc {
 func health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
 // models lists the model.
-func (d *door) models(w http.ResponseWriter, _ *http.Request) {
+func (d *door) models(w http.ResponseWriter, r *http.Request) {
+	if openai.ForAnthropic(r) {
+		d.sendModels(w, r, openai.New(&during{door: d}, d.now))
+		return
+	}
 	reply(w, http.StatusOK, map[string]any{"object": "list",
 		"data": []any{map[string]any{"id": d.name, "object": "model", "created": d.now().Unix(),
 			"owned_by": "trinity"}}})

@@ -103,28 +103,6 @@ func (s *Server) Handler() http.Handler {
 	return m
 }
 
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	m, err := s.counts(r.Context())
-	if err != nil {
-		s.door.fail(w, err)
-		return
-	}
-	reply(w, http.StatusOK, m)
-}
-
-func (s *Server) counts(ctx context.Context) (map[string]float64, error) {
-	total, ready, err := s.History.Counts(ctx)
-	s.mu.RLock()
-	version := s.version
-	s.mu.RUnlock()
-	s.committing.Lock()
-	defer s.committing.Unlock()
-	return map[string]float64{"rollout/model_0/total_request_count": float64(s.asked.Load()),
-		"rollout/model_0/model_version":  float64(version),
-		"rollout/total_experience_count": float64(total), "rollout/ready_experience_count": float64(ready),
-		"explore_step_num": float64(s.step)}, err
-}
-
 func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Reward *float64 `json:"reward"`

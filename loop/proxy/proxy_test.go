@@ -191,16 +191,33 @@ func TestAskRewardCommit(t *testing.T) {
 			t.Errorf("feedback on %s: %d %s; want %d %s", tt.ids, status, body, tt.status, tt.want)
 		}
 	}
-	resp, err := http.Get(f.URL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	metrics := func(accept ...string) (string, string) {
+		req, err := http.NewRequest("GET", f.URL+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header["Accept"] = accept
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		return strings.TrimSpace(string(raw)), resp.Header.Get("Content-Type")
 	}
-	raw, _ := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if got, want := strings.TrimSpace(string(raw)),
-		`{"explore_step_num":0,"rollout/model_0/model_version":3,"rollout/model_0/total_request_count":2,`+
-			`"rollout/ready_experience_count":2,"rollout/total_experience_count":2}`; got != want {
-		t.Errorf("metrics %s, want %s", got, want)
+	for _, accept := range [][]string{nil, {"*/*"}, {"text/plain;version=0.0.4;q=0.3,*/*;q=0.1"}} {
+		got, kind := metrics(accept...)
+		if kind != "text/plain; version=0.0.4; charset=utf-8" || strings.Count(got, "# TYPE ") != 5 ||
+			!strings.HasPrefix(got, "# HELP trinity_proxy_requests_total Requests to sample.\n"+
+				"# TYPE trinity_proxy_requests_total counter\ntrinity_proxy_requests_total 2\n# HELP ") ||
+			!strings.Contains(got, "# TYPE trinity_proxy_model_version gauge\ntrinity_proxy_model_version 3\n") {
+			t.Errorf("metrics for Accept %q: %s %q", accept, kind, got)
+		}
+	}
+	want := `{"explore_step_num":0,"rollout/model_0/model_version":3,"rollout/model_0/total_request_count":2,` +
+		`"rollout/ready_experience_count":2,"rollout/total_experience_count":2}`
+	if got, kind := metrics("text/html, application/json;q=0.9"); got != want || kind != "application/json" {
+		t.Errorf("metrics as %s: %s, want %s", kind, got, want)
 	}
 
 	f.refuse = errors.New("full") // the process dies before the step is handed on

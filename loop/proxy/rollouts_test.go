@@ -130,6 +130,9 @@ func TestRolloutsInEveryInterface(t *testing.T) {
 		{"/rollouts/r/inference/v1/generate", "", `{"model":"any","token_ids":IDS,"sampling_params":{"max_tokens":7,` +
 			`"temperature":0.5}}`, "temperature"},
 		{"/inference/v1/generate", "r", `{"model":"any","token_ids":IDS,"sampling_params":{}}`, ""},
+		{"/rollouts/r/v1/chat/completions/tokens", "", `{"model":"any","temperature":0.5,"tokens":IDS` + rest,
+			"temperature"},
+		{"/v1/chat/completions/tokens", "r", `{"model":"any","tokens":IDS` + rest, ""},
 	} {
 		// generate continues what was asked last and its answer, by ids; three calls have those, and the first counts
 		ids, err := json.Marshal(append(append([]int32{}, sampler.asked...), 97, 98, 97, 98, 63))
@@ -155,8 +158,24 @@ func TestRolloutsInEveryInterface(t *testing.T) {
 		}
 		parents += fmt.Sprint(n, " ")
 	}
-	if want := "-1 0 0 0 1 4 "; parents != want {
+	if want := "-1 0 0 0 1 4 5 6 "; parents != want {
 		t.Errorf("the calls continue %s, want %s", parents, want)
+	}
+	for _, path := range []string{"/v1/models", "/rollouts/r/v1/models"} { // in Anthropic's form
+		req, err := http.NewRequest("GET", f.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("anthropic-version", "2023-06-01")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !bytes.Contains(raw, []byte(`"first_id":"tiny","has_more":false,"last_id":"tiny"}`)) {
+			t.Errorf("%s: %s %s", path, resp.Status, raw)
+		}
 	}
 	if status, _, body := requested(t, "POST", f.URL+"/rollouts/r/feedback", "", `{"reward":1}`); status != 200 {
 		t.Errorf("%d %s", status, body)

@@ -88,8 +88,8 @@ func (d *door) attempt(id, n string) string {
 
 func unknownPath(r *http.Request) error {
 	return problem(http.StatusNotFound, "unknown_url", "%s %s is not served; below the URL of a rollout there are "+
-		"v1/chat/completions, v1/completions, v1/responses, v1/messages, v1/models, inference/v1/generate, feedback "+
-		"and traces", r.Method, r.URL.Path)
+		"v1/chat/completions (and /tokens), v1/completions, v1/responses, v1/messages, v1/models, "+
+		"inference/v1/generate, feedback and traces", r.Method, r.URL.Path)
 }
 
 // model serves a path of OpenAI's interface for a rollout.
@@ -104,17 +104,29 @@ func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
 	case r.Method == http.MethodPost && h != nil:
 		d.post(m.ended(h))(w, r)
 	case r.Method == http.MethodGet && below == "models":
-		if err := api.List(r.Context(), w, ""); err != nil {
-			d.fail(w, err)
-		}
+		d.sendModels(w, r, api)
 	default:
 		d.fail(w, unknownPath(r))
 	}
 }
 
+// sendModels answers with the models, in the form of the client that asks.
+func (d *door) sendModels(w http.ResponseWriter, r *http.Request, api *openai.API) {
+	var err error
+	if openai.ForAnthropic(r) {
+		err = api.ListAnthropic(r.Context(), w, "", r.URL.Query())
+	} else {
+		err = api.List(r.Context(), w, "")
+	}
+	if err != nil {
+		d.fail(w, err)
+	}
+}
+
 // asking are the handlers that ask the model, by their paths below v1; that of generate is below the root.
 func asking(api *openai.API) map[string]answerer {
-	return map[string]answerer{"chat/completions": api.Chat, "completions": api.Complete, "responses": api.Respond,
+	return map[string]answerer{"chat/completions": api.Chat, "chat/completions/tokens": api.ChatTokens,
+		"completions": api.Complete, "responses": api.Respond,
 		"messages": api.Messages, "messages/count_tokens": api.CountTokens, "inference/v1/generate": api.Generate}
 }
 

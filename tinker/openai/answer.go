@@ -16,6 +16,8 @@ type answer struct {
 	model   *Model
 	id      string
 	created int64
+	pacer   *pacer
+	tail    []byte // of a stream's events
 }
 
 // Chat answers POST chat/completions with that body for a tenant. The error is of a request that has got no answer yet;
@@ -46,7 +48,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 		return err
 	}
 	r.model, r.unique = cmp.Or(m.Name, name), newID("")
-	out := &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix()}
+	out := &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix(), pacer: a.pacer}
 	if err := out.settle(given, w.Header()); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -17,6 +18,7 @@ type choice struct {
 	offset int       // characters (code points) before the next token, as text_offset counts
 	called int
 	ended  bool
+	silent []tinker.Drawn // of a request with spoken: tokens whose text is not decided
 }
 
 // piece is what some tokens add to a choice.
@@ -24,9 +26,10 @@ type piece struct {
 	*choice
 	part
 	drawn  []tinker.Drawn
-	offset int    // of the first token
-	first  int    // number of the first call
-	finish string // finish_reason; "" if the answer continues
+	spoken []tinker.Drawn // the tokens that content came from, if the request has spoken
+	offset int            // of the first token
+	first  int            // number of the first call
+	finish string         // finish_reason; "" if the answer continues
 }
 
 // newChoice begins answer i of a request.
@@ -45,6 +48,54 @@ func newChoice(r *request, t *Text, i int) *choice {
 
 // take takes the next tokens of the sample.
 func (c *choice) take(some []tinker.Drawn) piece {
+	if c.r.spoken {
+		return c.takeEach(some)
+	}
+	return c.takeAll(some)
+}
+
+// takeEach is take for a request that asks which tokens content came from. A token belongs to the text that it, or one
+// after it, made certain; those of thoughts, calls and marks, and the one that ended the answer, belong to none.
+func (c *choice) takeEach(some []tinker.Drawn) piece {
+	all := piece{choice: c, drawn: some, offset: c.offset, first: c.called}
+	for i, d := range some {
+		p := c.takeAll(some[i : i+1])
+		if !c.endsWith(d) {
+			c.silent = append(c.silent, d)
+		}
+		if p.content != "" {
+			all.spoken = append(all.spoken, c.speakers(c.silent, p.content)...)
+		}
+		if !p.part.empty() {
+			c.silent = c.silent[:0]
+		}
+		all.reasoning += p.reasoning
+		all.content += p.content
+		all.calls = append(all.calls, p.calls...)
+		all.finish = p.finish
+	}
+	return all
+}
+
+// speakers are those of some tokens that content came from: without marks and white space before it, and what follows.
+func (c *choice) speakers(some []tinker.Drawn, content string) []tinker.Drawn {
+	says := func(some []tinker.Drawn) bool {
+		var raw []byte
+		for _, d := range some {
+			raw = append(raw, c.text.Tokenizer.Bytes(d.Token)...)
+		}
+		return bytes.Contains(raw, []byte(content))
+	}
+	for len(some) > 1 && says(some[1:]) {
+		some = some[1:]
+	}
+	for len(some) > 1 && says(some[:len(some)-1]) {
+		some = some[:len(some)-1]
+	}
+	return some
+}
+
+func (c *choice) takeAll(some []tinker.Drawn) piece {
 	p := piece{choice: c, drawn: some, offset: c.offset, first: c.called}
 	if c.r.silent {
 		p.drawn, p.finish, c.ended = nil, string(tinker.StopLength), true

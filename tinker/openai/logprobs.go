@@ -25,8 +25,13 @@ func number(x float32) any {
 
 // chatLogprobs is logprobs of a chat: one entry for each token, the one that ended the answer too.
 func (p *piece) chatLogprobs() object {
-	content := make([]any, len(p.drawn))
-	for i, d := range p.drawn {
+	return object{"content": p.logprobsOf(p.drawn), "refusal": nil}
+}
+
+// logprobsOf has an entry for each of the tokens.
+func (p *piece) logprobsOf(drawn []tinker.Drawn) []any {
+	content := make([]any, len(drawn))
+	for i, d := range drawn {
 		top := make([]any, len(d.Top))
 		for j, x := range d.Top {
 			top[j] = p.entry(x)
@@ -35,7 +40,7 @@ func (p *piece) chatLogprobs() object {
 		e["top_logprobs"] = top
 		content[i] = e
 	}
-	return object{"content": content, "refusal": nil}
+	return content
 }
 
 func (p *piece) entry(x tinker.TokenLogprob) object {

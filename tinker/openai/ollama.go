@@ -39,7 +39,7 @@ func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, 
 		return err
 	}
 	t := &timedModels{Models: a.models, begun: time.Now()}
-	timed := &API{models: t, now: a.now}
+	timed := &API{models: t, now: a.now, pacer: a.pacer}
 	form := &ollamaForm{times: t, now: a.now, key: "message"}
 	if said == "prompt" {
 		form.key = "response"
@@ -48,14 +48,21 @@ func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, 
 		return timed.loadOllama(ctx, w, tenant, f, form, keep)
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson") // of a stream
-	return timed.serve(ctx, w, tenant, body, func(f fields, text *Text) (*request, error) {
+	err = timed.serve(ctx, w, tenant, body, func(f fields, text *Text) (*request, error) {
 		delete(f, "keep_alive")
 		return read(f, text, form)
 	}, "")
+	if m, ok := a.models.(LoadedModels); ok && err == nil && !keep {
+		name := ""
+		if _, err := f.take("model", &name); err == nil {
+			m.Unload(ctx, tenant, name) // the answer is written: an error has no reader
+		}
+	}
+	return err
 }
 
 // keepAlive reads keep_alive, a duration or seconds, and reports whether the model may stay. It has no effect beyond
-// that: weights that are not used leave memory when others need it.
+// that: how long weights stay that are not used is the server's setting.
 func (f fields) keepAlive() (stays bool, err error) {
 	raw, ok := f["keep_alive"]
 	if !ok {
@@ -83,14 +90,21 @@ func (a *API) loadOllama(ctx context.Context, w http.ResponseWriter, tenant stri
 	if _, err := f.take("model", &name); err != nil {
 		return err
 	}
-	m, err := a.models.Open(ctx, tenant, name)
-	if err != nil {
-		return err
-	}
-	m.Close()
 	reason := "load"
+	known, unloads := form.times.Models.(LoadedModels)
 	if !stays {
 		reason = "unload"
+	}
+	if !stays && unloads {
+		if err := known.Unload(ctx, tenant, name); err != nil {
+			return err
+		}
+	} else {
+		m, err := a.models.Open(ctx, tenant, name)
+		if err != nil {
+			return err
+		}
+		m.Close()
 	}
 	b := form.head(name)
 	form.put(b, part{})

@@ -17,6 +17,8 @@ type LoadedModels interface {
 	Models
 	// Loaded returns the models of the tenant whose weights are in memory.
 	Loaded(ctx context.Context, tenant string) ([]Card, error)
+	// Unload makes weights leave memory that nothing uses. A name that means nothing to this tenant is ErrNotFound.
+	Unload(ctx context.Context, tenant, name string) error
 }
 
 // OllamaTags answers GET api/tags with the models that the tenant can name.
@@ -46,7 +48,10 @@ func (a *API) OllamaLoaded(ctx context.Context, w http.ResponseWriter, tenant st
 		}
 		for _, c := range cards {
 			b := a.tag(c)
-			b["expires_at"], b["size_vram"] = a.now().UTC().Add(keptFor).Format(time.RFC3339), 0
+			if c.Until.IsZero() {
+				c.Until = a.now().Add(keptFor)
+			}
+			b["expires_at"], b["size_vram"] = c.Until.UTC().Format(time.RFC3339), 0
 			b["context_length"] = c.Context
 			list = append(list, b)
 		}

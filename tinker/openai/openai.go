@@ -56,6 +56,7 @@ type Card struct {
 	Parent  string    // the base model of a checkpoint
 	Kind    string    // "base" or "sampler"
 	Size    int64     // bytes of its files; 0: unknown
+	Until   time.Time // when a model in memory leaves it if nothing uses it; zero: when others need the memory
 }
 
 // Text is the text side of a model. It does not change.
@@ -102,10 +103,11 @@ func LoadText(dir string, ends []int32, date time.Time) (*Text, error) {
 type API struct {
 	models Models
 	now    func() time.Time
+	pacer  *pacer
 }
 
 // New returns an API over the models. now is the clock of answers.
-func New(m Models, now func() time.Time) *API { return &API{models: m, now: now} }
+func New(m Models, now func() time.Time) *API { return &API{models: m, now: now, pacer: &pacer{}} }
 
 // newID returns a name that cannot be guessed.
 func newID(prefix string) string {

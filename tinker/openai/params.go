@@ -27,7 +27,8 @@ type request struct {
 	tokenIDs      bool
 	keepSpecial   bool // special tokens are shown in the text
 	logprobs      bool
-	top           int // likeliest tokens with each token
+	top           int  // likeliest tokens with each token
+	spoken        bool // pieces tell the tokens of their content
 	echo          bool
 	silent        bool // max_tokens 0: nothing is generated, the prompt is only scored
 

@@ -16,6 +16,7 @@ type responseForm struct {
 	done  []any  // the items that are complete
 	item  object // the one that is written; nil between items
 	said  strings.Builder
+	probs []any // logprobs of its text
 	calls []call
 	drawn []tinker.Drawn
 	last  *piece
@@ -27,10 +28,10 @@ func (r *responseForm) whole(a *answer, pieces []piece, _ []tinker.SampleRespons
 	status := p.responseStatus()
 	items := []any{}
 	if p.reasoning != "" {
-		items = append(items, textItem("reasoning", p.reasoning, "completed"))
+		items = append(items, textItem("reasoning", p.reasoning, "completed", nil))
 	}
 	if p.content != "" {
-		items = append(items, textItem("message", p.content, status))
+		items = append(items, textItem("message", p.content, status, p.spokenLogprobs()))
 	}
 	for _, c := range p.calls {
 		items = append(items, callItem(c))
@@ -46,23 +47,34 @@ func (p *piece) responseStatus() string {
 	return "completed"
 }
 
-// textItem is an item with a text.
-func textItem(kind, text, status string) object {
+// textItem is an item with a text and, if they are asked for, its logprobs.
+func textItem(kind, text, status string, logprobs []any) object {
 	if kind == "reasoning" {
 		return object{"type": kind, "id": newID("rs_"), "status": status, "summary": []any{},
-			"content": []any{textPart(kind, text)}}
+			"content": []any{textPart(kind, text, nil)}}
 	}
 	return object{"type": kind, "id": newID("msg_"), "status": status, "role": "assistant",
-		"content": []any{textPart(kind, text)}}
+		"content": []any{textPart(kind, text, logprobs)}}
 }
 
 // textPart is the part of an item that has its text.
-func textPart(kind, text string) object {
+func textPart(kind, text string, logprobs []any) object {
 	if kind == "reasoning" {
 		return object{"type": "reasoning_text", "text": text}
 	}
-	return object{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
+	return object{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": orEmpty(logprobs)}
 }
+
+// orEmpty is a list that is not null in JSON.
+func orEmpty(list []any) []any {
+	if list == nil {
+		return []any{}
+	}
+	return list
+}
+
+// spokenLogprobs are the logprobs of the tokens that content came from.
+func (p *piece) spokenLogprobs() []any { return p.logprobsOf(p.spoken) }
 
 // callItem is an item with a call of a tool.
 func callItem(c call) object {
@@ -138,14 +150,14 @@ func (r *responseForm) piece(_ *answer, e *events, p *piece) error {
 	r.last = p
 	r.calls = append(r.calls, p.calls...)
 	r.drawn = append(r.drawn, p.drawn...)
-	if err := r.write(e, "reasoning", p.reasoning); err != nil {
+	if err := r.write(e, "reasoning", p.reasoning, nil); err != nil {
 		return err
 	}
-	return r.write(e, "message", p.content)
+	return r.write(e, "message", p.content, p.spokenLogprobs())
 }
 
 // write adds text to an item of a kind, and begins one unless it is the one that is written.
-func (r *responseForm) write(e *events, kind, text string) error {
+func (r *responseForm) write(e *events, kind, text string, logprobs []any) error {
 	if text == "" {
 		return nil
 	}
@@ -153,21 +165,23 @@ func (r *responseForm) write(e *events, kind, text string) error {
 		if err := r.leave(e, "completed"); err != nil {
 			return err
 		}
-		r.item = textItem(kind, "", "in_progress")
+		r.item = textItem(kind, "", "in_progress", nil)
 		item := maps.Clone(r.item)
 		item["content"] = []any{}
 		err := r.send(e, "response.output_item.added", object{"output_index": len(r.done), "item": item})
 		if err != nil {
 			return err
 		}
-		if err := r.send(e, "response.content_part.added", r.place(object{"part": textPart(kind, "")})); err != nil {
+		part := r.place(object{"part": textPart(kind, "", nil)})
+		if err := r.send(e, "response.content_part.added", part); err != nil {
 			return err
 		}
 	}
 	r.said.WriteString(text)
+	r.probs = append(r.probs, logprobs...)
 	v := r.place(object{"delta": text})
 	if kind == "message" {
-		v["logprobs"] = []any{}
+		v["logprobs"] = orEmpty(logprobs)
 	}
 	return r.send(e, textEvent(kind)+".delta", v)
 }
@@ -191,20 +205,21 @@ func (r *responseForm) leave(e *events, status string) error {
 	if r.item == nil {
 		return nil
 	}
-	kind, text := r.item["type"].(string), r.said.String()
+	kind, text, logprobs := r.item["type"].(string), r.said.String(), r.probs
 	r.said.Reset()
+	r.probs = nil
 	v := r.place(object{"text": text})
 	if kind == "message" {
-		v["logprobs"] = []any{}
+		v["logprobs"] = orEmpty(logprobs)
 	}
 	if err := r.send(e, textEvent(kind)+".done", v); err != nil {
 		return err
 	}
-	part := r.place(object{"part": textPart(kind, text)})
+	part := r.place(object{"part": textPart(kind, text, logprobs)})
 	if err := r.send(e, "response.content_part.done", part); err != nil {
 		return err
 	}
-	r.item["status"], r.item["content"] = status, []any{textPart(kind, text)}
+	r.item["status"], r.item["content"] = status, []any{textPart(kind, text, logprobs)}
 	item, at := r.item, len(r.done)
 	r.done, r.item = append(r.done, item), nil
 	return r.send(e, "response.output_item.done", object{"output_index": at, "item": item})

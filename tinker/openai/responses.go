@@ -25,8 +25,6 @@ var responseUnsupported = refusals{
 	"background":           {[]string{"false"}, "use stream"},
 	"max_tool_calls":       {nil, "nothing is executed here; leave it out"},
 	"truncation":           {[]string{`"disabled"`}, "shorten the input"},
-	"include": {[]string{"[]", `["reasoning.encrypted_content"]`}, "thoughts are sent as they are; for logprobs use " +
-		"chat completions"},
 	"reasoning": {[]string{"{}", `{"summary":"auto"}`, `{"effort":"medium"}`, `{"effort":"medium","summary":"auto"}`},
 		"thoughts are sent as they are, at one effort; leave it out"},
 	"text": {[]string{"{}", `{"format":{"type":"text"}}`, `{"verbosity":"medium"}`,
@@ -35,14 +33,15 @@ var responseUnsupported = refusals{
 	"store":              {[]string{"true", "false"}, "answers are not stored"},
 	"service_tier":       unsupported["service_tier"],
 	"stream_options":     {[]string{"{}", `{"include_obfuscation":false}`}, "leave it out"},
-	"top_logprobs":       {[]string{"0"}, "use chat completions with logprobs"},
+	"top_logprobs":       {[]string{"0"}, "it needs include: [\"" + includeLogprobs + "\"]"},
 	"context_management": {[]string{"[]"}, "the input is read as it is"},
 	"moderation":         {nil, "leave it out"},
 }
 
 // responseEcho are the parameters that a response repeats, with what it says where one is missing.
 var responseEcho = map[string]string{"instructions": "null", "max_output_tokens": "null", "metadata": "{}",
-	"parallel_tool_calls": "true", "temperature": "1", "tool_choice": `"auto"`, "tools": "[]", "top_p": "1"}
+	"parallel_tool_calls": "true", "temperature": "1", "tool_choice": `"auto"`, "tools": "[]", "top_logprobs": "0",
+	"top_p": "1"}
 
 // responseNames are the names in chats of the parameters that mean the same.
 var responseNames = map[string]string{"max_output_tokens": "max_tokens", "temperature": "temperature",
@@ -73,6 +72,17 @@ func (f fields) readResponse(t *Text) (*request, error) {
 			delete(f, name)
 		}
 	}
+	spoken, err := f.include()
+	if err != nil {
+		return nil, err
+	}
+	if spoken {
+		chat["logprobs"] = json.RawMessage("true")
+		if top, ok := f["top_logprobs"]; ok {
+			chat["top_logprobs"] = top
+			delete(f, "top_logprobs")
+		}
+	}
 	if err := f.refuse(append([]string{"client_metadata"}, labels...), responseUnsupported); err != nil {
 		return nil, err
 	}
@@ -81,8 +91,30 @@ func (f fields) readResponse(t *Text) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.form = form
+	r.form, r.spoken = form, spoken
 	return r, chat.rest()
+}
+
+// includeLogprobs is the value of include that asks for the logprobs of a message.
+const includeLogprobs = "message.output_text.logprobs"
+
+// include reads include and reports whether the logprobs of messages are asked for.
+func (f fields) include() (logprobs bool, err error) {
+	var list []string
+	if _, err := f.take("include", &list); err != nil {
+		return false, err
+	}
+	for _, v := range list {
+		switch v {
+		case includeLogprobs:
+			logprobs = true
+		case "reasoning.encrypted_content": // thoughts are sent as they are
+		default:
+			return false, invalid("include", "include has %q, which is not supported here; it may have %s and "+
+				"reasoning.encrypted_content", v, includeLogprobs)
+		}
+	}
+	return logprobs, nil
 }
 
 // responseTools reads tools and tool_choice into a chat.

@@ -34,7 +34,22 @@ type responseBody struct {
 type responseItem struct {
 	ID, Type, Role, Status, Name, Arguments string
 	CallID                                  string `json:"call_id"`
-	Content                                 []struct{ Type, Text string }
+	Content                                 []responsePart
+}
+
+type responsePart struct {
+	Type, Text string
+	Logprobs   []responseLogprob
+}
+
+type responseLogprob struct {
+	Token   string
+	Logprob float32
+	Bytes   []int
+	Top     []struct {
+		Token   string
+		Logprob float32
+	} `json:"top_logprobs"`
 }
 
 // said is a response as text: one line for each item and one for its end.
@@ -84,7 +99,8 @@ func gatherResponse(t testing.TB, raw string) (out responseBody) {
 			Index                  int    `json:"output_index"`
 			ItemID                 string `json:"item_id"`
 			Delta, Text, Arguments string
-			Part                   struct{ Type, Text string }
+			Part                   responsePart
+			Logprobs               []responseLogprob
 		}
 		if err := json.Unmarshal([]byte(data), &v); err != nil || !ok || head != "event: "+v.Type || v.Number != i {
 			t.Fatalf("event %d: %v: %q", i, err, e)
@@ -103,12 +119,14 @@ func gatherResponse(t testing.TB, raw string) (out responseBody) {
 		case "content_part.added":
 			sum[v.Index].Content = append(sum[v.Index].Content, v.Part)
 		case "output_text.delta", "reasoning_text.delta":
-			sum[v.Index].Content[0].Text += v.Delta
+			c := &sum[v.Index].Content[0]
+			c.Text, c.Logprobs = c.Text+v.Delta, append(c.Logprobs, v.Logprobs...)
 		case "function_call_arguments.delta":
 			sum[v.Index].Arguments += v.Delta
 		case "output_text.done", "reasoning_text.done", "content_part.done", "function_call_arguments.done":
 			x := sum[v.Index]
-			if x.Arguments != v.Arguments || len(x.Content) > 0 && x.Content[0].Text != v.Text+v.Part.Text {
+			if x.Arguments != v.Arguments || len(x.Content) > 0 && x.Content[0].Text != v.Text+v.Part.Text ||
+				len(x.Content) > 0 && len(x.Content[0].Logprobs) != len(v.Logprobs)+len(v.Part.Logprobs) {
 				t.Fatalf("%q after %+v", e, x)
 			}
 		case "output_item.done":
@@ -200,6 +218,66 @@ func TestResponsesSayWhatChatsSay(t *testing.T) {
 				!slices.Equal(got.PromptIDs, chat.PromptIDs) || got.Usage.Output != len(c.TokenIDs) {
 				t.Errorf("%d tokens, stream %v: %q %v, want %q %v", most, stream, got.said(), got.TokenIDs, text,
 					c.TokenIDs)
+			}
+		}
+	}
+}
+
+// The logprobs of a response are those of the chat that says the same, to the bit, without the token that ended it.
+func TestResponseLogprobs(t *testing.T) {
+	m := newTiny(t)
+	const same = `"model":"tiny","seed":-5,"temperature":1.3,"top_logprobs":2,"return_token_ids":true`
+	var chat struct {
+		Choices []struct {
+			TokenIDs []int32 `json:"token_ids"`
+			Logprobs struct{ Content []responseLogprob }
+		}
+	}
+	w := ask(t, m, "chat", `{`+same+`,"logprobs":true,"max_tokens":60,"messages":[{"role":"user","content":
+		"What is 3 + 4?"}]}`)
+	if err := json.Unmarshal(w.Body.Bytes(), &chat); err != nil || len(chat.Choices) != 1 {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	want := chat.Choices[0].Logprobs.Content
+	if last := chat.Choices[0].TokenIDs[len(want)-1]; slices.Contains(m.Text.Ends, last) {
+		want = want[:len(want)-1]
+	}
+	for _, stream := range []bool{false, true} {
+		got := response(t, m, fmt.Sprintf(`{%s,"include":["message.output_text.logprobs"],"max_output_tokens":60,`+
+			`"input":"What is 3 + 4?","stream":%v}`, same, stream))
+		said, text := got.Output[len(got.Output)-1].Content[0], ""
+		for _, x := range said.Logprobs {
+			text += x.Token
+		}
+		if len(said.Logprobs) == 0 || text != said.Text || len(want[0].Top) != 2 ||
+			!reflect.DeepEqual(said.Logprobs, want[len(want)-len(said.Logprobs):]) {
+			t.Errorf("stream %v: %+v, want the last of %+v", stream, got.Output, want)
+		}
+		if none := response(t, m, fmt.Sprintf(`{"model":"tiny","input":"Hi","max_output_tokens":3,"stream":%v}`,
+			stream)); len(none.Output[0].Content[0].Logprobs) != 0 {
+			t.Errorf("stream %v: logprobs that nobody asked for: %+v", stream, none.Output)
+		}
+	}
+}
+
+// The tokens of a message's logprobs spell its text, perhaps with white space that is part of them; those of thoughts,
+// calls and marks are not among them.
+func TestResponseLogprobsAreOfTheText(t *testing.T) {
+	for said, want := range map[string]string{"<think>\nHm.\n</think>\n\nHello": "Hello", twoCalls: "I add.",
+		"Grüße": "Grüße", "a < b <": "a < b <"} {
+		m, _ := tools(t, said)
+		body := `{"model":"tiny","input":"Hi","include":["message.output_text.logprobs"],` + responseTools
+		whole, stream := response(t, m, body+"}"), response(t, m, body+`,"stream":true}`)
+		for _, r := range []responseBody{whole, stream} {
+			i := slices.IndexFunc(r.Output, func(x responseItem) bool { return x.Type == "message" })
+			var raw []byte
+			for _, x := range r.Output[i].Content[0].Logprobs {
+				for _, b := range x.Bytes {
+					raw = append(raw, byte(b))
+				}
+			}
+			if got := r.Output[i].Content[0].Text; got != want || strings.TrimSpace(string(raw)) != want {
+				t.Errorf("%q: the text is %q, its tokens are %q", said, got, raw)
 			}
 		}
 	}
@@ -305,7 +383,9 @@ func TestResponseRefusals(t *testing.T) {
 		{`,"input":"Hi","background":true`, "background"},
 		{`,"input":"Hi","text":{"format":{"type":"json_object"}}`, "text is"},
 		{`,"input":"Hi","reasoning":{"effort":"high"}`, "reasoning is"},
-		{`,"input":"Hi","include":["message.output_text.logprobs"]`, "include"},
+		{`,"input":"Hi","include":["file_search_call.results"]`, "include has"},
+		{`,"input":"Hi","include":["message.output_text.logprobs"],"top_logprobs":21`, "top_logprobs is 21"},
+		{`,"input":"Hi","top_logprobs":2`, "top_logprobs is 2, which is not supported here: it needs include"},
 		{`,"input":"Hi","messages":[]`, "Unrecognized request argument supplied: messages"},
 		{`,"input":"Hi","max_tokens":3`, "Unrecognized request argument supplied: max_tokens"},
 		{`,"input":"Hi","tools":[{"type":"web_search"}]`, `tools[0]: a tool of type "web_search"`},

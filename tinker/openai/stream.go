@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,6 +34,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		streams = append(streams, s)
 	}
 	e := newEvents(w)
+	a.tail = a.chunkTail()
 	if a.form.begin(a, e) != nil {
 		return nil // the client is gone
 	}
@@ -97,7 +99,10 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 		choices[j] = newChoice(a.request, a.model.Text, i*a.n+j)
 	}
 	var ends []piece // held back until the answers are recorded
+	pace := a.pacer.begin()
+	defer pace.end()
 	for {
+		pace.wait(ctx, s)
 		some, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return tokens, a.finish(ctx, s, i, e, ends)
@@ -105,6 +110,7 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 		if err != nil {
 			return tokens, err
 		}
+		pace.sent = time.Now()
 		// the tokens of each sample together, in their order
 		slices.SortStableFunc(some, func(x, y tinker.Drawn) int { return x.Sample - y.Sample })
 		for len(some) > 0 {
@@ -155,19 +161,7 @@ func (a *answer) sendPiece(e *events, p *piece) error {
 	if p.part.empty() && p.finish == "" && !a.logprobs && !a.tokenIDs {
 		return nil
 	}
-	c := object{"index": p.index, "logprobs": nil, "finish_reason": orNull(p.finish)}
-	if a.chat != nil {
-		c["delta"] = p.delta()
-	} else {
-		c["text"] = p.content
-	}
-	if a.logprobs {
-		c["logprobs"] = a.details(p, nil, nil)
-	}
-	if a.tokenIDs {
-		c["token_ids"] = p.ids()
-	}
-	return e.send(a.chunk(c))
+	return e.append(func(b []byte) ([]byte, error) { return a.appendChunk(b, p) })
 }
 
 // delta is what a piece adds to the message of an assistant.
@@ -200,6 +194,8 @@ type events struct {
 	mu sync.Mutex
 	w  http.ResponseWriter
 	rc *http.ResponseController
+
+	buf []byte // of append
 }
 
 func newEvents(w http.ResponseWriter) *events {
@@ -232,9 +228,18 @@ func (e *events) send(v object) error {
 }
 
 func (e *events) write(event string) error {
+	return e.append(func(b []byte) ([]byte, error) { return append(b, event...), nil })
+}
+
+// append writes what f appends to a buffer, at once.
+func (e *events) append(f func([]byte) ([]byte, error)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, err := io.WriteString(e.w, event); err != nil {
+	var err error
+	if e.buf, err = f(e.buf[:0]); err != nil {
+		return err
+	}
+	if _, err := e.w.Write(e.buf); err != nil {
 		return err
 	}
 	return e.rc.Flush()

@@ -172,3 +172,33 @@ func TestTokenRoutes(t *testing.T) {
 		t.Errorf("an absent model: %d %s", code, got)
 	}
 }
+
+// The list of models has the form of the client that asks: at /v1 the header tells, elsewhere the path.
+func TestModelsInTheFormOfTheClient(t *testing.T) {
+	r := newEndpoint(t)
+	header := map[string]string{"x-api-key": "tml-alice", "anthropic-version": "2023-06-01"}
+	plain := map[string]string{"x-api-key": "tml-alice"}
+	for _, c := range []struct {
+		path    string
+		headers map[string]string
+		code    int
+		text    string
+	}{
+		{"/v1/models", plain, 200, `"object":"list"`},
+		{"/v1/models", header, 200, `"first_id":"tiny","has_more":false,"last_id":"small"}`},
+		{"/v1/models?limit=1", header, 200, `"first_id":"tiny","has_more":true,"last_id":"tiny"}`},
+		{"/oai/api/v1/models", header, 200, `"object":"list"`},
+		{"/anthropic/api/v1/models", plain, 200, `"first_id":"tiny","has_more":false,"last_id":"small"}`},
+		{"/v1/models/tiny", plain, 200, `"object":"model"`},
+		{"/v1/models/tiny", header, 200, `"display_name":"tiny","id":"tiny","type":"model"}`},
+		{"/anthropic/api/v1/models/small", plain, 200, `"display_name":"small","id":"small","type":"model"}`},
+		{"/v1/models/absent", plain, 404, `"type":"invalid_request_error"`},
+		{"/v1/models/absent", header, 404, `"type":"not_found_error"},"type":"error"}`},
+		{"/anthropic/api/v1/models/absent", plain, 404, `"type":"not_found_error"},"type":"error"}`},
+		{"/anthropic/api/v1/models?limit=0", plain, 400, `"type":"invalid_request_error"},"type":"error"}`},
+	} {
+		if code, raw := r.request("GET", c.path, "", c.headers); code != c.code || !strings.Contains(raw, c.text) {
+			t.Errorf("%s %v: %d %s, want %d %s", c.path, c.headers, code, raw, c.code, c.text)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (s *Server) borrow(key lentKey) *lentWeights {
 	return l
 }
 
-// giveBack ends a request's use of a client. Idle clients of base models hold no memory and are not kept.
+// giveBack ends a request's use of a client. Idle clients of base models are not kept: the backend keeps the weights.
 func (s *Server) giveBack(key lentKey, l *lentWeights) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,6 +77,57 @@ func (s *Server) giveBack(key lentKey, l *lentWeights) {
 	for s.idleWeights() > maxIdleWeights {
 		s.drop(*s.oldestIdle())
 	}
+}
+
+// runIdle closes the weights of samplers and checkpoints that no request has used for Options.Idle, until the server
+// closes. Base models and training runs have idle times of their own, in the backend.
+func (s *Server) runIdle() {
+	tick := time.NewTicker(max(s.opts.Idle/8, min(s.opts.Idle, 10*time.Second)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			s.closeIdle(s.opts.Now().Add(-s.opts.Idle))
+		}
+	}
+}
+
+// closeIdle closes the weights that were not used after that time.
+func (s *Server) closeIdle(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.state.samplers {
+		if p.busy == 0 && p.client != nil && !p.used.After(since) {
+			p.forget() // its weights are read again when they are needed
+		}
+	}
+	for key, l := range s.lent {
+		if l.busy == 0 && !l.used.After(since) {
+			s.drop(key)
+		}
+	}
+}
+
+// lentUntil is when the tenant's checkpoints that requests without a sampling session use leave memory, by path; zero
+// is not before others need it.
+func (s *Server) lentUntil(tenant string) map[string]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until := map[string]time.Time{}
+	for key, l := range s.lent {
+		switch {
+		case key.tenant != tenant || key.path == "":
+		case s.opts.Idle <= 0:
+			until[key.path] = time.Time{}
+		case l.busy > 0:
+			until[key.path] = s.opts.Now().Add(s.opts.Idle)
+		default:
+			until[key.path] = l.used.Add(s.opts.Idle)
+		}
+	}
+	return until
 }
 
 // drop closes an idle client; s.mu is held.

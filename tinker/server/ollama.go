@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
@@ -37,26 +37,55 @@ func (s *Server) failOllama(w http.ResponseWriter, r *http.Request, err error) i
 // latest is the tag that Ollama's clients add to a name without one.
 const latest = ":latest"
 
-// Loaded implements openai.LoadedModels: the base models whose weights were read, and the tenant's checkpoints that
+// weightsInMemory is a Store that knows the base weights in memory, such as engine.Engine.
+type weightsInMemory interface {
+	// LoadedUntil reports whether base weights are in memory, and when they leave if nothing uses them; zero is never.
+	LoadedUntil(baseModel string) (at time.Time, loaded bool)
+	// UnloadBase unloads base weights that nothing uses, and reports whether they are out of memory.
+	UnloadBase(baseModel string) bool
+}
+
+// Loaded implements openai.LoadedModels: the base models whose weights are in memory, and the tenant's checkpoints that
 // requests without a sampling session use.
 func (m *endpointModels) Loaded(ctx context.Context, tenant string) ([]openai.Card, error) {
 	cards, err := m.List(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
-	engine, _ := m.s.opts.Store.(interface{ Loaded(baseModel string) bool })
-	m.s.mu.Lock()
-	held := map[string]bool{}
-	for key := range m.s.lent {
-		if key.tenant == tenant && key.path != "" {
-			held[key.path] = true
+	engine, _ := m.s.opts.Store.(weightsInMemory)
+	held := m.s.lentUntil(tenant)
+	var loaded []openai.Card
+	for _, c := range cards {
+		there := false
+		if strings.HasPrefix(c.ID, "tinker://") {
+			c.Until, there = held[c.ID]
+		} else if engine != nil {
+			c.Until, there = engine.LoadedUntil(m.s.baseName(c.ID))
+		}
+		if there {
+			loaded = append(loaded, c)
 		}
 	}
+	return loaded, nil
+}
+
+// Unload implements openai.LoadedModels: weights that no other request, sampling session or training run uses leave
+// memory at once.
+func (m *endpointModels) Unload(ctx context.Context, tenant, name string) error {
+	key, err := m.find(tenant, name)
+	if err != nil {
+		return err
+	}
+	if _, err := m.s.contextOf(ctx, key.base); err != nil {
+		return err
+	}
+	m.s.mu.Lock()
+	if l := m.s.lent[key]; l != nil && l.busy == 0 {
+		m.s.drop(key)
+	}
 	m.s.mu.Unlock()
-	return slices.DeleteFunc(cards, func(c openai.Card) bool {
-		if strings.HasPrefix(c.ID, "tinker://") {
-			return !held[c.ID]
-		}
-		return engine == nil || !engine.Loaded(m.s.baseName(c.ID))
-	}), nil
+	if engine, ok := m.s.opts.Store.(weightsInMemory); ok && key.path == "" {
+		engine.UnloadBase(key.base)
+	}
+	return nil
 }

@@ -89,7 +89,7 @@ func TestOllamaRoutes(t *testing.T) {
 	}
 	r.server.opts.Keys = keyList{}
 	if code, _, raw := r.send("GET", "/api/tags", nil); code != 401 ||
-		!strings.HasPrefix(string(raw), `{"error":"the key`) {
+		!strings.HasPrefix(string(raw), `{"error":"Incorrect API key provided: the key`) {
 		t.Errorf("where keys are required: %d %s", code, raw)
 	}
 }

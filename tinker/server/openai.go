@@ -30,16 +30,44 @@ func (s *Server) openaiRoutes(mux *router) {
 			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, s.failOpenAI))
 		}
 		on("POST /chat/completions", largeBody, s.posted(api.Chat))
+		on("POST /chat/completions/tokens", largeBody, s.posted(api.ChatTokens))
 		on("POST /completions", largeBody, s.posted(api.Complete))
 		on("POST /responses", largeBody, s.posted(api.Respond))
-		on("GET /models", noBody, func(c *call) (any, error) { return answered(api.List(c.ctx, c.w, c.tenant)) })
-		on("GET /models/{name...}", noBody, func(c *call) (any, error) {
-			return answered(api.Describe(c.ctx, c.w, c.tenant, c.r.PathValue("name")))
-		})
 	}
+	s.modelRoutes(mux, api)
 	s.tokenRoutes(mux, api)
 	s.anthropicRoutes(mux, api)
 	s.ollamaRoutes(mux, api)
+}
+
+// modelRoutes adds the lists of models, which at /v1 have the form of the client that asks.
+func (s *Server) modelRoutes(mux *router, api *openai.API) {
+	for prefix, anthropic := range map[string]func(*http.Request) bool{
+		"/oai/api/v1": func(*http.Request) bool { return false }, "/v1": openai.ForAnthropic,
+		"/anthropic/api/v1": func(*http.Request) bool { return true }} {
+		fail := func(w http.ResponseWriter, r *http.Request, err error) int {
+			if anthropic(r) {
+				return s.failAnthropic(w, r, err)
+			}
+			return s.failOpenAI(w, r, err)
+		}
+		on := func(pattern string, h func(*call) (any, error)) {
+			mux.Handle(pattern, s.handlerFailing(pattern, noBody, h, fail))
+		}
+		on("GET "+prefix+"/models", func(c *call) (any, error) {
+			if anthropic(c.r) {
+				return answered(api.ListAnthropic(c.ctx, c.w, c.tenant, c.r.URL.Query()))
+			}
+			return answered(api.List(c.ctx, c.w, c.tenant))
+		})
+		on("GET "+prefix+"/models/{name...}", func(c *call) (any, error) {
+			if name := c.r.PathValue("name"); anthropic(c.r) {
+				return answered(api.DescribeAnthropic(c.ctx, c.w, c.tenant, name))
+			} else {
+				return answered(api.Describe(c.ctx, c.w, c.tenant, name))
+			}
+		})
+	}
 }
 
 // posted is the handler of a request with a body that package openai answers.
@@ -106,25 +134,9 @@ type endpointModels struct{ s *Server }
 // them.
 func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
 	s, arrived := m.s, time.Now()
-	if strings.Contains(name, "tinker://") {
-		name = strings.TrimSuffix(name, latest)
-	}
-	base, path := name, ""
-	if at := strings.LastIndex(name, "tinker://"); at == 0 {
-		base, path = "", name
-	} else if at > 0 && name[at-1] == ';' {
-		base, path = name[:at-1], name[at:]
-	}
-	key := lentKey{tenant: tenant, base: s.baseName(base), path: path}
-	if path != "" {
-		k, err := s.readable(tenant, path, "")
-		if err != nil {
-			return nil, err
-		}
-		if base != "" && key.base != k.BaseModel {
-			return nil, tinker.Userf("model %q: the checkpoint is of base model %q", name, k.BaseModel)
-		}
-		key.base, key.seq = k.BaseModel, k.SeqID
+	key, err := m.find(tenant, name)
+	if err != nil {
+		return nil, err
 	}
 	length, err := s.contextOf(ctx, key.base)
 	if err != nil {
@@ -141,6 +153,32 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
 	return &openai.Model{Text: text, Context: length, Sampler: measured,
 		Close: func() { measured.close(); release() }}, nil
+}
+
+// find returns the weights that a tenant means by a name.
+func (m *endpointModels) find(tenant, name string) (lentKey, error) {
+	s := m.s
+	if strings.Contains(name, "tinker://") {
+		name = strings.TrimSuffix(name, latest)
+	}
+	base, path := name, ""
+	if at := strings.LastIndex(name, "tinker://"); at == 0 {
+		base, path = "", name
+	} else if at > 0 && name[at-1] == ';' {
+		base, path = name[:at-1], name[at:]
+	}
+	key := lentKey{tenant: tenant, base: s.baseName(base), path: path}
+	if path != "" {
+		k, err := s.readable(tenant, path, "")
+		if err != nil {
+			return key, err
+		}
+		if base != "" && key.base != k.BaseModel {
+			return key, tinker.Userf("model %q: the checkpoint is of base model %q", name, k.BaseModel)
+		}
+		key.base, key.seq = k.BaseModel, k.SeqID
+	}
+	return key, nil
 }
 
 // contextOf is the context length of a base model in tokens.

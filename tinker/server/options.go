@@ -37,6 +37,10 @@ type Options struct {
 	Origins []string
 	Version string // of the program, for /version
 
+	// Idle is how long the weights of a sampler or a checkpoint stay in memory without a request; 0 is until others
+	// need the memory.
+	Idle time.Duration
+
 	Hold time.Duration // how long retrieve_future waits for a result; default 25 s
 	// time after which a missing training request is cancelled; default 7 min, longer than the SDK's own retries
 	GapAfter      time.Duration

@@ -186,9 +186,10 @@ func (o *owned) asks(path, rest string) (list []attempt) {
 // endpointRows are the routes that answer with samples, and the lists of models.
 func endpointRows(o *owned) (rows []routeRow) {
 	const chat, text, limit = `"messages":[{"role":"user","content":"Hi"}]`, `"prompt":"Hi"`, `,"max_tokens":2`
-	const input = `"input":"Hi","max_output_tokens":20`
+	const input, ids = `"input":"Hi","max_output_tokens":20`, `,"tokens":[5,6]`
 	for path, rest := range map[string]string{
 		"/oai/api/v1/chat/completions": chat + limit, "/v1/chat/completions": chat + limit,
+		"/oai/api/v1/chat/completions/tokens": chat + limit + ids, "/v1/chat/completions/tokens": chat + limit + ids,
 		"/oai/api/v1/completions": text + limit, "/v1/completions": text + limit,
 		"/oai/api/v1/responses": input, "/v1/responses": input,
 		"/anthropic/api/v1/messages": chat + limit, "/v1/messages": chat + limit,
@@ -197,7 +198,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 	} {
 		rows = append(rows, routeRow{"POST " + path, 0, o.asks(path, rest)})
 	}
-	for _, prefix := range openaiPrefixes {
+	for _, prefix := range append([]string{"/anthropic/api/v1"}, openaiPrefixes...) {
 		rows = append(rows, routeRow{"GET " + prefix + "/models", 200, []attempt{{prefix + "/models", nil}}},
 			routeRow{"GET " + prefix + "/models/{name...}", 0, []attempt{
 				{prefix + "/models/" + url.PathEscape(o.weights), nil}}})

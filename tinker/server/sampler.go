@@ -238,7 +238,7 @@ func (s *Server) forgetWeights() bool {
 	defer s.mu.Unlock()
 	var oldest *sampler
 	for _, p := range s.state.samplers {
-		if p.client != nil && p.busy == 0 && p.ModelPath != "" && (oldest == nil || p.used.Before(oldest.used)) {
+		if p.client != nil && p.busy == 0 && (oldest == nil || p.used.Before(oldest.used)) {
 			oldest = p
 		}
 	}

@@ -168,6 +168,9 @@ func (s *Server) resume() {
 	}
 	s.resumeKept()
 	s.work.begin(s.runRetention)
+	if s.opts.Idle > 0 {
+		s.work.begin(s.runIdle)
+	}
 }
 
 // ServeHTTP implements http.Handler.
