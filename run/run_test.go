@@ -287,8 +287,8 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-var everyKill = flag.Bool("kills.full", false, "kill at every operation that a test names, in TestSurvivesEveryKill with "+
-	"and without a power loss; make kills")
+var everyKill = flag.Bool("kills.full", false, "kill at every operation that a test names, in "+
+	"TestSurvivesEveryKill with and without a power loss; make kills")
 
 // strided is the distance between the operations at which a test kills a job: with -kills.full that given, else more.
 func strided(full int) int {
