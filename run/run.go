@@ -212,9 +212,8 @@ func build(
 		return nil, err
 	}
 	say := teller{progress: progress, notes: site.NewNotes(o.Out)}
-	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say, tools: set.toolbox(func(note string) {
-		progress.Say("note: " + note)
-	})}, seen)
+	tools := set.toolbox(func(note string) { progress.Say("note: " + note) })
+	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say, tools: tools}, seen)
 }
 
 // methodOf is the algorithm that the run trains by.
