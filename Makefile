@@ -101,6 +101,10 @@ seeds: build ## run the configurations of upstream's guides unchanged on the sma
 	bin/trinity plot $(addprefix bin/seeds/,tinker/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1 verl/Trinity-RFT-gsm8k/alignment-tinker/verl-llama3.2-3B-lora-off1) -o docs/seeds.svg
 
 UPSTREAM ?= https://github.com/modelscope/Trinity-RFT
+.PHONY: plugins
+plugins: build ## run plug-in files of Trinity-RFT's packages (PACKAGES) and of folders (FILES) with PYTHON; writes the log
+	python3 -B rl/plugin/testdata/existing/run.py --trinity bin/trinity --python "$(or $(PYTHON),python3)" --work bin/plugins --out docs/results/plugins.log $(foreach p,$(or $(PACKAGES),trinity-rft==0.5.2 trinity-rft==0.6.0),--package $(p)) $(FILES)
+
 .PHONY: upstream-examples
 upstream-examples: ## validate and run each example of Trinity-RFT 0.5.2, fetched by git (or EXAMPLES=folder); writes the log
 	[ -n "$(EXAMPLES)" ] || [ -d bin/upstream/examples ] || (git init -q bin/upstream && cd bin/upstream && git fetch -q --depth 1 $(UPSTREAM) eedef4b5a1f9ce205b12c6fdc64b9467fce98013 && git archive FETCH_HEAD examples | tar x)
@@ -237,7 +241,7 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 .PHONY: kills
 kills: ## kill a job and the journal at every disk operation, with and without loss of power
 	go test ./engine/journal -run 'TestEveryKill$$' -kills.full -count 1 -timeout 30m
-	go test ./run -run 'TestSurvivesEveryKill$$' -kills.full -count 1 -timeout 30m
+	go test ./run -run 'Kill|GoesBackToTheSavedState' -kills.full -count 1 -timeout 60m
 
 .PHONY: extend
 extend: ## stop, extend and kill jobs of every style, offset, interval, stage and mode; writes a table

@@ -110,7 +110,7 @@ func TestPPOSurvivesKills(t *testing.T) {
 	o := options()
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args...), o)
-	for at := 1; at <= count.Count(); at += 11 {
+	for at := 1; at <= count.Count(); at += strided(11) {
 		dir := t.TempDir()
 		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		o.Out = io.Discard

@@ -126,7 +126,7 @@ func TestFetchingSurvivesKills(t *testing.T) {
 		o := options()
 		o.fs = count
 		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
-		for at := 7; at <= count.Count(); at += 31 {
+		for at := 7; at <= count.Count(); at += strided(31) {
 			dir := t.TempDir()
 			o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil &&

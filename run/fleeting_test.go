@@ -32,11 +32,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
 	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
-	stride := 29
-	if testing.Short() {
-		stride = 97
-	}
-	for at := 5; at <= count.Count(); at += stride {
+	for at := 5; at <= count.Count(); at += strided(29) {
 		dir := t.TempDir()
 		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
 		_, err := Run(context.Background(), load(t, dir, few...), o)

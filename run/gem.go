@@ -163,7 +163,11 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := env.Wrappers(g.c.EnvWrappers, (*chat.Template)(nil)); err != nil { // before anything is written
+	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", note) })
+	if err := CheckGemWrappers(&g.c, tools); err != nil { // before anything is written
+		return err
+	}
+	if _, err := tools.Wrappers(ctx, g.c.ToolSpec()); err != nil {
 		return err
 	}
 	if err := g.makeDir(ctx, dir); err != nil {
@@ -172,7 +176,7 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err := m.UseOwnTemplate(g.id.Date); err != nil {
 		return err
 	}
-	create, err := maker(registry, g.c.EnvID, &g.c, m)
+	create, err := maker(ctx, registry, g.c.EnvID, &g.c, m, tools)
 	if err != nil {
 		return err
 	}
@@ -212,6 +216,17 @@ func isSet(lookup func(string) (string, bool), name string) bool {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// CheckGemWrappers refuses unknown wrappers and tools that cannot be used, without opening any. Whether the model has a
+// template is checked later.
+func CheckGemWrappers(c *gem.Config, tools env.Toolbox) error {
+	known, err := tools.Names(c.ToolSpec())
+	if err != nil {
+		return err
+	}
+	_, err = env.Wrappers(c.ToolSpec().Names(), (*chat.Template)(nil), known)
+	return err
 }
 
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.

@@ -182,11 +182,8 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	o.fs = count
 	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
 	same(t, "unbroken", unbroken, want)
-	if testing.Short() {
-		stride *= 5
-	}
 	pairs = append(pairs, "resume=latest")
-	for at := 2; at <= count.Count() && !t.Failed(); at += stride {
+	for at := 2; at <= count.Count() && !t.Failed(); at += strided(stride) {
 		dir := t.TempDir()
 		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
@@ -54,9 +55,11 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	if err != nil {
 		return nil, err
 	}
+	tools := newSetting(gemConfig(&c), config.Backend{}, o, x.Run, &closers).toolbox(
+		func(note string) { fmt.Fprintln(o.Out, "note:", note) })
 	for id := range strings.SplitSeq(c.EnvID, ",") {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
-		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, played); err != nil {
+		if evaluation.Make, err = maker(ctx, registry, evaluation.EnvID, &c, played, tools); err != nil {
 			return results, err
 		}
 		if !x.Random {
@@ -75,13 +78,18 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 }
 
 // maker returns what makes an environment with the configuration's wrappers, which render chats with m's template if
-// they need one. m may be nil.
-func maker(registry *env.Registry, id string, c *gem.Config, m *base.Model) (func() (env.Env, error), error) {
+// they need one. m may be nil. Calls of tools end with ctx.
+func maker(ctx context.Context, registry *env.Registry, id string, c *gem.Config, m *base.Model,
+	tools env.Toolbox) (func() (env.Env, error), error) {
 	var r env.Renderer
 	if m != nil && m.Template != nil {
 		r = m.Template
 	}
-	wrappers, err := env.Wrappers(c.EnvWrappers, r)
+	opened, err := tools.Wrappers(ctx, c.ToolSpec())
+	if err != nil {
+		return nil, err
+	}
+	wrappers, err := env.Wrappers(c.ToolSpec().Names(), r, opened)
 	if err != nil {
 		return nil, err
 	}

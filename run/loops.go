@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -24,10 +25,13 @@ import (
 // parts is what the loops of a run are built from.
 type parts struct {
 	setting
-	method *algorithm.Method
-	models models
-	say    teller
-	offers *proxy.Offers // to programs that carry rollouts out; nil: there are none
+	method  *algorithm.Method
+	models  models
+	say     teller
+	tools   env.Toolbox            // for environments
+	offers  *proxy.Offers          // to programs that carry rollouts out; nil: there are none
+	listens bool                   // offers are served at the address of the configuration
+	url     func() (string, error) // where they are served to plug-ins; nil: nowhere
 }
 
 // teller is how a run speaks to a person.
@@ -39,8 +43,8 @@ type teller struct {
 // data opens the run's data.
 func (p parts) data() data.Opener {
 	return data.Opener{Site: p.site, Config: p.cfg, Method: p.method, Model: p.models.base, External: p.models.external,
-		Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
-		Warn: p.say.progress.Warn, Opened: p.opened, Rollouts: p.rollouts()}
+		URL: p.url, Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
+		Warn: p.say.progress.Warn, Opened: p.opened, Tools: p.tools, Rollouts: p.rollouts()}
 }
 
 // loops are the two halves of a run, each at the place where the job continues, and what lies between them.

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -45,17 +46,25 @@ type Options struct {
 	Ollama []string
 	// Plugins are parts that the program brings, by the names that its configurations use.
 	Plugins Plugins
+	// Python is the Python of plug-in files.
+	Python Python
 	// Rollouts is the address to serve the URLs of rollouts at; "": explorer.listen_address and explorer.proxy_port, if
 	// a taskset has rollout_workflow.
 	Rollouts string
+	// Sandboxes says that the program's main begins with tool.Stage of rl/tool, so that code which models write can run
+	// in a sandbox.
+	Sandboxes bool
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
 	fs disk.FS // disk.OS; tests put one in its place that fails
 
+	python *plugins // what is loaded; nil: nothing is
+
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
 
+	tools env.Toolbox                                   // for tests: in place of what the configuration names
 	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	// for tests: a service that loses its models when the process ends
 	fleeting func(engine.Options) (*engine.Engine, error)
@@ -88,17 +97,22 @@ func (o Options) site() site.Site {
 	own := site.Own{Own: o.Plugins.workflows(), Operators: o.Plugins.Operators, Selectors: o.Plugins.Selectors,
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
+	o.python.into(&own)
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
 		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
-		Rollouts: o.Rollouts}
+		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes}
 }
 
 // ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.
 var ErrInterrupted = site.ErrInterrupted
 
 // Run does what the configuration says until it is done, ctx ends, or Stop is closed.
-func Run(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
+func Run(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summary, err error) {
 	o = o.withDefaults()
+	if o, err = o.withPython(ctx, cfg); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.python.Close()) }()
 	if len(cfg.Stages) > 0 {
 		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
 			return nil, err
@@ -207,7 +221,9 @@ func build(
 		return nil, err
 	}
 	say := teller{progress: progress, notes: site.NewNotes(o.Out)}
-	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say}, seen)
+	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say, tools: set.toolbox(func(note string) {
+		progress.Say("note: " + note)
+	})}, seen)
 }
 
 // methodOf is the algorithm that the run trains by.

@@ -287,8 +287,19 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-var everyKill = flag.Bool("kills.full", false, "TestSurvivesEveryKill: each operation with and without a power loss; "+
-	"make kills")
+var everyKill = flag.Bool("kills.full", false, "kill at every operation that a test names, in TestSurvivesEveryKill with "+
+	"and without a power loss; make kills")
+
+// strided is the distance between the operations at which a test kills a job: with -kills.full that given, else more.
+func strided(full int) int {
+	switch {
+	case *everyKill:
+		return full
+	case testing.Short():
+		return 7 * full
+	}
+	return 3 * full
+}
 
 // The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends
 // with the metrics of an unbroken run, each step once.
@@ -300,12 +311,8 @@ func TestSurvivesEveryKill(t *testing.T) {
 	o := options()
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), few...), o)
-	stride := 1
-	if testing.Short() {
-		stride = 13
-	}
 	for _, power := range []bool{false, true} {
-		for at := 1; at <= count.Count(); at += stride {
+		for at := 1; at <= count.Count(); at += strided(1) {
 			if !*everyKill && !testing.Short() && power != (at%2 == 0) {
 				continue // each operation once, in one of both ways
 			}

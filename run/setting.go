@@ -7,6 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 )
@@ -20,6 +22,7 @@ type setting struct {
 	id      jobdir.Identity
 	stage   jobdir.Stage // what the stages before this one left
 	staged  bool         // the run is a stage of several
+	instead env.Toolbox  // of the tools that configurations name; nil: those are opened
 	opened  func(close func() error)
 }
 
@@ -27,7 +30,17 @@ type setting struct {
 func newSetting(cfg *config.Config, backend config.Backend, o Options, dir string, c *site.Closers) setting {
 	s := o.site()
 	return setting{site: s, cfg: cfg, backend: backend, folder: jobdir.Of(cfg, s.FS, dir), stage: o.stage,
-		staged: o.staged, opened: c.Add}
+		staged: o.staged, instead: o.tools, opened: c.Add}
+}
+
+// toolbox is where environments have their tools from, until the run is closed.
+func (s setting) toolbox(note func(string)) env.Toolbox {
+	if s.instead != nil {
+		return s.instead
+	}
+	box := tool.NewBox(tool.Options{LookupEnv: s.site.LookupEnv, Note: note, Staged: s.site.Sandboxes})
+	s.opened(box.Close)
+	return box
 }
 
 // local reports whether the run is on the engine of this machine.

@@ -88,11 +88,7 @@ func TestStagesSurviveKills(t *testing.T) {
 	o := options()
 	o.fs = count
 	want := staged(t, t.TempDir(), o)
-	stride := 11
-	if testing.Short() {
-		stride = 61
-	}
-	for at := 2; at <= count.Count(); at += stride {
+	for at := 2; at <= count.Count(); at += strided(11) {
 		dir := t.TempDir()
 		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil &&

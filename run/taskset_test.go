@@ -95,11 +95,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		count := &disktest.Crash{FS: disk.OS()}
 		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
-		stride := 17
-		if testing.Short() {
-			stride = 67
-		}
-		for at := 5; at <= count.Count(); at += stride {
+		for at := 5; at <= count.Count(); at += strided(17) {
 			dir := t.TempDir()
 			o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&

@@ -172,12 +172,8 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stride := 23
-	if testing.Short() {
-		stride = 71
-	}
 	for _, killed := range []string{"trainer", "explorer"} {
-		for at := 3; ; at += stride {
+		for at := 3; ; at += strided(23) {
 			dir := t.TempDir()
 			crash := &disktest.Crash{FS: disk.OS(), At: at}
 			err := oneDies(t, dir, killed, crash, tiny...)

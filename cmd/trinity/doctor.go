@@ -7,10 +7,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
@@ -47,6 +49,7 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if err := d.tokenizer(); err != nil {
 		return err
 	}
+	d.sandbox()
 	need := d.memory()
 	if !c.Measure {
 		return nil
@@ -104,6 +107,16 @@ func (d *diagnosis) tokenizer() error {
 	}
 	d.line("tokenizer", "%d tokens; %s", tok.VocabSize(), template)
 	return nil
+}
+
+// sandbox prints how code that models write is kept apart from this machine.
+func (d *diagnosis) sandbox() {
+	box, err := sandbox.Open(d.ctx, sandbox.Options{Staged: true})
+	if err != nil {
+		d.line("sandbox", "%s", strings.TrimPrefix(err.Error(), "sandbox: "))
+		return
+	}
+	d.line("sandbox", "%v, for code that models write (docs/tools.md)", box)
 }
 
 // memory prints the memory needs of sampling and training, in bytes, and returns the larger.

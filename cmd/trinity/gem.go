@@ -6,11 +6,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
-	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -44,7 +43,7 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	if err := errors.Join(cfg.SetAll(pairs), cfg.Validate()); err != nil {
 		return usageError{err}
 	}
-	if err := gemNames(&cfg, cfg.EnvID); err != nil {
+	if err := gemNames(s, &cfg, cfg.EnvID); err != nil {
 		return usageError{err}
 	}
 	err = run.Gem(s.ctx, pairs, s.options(c.Threads))
@@ -54,8 +53,8 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	return err
 }
 
-// gemNames refuses unknown environments and wrappers.
-func gemNames(c *gem.Config, ids ...string) error {
+// gemNames refuses unknown environments, wrappers and tools.
+func gemNames(s *surroundings, c *gem.Config, ids ...string) error {
 	registry, err := game.Registry(c.DataDir)
 	if err != nil {
 		return err
@@ -65,8 +64,7 @@ func gemNames(c *gem.Config, ids ...string) error {
 			return err
 		}
 	}
-	_, err = env.Wrappers(c.EnvWrappers, (*chat.Template)(nil)) // whether the model has a template is checked later
-	return err
+	return run.CheckGemWrappers(c, tool.NewBox(tool.Options{LookupEnv: s.env}))
 }
 
 // gemPairs are the pairs of a file followed by those of the command line.

@@ -31,7 +31,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	if err := cfg.SetAll(pairs); err != nil {
 		return usageError{err}
 	}
-	if err := gemNames(&cfg, strings.Split(cfg.EnvID, ",")...); err != nil {
+	if err := gemNames(s, &cfg, strings.Split(cfg.EnvID, ",")...); err != nil {
 		return usageError{err}
 	}
 	x := run.GemEvaluation{Pairs: pairs, Run: c.Run_, Random: c.Random}

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
 // model lets a model play.
@@ -29,7 +30,16 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		return err
 	}
 	defer t.engine.Close()
-	wrappers, err := env.Wrappers(c.Wrappers, t.template)
+	tools := tool.NewBox(tool.Options{LookupEnv: s.env, Staged: true,
+		Note: func(note string) { fmt.Fprintln(s.err, "note:", note) }})
+	defer tools.Close()
+	spec := env.ToolSpec{Tools: c.Tools, Wrappers: c.Wrappers, SearchURL: c.SearchURL, Python: c.Python,
+		Sandbox: c.Sandbox, Rules: env.ToolOptions{MaxUses: 10}}
+	opened, err := tools.Wrappers(s.ctx, spec)
+	if err != nil {
+		return err
+	}
+	wrappers, err := env.Wrappers(spec.Names(), t.template, opened)
 	if err != nil {
 		return usageError{err}
 	}

@@ -22,6 +22,10 @@ type gemPlayCmd struct {
 
 	Model       string  `help:"Let a model play: a hub name, or a folder as for trinity chat."`
 	Wrappers    string  `help:"What the model sees, like env_wrappers of trinity gem." default:"concat"`
+	Tools       string  `help:"Tools for the model, like tools of trinity gem." placeholder:"LIST"`
+	SearchURL   string  `name:"search-url" help:"The server of the search tool." placeholder:"URL"`
+	Python      string  `help:"The Python that runs the model's code." placeholder:"FILE"`
+	Sandbox     string  `help:"For the model's Python code: auto, bubblewrap, namespaces or none." default:"auto"`
 	Template    string  `help:"The prompt template, like template of trinity gem." default:"qwen3_game"`
 	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`
 	MaxTokens   int     `help:"The model's longest answer, in tokens." default:"1024"`

@@ -28,6 +28,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
 // commands is the command line: one field and one file per subcommand.
@@ -62,6 +64,9 @@ type surroundings struct {
 }
 
 func main() {
+	if code, is := tool.Stage(os.Args); is { // this process is part of a sandbox
+		os.Exit(code)
+	}
 	os.Exit(realMain(os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,9 +11,14 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
+	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
 func TestMain(m *testing.M) {
+	if code, is := tool.Stage(os.Args); is { // of the command, which is this program too
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){"trinity": main})
 }
 
@@ -26,6 +33,13 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HF_HUB_OFFLINE", "1") // unless a script says otherwise
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
 			return nil
+		},
+		Condition: func(name string) (bool, error) { // sandbox: code can be kept apart from this machine
+			if name != "sandbox" {
+				return false, fmt.Errorf("no condition is named %s", name)
+			}
+			_, err := sandbox.Open(context.Background(), sandbox.Options{Staged: true})
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,

@@ -48,6 +48,23 @@ type Config struct {
 	Metrics      bool    `key:"metrics"`
 	OutputDir    string  `key:"output_dir"`
 	KeepSamplers int     `key:"keep_samplers"`
+
+	Tools             string  `key:"tools"`
+	ToolReward        float64 `key:"tool_reward"`
+	ToolSuccessReward float64 `key:"tool_success_reward"`
+	ToolErrorReward   float64 `key:"tool_execute_error_reward"`
+	MaxToolUses       int     `key:"max_tool_uses"`
+	ToolTimeout       float64 `key:"tool_timeout"`
+	SearchURL         string  `key:"search_url"`
+	Python            string  `key:"python"`
+	Sandbox           string  `key:"sandbox"`
+}
+
+// ToolSpec is what the configuration says of tools.
+func (c *Config) ToolSpec() env.ToolSpec {
+	return env.ToolSpec{Tools: c.Tools, Wrappers: c.EnvWrappers, Python: c.Python, Sandbox: c.Sandbox,
+		Timeout: c.ToolTimeout, SearchURL: c.SearchURL, Rules: env.ToolOptions{Reward: c.ToolReward,
+			SuccessReward: c.ToolSuccessReward, ErrorReward: c.ToolErrorReward, MaxUses: c.MaxToolUses}}
 }
 
 // DefaultModel is the seed's model_name. Where no backend knows it and none was asked for, the shipped model plays.
@@ -63,6 +80,7 @@ func Default() Config {
 		UseReBN:     true,
 		Temperature: 1, EvalEpisodes: 500, Method: "reinforce", GroupSize: 8, Metrics: true,
 		OutputDir: "./tinker_output", KeepSamplers: 1,
+		MaxToolUses: 10, ToolTimeout: 10, Sandbox: "auto",
 	}
 }
 
@@ -123,6 +141,16 @@ func helps() map[string]string {
 		"metrics":       "false is the seed's main_no_metrics: nothing is printed, saved on the way or evaluated",
 		"output_dir":    "where the runs' folders are",
 		"keep_samplers": "how many steps' sampler weights are kept; older ones are deleted",
+		"tools": "tools that the player has, separated by commas: python, search, mcp:URL, mcp:FILE.json, " +
+			"mcp:COMMAND; GEM's wrappers, such as python_tool, are named in env_wrappers",
+		"tool_reward":               "for each call of one of the tools",
+		"tool_success_reward":       "for each call that does not fail, in addition",
+		"tool_execute_error_reward": "below 0: for each call that fails; then the other two are 0",
+		"max_tool_uses":             "calls of the tools in an episode; 0 is no limit",
+		"tool_timeout":              "seconds that the model's Python code may run",
+		"search_url":                "the server of the search tool; None takes SEARCH_URL",
+		"python":                    "the Python that runs the model's code; None takes VIRTUAL_ENV's, or python3",
+		"sandbox":                   "for the model's Python code: auto, bubblewrap, namespaces, or none (unprotected)",
 	}
 }
 

@@ -34,7 +34,7 @@ func Continue(dir string, pairs []string) (Config, error) {
 func sameRun(before, now *Config, dir string) error {
 	may := []string{"max_steps", "save_every", "eval_every", "resume", "wandb_project", "wandb_name", "log_dir",
 		"output_dir",
-		"keep_samplers", "base_url", "metrics"}
+		"keep_samplers", "base_url", "metrics", "search_url", "python", "sandbox"}
 	old := before.Keys()
 	for i, k := range now.Keys() {
 		if !slices.Contains(may, k.Name) && k.Value != old[i].Value {

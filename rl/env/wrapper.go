@@ -23,18 +23,27 @@ func history(mode Mode) func(Renderer) Wrapper {
 }
 
 // Wrappers reads names separated by commas, innermost first, such as "concat,episode_tracking"; "" names none. r
-// renders the chat modes and may be nil if none is asked for.
-func Wrappers(names string, r Renderer) ([]Wrapper, error) {
+// renders the chat modes and may be nil if none is asked for. tools are the wrappers of tools by their names, which
+// package rl/tool opens.
+func Wrappers(names string, r Renderer, tools ...map[string]Wrapper) ([]Wrapper, error) {
 	var list []Wrapper
 	for _, name := range strings.Split(names, ",") {
 		name = strings.TrimSpace(name)
 		if name == "" && strings.TrimSpace(names) == "" {
 			break
 		}
+		if w := toolWrapper(name, tools); w != nil {
+			list = append(list, w)
+			continue
+		}
 		w, ok := wrappers[name]
 		if !ok {
-			return nil, fmt.Errorf("env: there is no wrapper %q%s", name,
-				nearest(name, slices.Sorted(maps.Keys(wrappers))))
+			known := slices.Collect(maps.Keys(wrappers))
+			for _, t := range tools {
+				known = slices.AppendSeq(known, maps.Keys(t))
+			}
+			slices.Sort(known)
+			return nil, fmt.Errorf("env: there is no wrapper %q%s", name, nearest(name, known))
 		}
 		if r == nil && strings.Contains(name, "chat") {
 			return nil, fmt.Errorf("env: the wrapper %q needs a chat template; give a model that has one, or take "+
@@ -43,6 +52,15 @@ func Wrappers(names string, r Renderer) ([]Wrapper, error) {
 		list = append(list, w(r))
 	}
 	return list, nil
+}
+
+func toolWrapper(name string, tools []map[string]Wrapper) Wrapper {
+	for _, t := range tools {
+		if w := t[name]; w != nil {
+			return w
+		}
+	}
+	return nil
 }
 
 // Retells reports whether wrappers, named as for Wrappers, show the model its own actions again.

@@ -24,6 +24,10 @@ import (
 //	gamma      discount of returns (0.9)
 //	data_dir   a folder with upstream's words and clues, or an encyclopedia, which whoever makes
 //	           Rollout.Environments reads
+//	tools      that the player has: python, search, mcp:… (env.ToolSpec); GEM's own wrappers, such as python_tool, are
+//	           named in wrappers
+//	tool_reward, tool_success_reward, tool_execute_error_reward, max_tool_uses (10)
+//	tool_timeout, search_url, python, sandbox
 //
 // An experience is one turn, as a model sees it, with its discounted return as reward. Each repetition gives one: a
 // turn of its episode drawn at random, so that every task has as many experiences as the loops count on and every
@@ -35,6 +39,8 @@ type gemArgs struct {
 	id       string
 	params   env.Params
 	wrappers []env.Wrapper
+	names    string // of the wrappers
+	tools    env.ToolSpec
 	template env.Template
 	gamma    float64
 	retells  bool // observations tell the actions so far
@@ -51,13 +57,14 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	a.gamma = given.Float("gamma", a.gamma)
 	given.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "from 0 to 1")
 	given.Text("data_dir", "")
+	a.readTools(given, names)
 	if err := given.Close(); err != nil {
 		return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", err)
 	}
 	if r.Environments == nil {
 		return a, errors.New("workflow: gem_workflow was given no environments")
 	}
-	if a.wrappers, err = env.Wrappers(names, r.Chat); err != nil {
+	if err := a.checkWrappers(r); err != nil {
 		return a, err
 	}
 	a.retells = env.Retells(names)
@@ -68,11 +75,49 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	return a, err
 }
 
+// readTools reads the arguments of tools.
+func (a *gemArgs) readTools(given *arg.Reader, wrappers string) {
+	a.tools = env.ToolSpec{Wrappers: wrappers, Tools: given.Text("tools", ""), Python: given.Text("python", ""),
+		Sandbox: given.Text("sandbox", ""), Timeout: given.Float("tool_timeout", 0),
+		SearchURL: given.Text("search_url", ""), Rules: env.ToolOptions{Reward: given.Float("tool_reward", 0),
+			SuccessReward: given.Float("tool_success_reward", 0),
+			ErrorReward:   given.Float("tool_execute_error_reward", 0), MaxUses: given.Int("max_tool_uses", 10, 0)}}
+	a.names = a.tools.Names()
+}
+
+// checkWrappers finds the wrappers. Those of tools do nothing before they are opened.
+func (a *gemArgs) checkWrappers(r *Rollout) (err error) {
+	var tools map[string]env.Wrapper
+	if r.Tools != nil {
+		if tools, err = r.Tools.Names(a.tools); err != nil {
+			return err
+		}
+	}
+	a.wrappers, err = env.Wrappers(a.names, r.Chat, tools)
+	return err
+}
+
+// open opens the tools for calls that end with ctx.
+func (a *gemArgs) open(ctx context.Context, r *Rollout) error {
+	if r.Tools == nil {
+		return nil
+	}
+	tools, err := r.Tools.Wrappers(ctx, a.tools)
+	if err != nil {
+		return err
+	}
+	a.wrappers, err = env.Wrappers(a.names, r.Chat, tools)
+	return err
+}
+
 // Run implements Workflow.
 func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
 	a, err := readGemArgs(r)
 	if err != nil {
 		return nil, tinker.Userf("%w", err)
+	}
+	if err := a.open(ctx, r); err != nil {
+		return nil, err
 	}
 	first, err := r.Environments.Make(a.id, a.params)
 	if err != nil {

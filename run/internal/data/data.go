@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
@@ -27,5 +28,7 @@ type Opener struct {
 	Note     func(text string)
 	Warn     func(text string)
 	Opened   func(close func() error)
-	Rollouts workflow.Rollouts // where rollout_workflow opens its own; nil: nowhere
+	Tools    env.Toolbox            // for environments; nil: there are none
+	Rollouts workflow.Rollouts      // where rollout_workflow opens its own; nil: nowhere
+	URL      func() (string, error) // where those of plug-ins are served; nil: nowhere
 }

@@ -34,6 +34,7 @@ type Site struct {
 	Ollama    []string                 // where Ollama's store may be; nil: nowhere
 	Rollouts  string                   // address to serve the URLs of rollouts at; "": that of the configuration
 	FS        disk.FS
+	Sandboxes bool // the program can be started as the stage of a sandbox
 	Own       Own
 }
 
@@ -44,7 +45,11 @@ type Own struct {
 	Operators map[string]pipeline.Make
 	Selectors map[string]dataset.OpenSelector
 	Monitors  map[string]monitor.OpenSink
+	Readers   map[string]OpenReader
 }
+
+// OpenReader reads all rows of a taskset, whose section is given.
+type OpenReader func(ctx context.Context, section map[string]any) (*dataset.Source, error)
 
 // WhileWanted returns ctx until the run is asked to stop: a download ends then, and the next start continues it.
 func (s Site) WhileWanted(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -19,6 +19,7 @@ output_type: multiple_choice
 doc_to_text: "{{{{question}}}}"
 doc_to_choice: "{{{{choices}}}}"
 doc_to_target: "{{{{answer}}}}"
+target_delimiter: ""
 metric_list: [{{metric: acc}}]
 """
 

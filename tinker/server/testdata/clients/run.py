@@ -27,13 +27,13 @@ CLIENTS = {
     "openai": COMMON,
     "anthropic": COMMON,
     "go": [],
-    "ollama": ["ollama"],
+    "ollama": ["ollama", "tinker"],
     "litellm": ["litellm", "mcp"],
     "lmeval": ["lm-eval[api]", "transformers"],
     "inspect": ["inspect-ai", "openai", "anthropic"],
     "agents": ["openai-agents"],
     "cookbook": ["tinker-cookbook", "modal"],
-    "rft": ["openai", "requests", "-trinity-rft"],
+    "rft": ["openai", "requests", "httpx", "-trinity-rft"],
 }
 ALIAS = "Qwen/Qwen3-8B"  # the same model under a name for which tinker-cookbook knows a renderer
 DEFAULT = ["openai", "anthropic", "go"]

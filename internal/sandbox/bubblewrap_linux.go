@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+)
+
+// bubblewrap is the first stage as a command: bwrap makes namespaces and mounts and starts the watcher in them.
+func (b *Box) bubblewrap(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, s, err
+	}
+	s.Mounted = true
+	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox",
+		"--clearenv", "--cap-add", "ALL", "--uid", "0", "--gid", "0"}
+	for _, path := range system {
+		st, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, s, err
+		case st.Mode()&os.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return nil, s, err
+			}
+			args = append(args, "--symlink", to, path)
+		default:
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	args = append(args, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size",
+		strconv.FormatInt(s.Limits.Disk, 10), "--tmpfs", "/tmp", "--ro-bind", program, self)
+	for _, dir := range s.Show {
+		args = append(args, "--ro-bind", dir.From, dir.To)
+	}
+	args = append(args, "--remount-ro", "/", "--chdir", "/tmp", "--", self, stageWatch)
+	cmd := exec.CommandContext(ctx, b.bwrap, args...)
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() == 0 {
+		return nil, s, fmt.Errorf("it maps one user only, and the processes of root are not counted")
+	}
+	return cmd, s, nil
+}

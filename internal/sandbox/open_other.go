@@ -1,0 +1,24 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"runtime"
+)
+
+// Open finds a sandbox. There is none beside None on this system.
+func Open(_ context.Context, o Options) (*Box, error) {
+	if o.Kind == None {
+		return &Box{kind: None, note: "no isolation"}, nil
+	}
+	return nil, refuse(runtime.GOOS + " has no namespaces; run on Linux, in a virtual machine for example")
+}
+
+// Stage reports that this process is no stage of a sandbox.
+func Stage([]string) (code int, is bool) { return 0, false }
+
+func (b *Box) run(context.Context, Job) (Result, error) {
+	return Result{}, errors.New("sandbox: no namespaces here")
+}

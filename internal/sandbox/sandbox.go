@@ -1,0 +1,162 @@
+// Package sandbox runs a program that nobody trusts, such as code that a model wrote, without network and without the
+// files of this machine, and bounds its time, memory, processes, files and output.
+//
+// Open finds out what the machine allows: bubblewrap, or namespaces of our own. Where neither works it refuses with the
+// reasons; only Kind None runs programs without isolation. A run has three stages, each a process of this program's own
+// binary (Stage): one that makes the namespaces and mounts (or bubblewrap), one that watches the limits as the first
+// process inside, and one that gives up all rights and becomes the program:
+//
+//	Box.Run → [bwrap] → watch: mounts, files, limits of all processes together → enter: rlimits, capabilities,
+//	no_new_privs, seccomp → the program
+//
+// When the first process inside ends, for whatever reason, the kernel kills all others. It ends with the program, at a
+// limit, and when this process dies.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is a way to isolate a program.
+type Kind string
+
+// The kinds. None isolates nothing: it only bounds wall time and output.
+const (
+	Auto       Kind = ""
+	Bubblewrap Kind = "bubblewrap"
+	Namespaces Kind = "namespaces"
+	None       Kind = "none"
+)
+
+// ParseKind reads a kind of a configuration; "" and "auto" let the machine decide.
+func ParseKind(s string) (Kind, error) {
+	switch k := Kind(s); k {
+	case Auto, Bubblewrap, Namespaces, None:
+		return k, nil
+	case "auto":
+		return Auto, nil
+	}
+	return "", fmt.Errorf("sandbox: %q is no kind of sandbox; it must be auto, bubblewrap, namespaces or none", s)
+}
+
+// ErrRefused is wrapped by the error of Open where programs cannot be isolated.
+var ErrRefused = errors.New("no sandbox for untrusted code on this machine")
+
+// refuse is the error of Open: every way that was tried with its reason, and what to do.
+func refuse(reasons ...string) error {
+	return fmt.Errorf("sandbox: %w: %s; install bubblewrap, allow unprivileged user namespaces, or set sandbox to "+
+		"none to run the code unprotected, with all rights of this user", ErrRefused, strings.Join(reasons, "; "))
+}
+
+// Limits bound a run. A field that is 0 takes the value of DefaultLimits.
+type Limits struct {
+	Wall      time.Duration // from start to end
+	CPU       time.Duration // of all processes together
+	Memory    int64         // bytes, of all processes together; also the address space of each
+	Processes int           // at the same time, threads included
+	Disk      int64         // bytes in the only writable folder, which is in memory
+	OpenFiles int           // of each process
+	Output    int           // bytes kept of stdout, and of stderr
+}
+
+// DefaultLimits are the limits of a short program.
+func DefaultLimits() Limits {
+	return Limits{Wall: 10 * time.Second, CPU: 10 * time.Second, Memory: 1 << 30, Processes: 32, Disk: 64 << 20,
+		OpenFiles: 256, Output: 64 << 10}
+}
+
+// withDefaults fills in what is 0.
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	fill(&l.Wall, d.Wall)
+	fill(&l.CPU, d.CPU)
+	fill(&l.Memory, d.Memory)
+	fill(&l.Processes, d.Processes)
+	fill(&l.Disk, d.Disk)
+	fill(&l.OpenFiles, d.OpenFiles)
+	fill(&l.Output, d.Output)
+	return l
+}
+
+func fill[T ~int | ~int64](v *T, byDefault T) {
+	if *v <= 0 {
+		*v = byDefault
+	}
+}
+
+// Job is a program to run once. It runs in its one writable folder, /tmp, which is empty but for Files.
+type Job struct {
+	Args     []string          // the program's path and its arguments
+	Env      []string          // all of its environment
+	Stdin    string            // what it reads
+	Files    map[string][]byte // plain names → contents
+	ReadOnly []string          // folders to see beside the system's, absolute
+	Limits   Limits
+}
+
+// check refuses what cannot be run.
+func (j *Job) check() error {
+	if len(j.Args) == 0 {
+		return errors.New("sandbox: a job without a program")
+	}
+	for name := range j.Files {
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+			return fmt.Errorf("sandbox: the file name %q; it must be a plain name", name)
+		}
+	}
+	for _, dir := range j.ReadOnly {
+		if !strings.HasPrefix(dir, "/") || strings.Trim(dir, "/") == "" {
+			return fmt.Errorf("sandbox: the folder %q; it must be an absolute path other than /", dir)
+		}
+	}
+	return nil
+}
+
+// Options say which sandbox is wanted.
+type Options struct {
+	Kind       Kind
+	Bubblewrap string // the program bwrap; "" looks for it
+
+	// Staged says that the main function of this program begins with Stage. Without it the program cannot be started
+	// again as a stage: it would do its usual work. There is no sandbox then.
+	Staged bool
+}
+
+// unstaged is the reason of a refusal.
+const unstaged = "the main function of this program does not begin with sandbox.Stage (rl/tool.Stage), or does not " +
+	"say so"
+
+// Box runs jobs, any number at once. It holds nothing that must be closed.
+type Box struct {
+	kind  Kind
+	bwrap string
+	note  string
+}
+
+// Kind is how programs are isolated.
+func (b *Box) Kind() Kind { return b.kind }
+
+// String describes the sandbox in a line.
+func (b *Box) String() string {
+	if b.note == "" {
+		return string(b.kind)
+	}
+	return string(b.kind) + " (" + b.note + ")"
+}
+
+// Run runs a job to its end. What the program does, and that it was stopped at a limit, is a Result; an error means
+// that the sandbox failed, or that ctx ended. Nothing of the job runs any more when Run returns.
+func (b *Box) Run(ctx context.Context, j Job) (Result, error) {
+	j.Limits = j.Limits.withDefaults()
+	if err := j.check(); err != nil {
+		return Result{}, err
+	}
+	if b.kind == None {
+		return runPlain(ctx, j)
+	}
+	return b.run(ctx, j)
+}

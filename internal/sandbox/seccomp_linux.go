@@ -1,0 +1,98 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// denied are the system calls that a program is refused with EPERM: those that change the machine, look into other
+// processes or have a history of faults in the kernel. Namespaces and missing capabilities refuse most of them too;
+// the filter keeps the kernel's code behind them out of reach.
+var denied = append([]uint32{
+	unix.SYS_ACCT, unix.SYS_ADD_KEY, unix.SYS_ADJTIMEX, unix.SYS_BPF, unix.SYS_CHROOT, unix.SYS_CLOCK_ADJTIME,
+	unix.SYS_CLOCK_SETTIME, unix.SYS_DELETE_MODULE, unix.SYS_FANOTIFY_INIT, unix.SYS_FINIT_MODULE, unix.SYS_FSCONFIG,
+	unix.SYS_FSMOUNT, unix.SYS_FSOPEN, unix.SYS_FSPICK, unix.SYS_INIT_MODULE, unix.SYS_IO_URING_ENTER,
+	unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP, unix.SYS_KCMP, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_KEXEC_LOAD,
+	unix.SYS_KEYCTL, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_MOVE_MOUNT,
+	unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_NFSSERVCTL, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_OPEN_TREE,
+	unix.SYS_PERF_EVENT_OPEN, unix.SYS_PIDFD_GETFD, unix.SYS_PIVOT_ROOT, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PTRACE, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+	unix.SYS_REBOOT, unix.SYS_REQUEST_KEY, unix.SYS_SETDOMAINNAME, unix.SYS_SETHOSTNAME, unix.SYS_SETNS,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_SWAPOFF, unix.SYS_SWAPON, unix.SYS_SYSLOG, unix.SYS_UMOUNT2, unix.SYS_UNSHARE,
+	unix.SYS_USERFAULTFD, unix.SYS_VHANGUP, unix.SYS_VMSPLICE,
+}, deniedHere...)
+
+// The kinds of sockets that a program may have: between its own processes, and the internet's, which lead nowhere.
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+
+// namespaces are the flags of clone that make namespaces.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// without is what a sandbox lacks on this architecture.
+var without []string
+
+// Where struct seccomp_data has its fields; arguments are of 8 bytes, the low half first.
+const (
+	dataNumber = 0
+	dataArch   = 4
+	dataArg0   = 16
+)
+
+// filterProgram is the filter in classic BPF, see seccomp(2). It is a plain sequence: each rule either returns or falls
+// through to the next.
+func filterProgram() ([]unix.SockFilter, error) {
+	deny := uint32(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
+	p := []unix.SockFilter{
+		load(dataArch), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
+		load(dataNumber),
+		jump(unix.BPF_JGE, 0x40000000, 0, 1), ret(deny), // the x32 calls of amd64, and no calls at all elsewhere
+		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), // libc then takes clone, whose flags can be read
+		ret(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)),
+	}
+	for _, nr := range denied {
+		p = append(p, jump(unix.BPF_JEQ, nr, 0, 1), ret(deny))
+	}
+	p = append(p, // clone without new namespaces
+		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 3), load(dataArg0), jump(unix.BPF_JSET, namespaces, 0, 1), ret(deny),
+		load(dataNumber))
+	for _, nr := range []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO} {
+		p = append(p, // no signal to the watcher
+			jump(unix.BPF_JEQ, nr, 0, 3), load(dataArg0), jump(unix.BPF_JEQ, 1, 0, 1), ret(deny), load(dataNumber))
+	}
+	for _, nr := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
+		p = append(p, jump(unix.BPF_JEQ, nr, 0, uint8(2+len(families))), load(dataArg0))
+		for i, f := range families {
+			p = append(p, jump(unix.BPF_JEQ, f, uint8(len(families)-i), 0))
+		}
+		p = append(p, ret(deny), load(dataNumber))
+	}
+	return append(p, ret(unix.SECCOMP_RET_ALLOW)), nil
+}
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+// jump skips yes instructions if the loaded value compares so with k, no otherwise.
+func jump(compare uint16, k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | compare | unix.BPF_K, K: k, Jt: yes, Jf: no}
+}
+
+func ret(k uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k}
+}
+
+// install applies a filter to this thread and to what it executes.
+func install(filter []unix.SockFilter) error {
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

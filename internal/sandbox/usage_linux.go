@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// usage is what the processes of a sandbox use, without the first and the watcher.
+type usage struct {
+	processes int
+	cpu       time.Duration // those that ended included
+	memory    int64         // bytes that are resident; what processes share counts for each
+}
+
+// exceeded is the limit that all processes together are over.
+func (w *watcher) exceeded() Stop {
+	u := w.use()
+	switch {
+	case u.cpu > w.Limits.CPU:
+		return StopCPU
+	case u.memory > w.Limits.Memory && w.proportional() > w.Limits.Memory:
+		return StopMemory
+	}
+	return Ended
+}
+
+// tick is the unit of times in /proc on Linux.
+const tick = time.Second / 100
+
+// use reads /proc. Without it only processes that ended are known.
+func (w *watcher) use() (u usage) {
+	var ended unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_CHILDREN, &ended) == nil {
+		u.cpu = time.Duration(ended.Utime.Nano() + ended.Stime.Nano())
+	}
+	for _, pid := range w.processes() {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			continue // it ended
+		}
+		f := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // state is field 3 of proc(5), and 0 here
+		if len(f) < 22 || f[0][0] == 'Z' || f[0][0] == 'X' {
+			continue
+		}
+		u.processes++
+		u.cpu += time.Duration(number(f[11])+number(f[12])) * tick
+		u.memory += number(f[21]) * int64(os.Getpagesize())
+	}
+	return u
+}
+
+// processes are the ids in /proc but 1 and the own.
+func (w *watcher) processes() (ids []int) {
+	if w.blind {
+		return nil
+	}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // some are better than none
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != 1 && pid != os.Getpid() {
+			ids = append(ids, pid)
+		}
+	}
+	return ids
+}
+
+// proportional is the memory with what is shared counted once, as far as it can be read.
+func (w *watcher) proportional() (sum int64) {
+	for _, pid := range w.processes() {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(data)) {
+			if kib, ok := strings.CutPrefix(line, "Pss:"); ok {
+				sum += number(bytes.TrimSuffix(bytes.TrimSpace([]byte(kib)), []byte(" kB"))) << 10
+			}
+		}
+	}
+	return sum
+}
+
+func number(b []byte) int64 {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

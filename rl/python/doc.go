@@ -1,0 +1,2 @@
+// Package python runs functions of the user's own Python.
+package python

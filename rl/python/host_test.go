@@ -1,0 +1,114 @@
+package python_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/python"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// logged collects entries.
+type logged struct {
+	mu      sync.Mutex
+	entries []python.Entry
+}
+
+func (l *logged) add(e python.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = append(l.entries, e)
+}
+
+// open opens a host with the functions of testdata, changed by with.
+func open(t testing.TB, with func(*python.Options)) *python.Host {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Fatal("these tests run Python: install python3, version " + python.Oldest + " or newer")
+	}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := python.Options{Dirs: []string{dir}, Imports: []string{"hosttest", "failing"}}
+	if with != nil {
+		with(&o)
+	}
+	h, err := python.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+func add(_ context.Context, name string, args json.RawMessage) (any, error) {
+	var in struct{ A, B int }
+	if err := json.Unmarshal(args, &in); err != nil {
+		return nil, err
+	}
+	if in.A < 0 {
+		return nil, errors.New("a is negative")
+	}
+	return in.A + in.B, nil
+}
+
+func TestCall(t *testing.T) {
+	h := open(t, nil)
+	var got map[string]any
+	if err := h.Call(t.Context(), "test.echo", map[string]any{"text": "ä\n☃"}, &got, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got["text"] != "ä\n☃" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestCallBack(t *testing.T) {
+	h := open(t, nil)
+	for _, name := range []string{"test.up", "test.up_async"} {
+		var got int
+		if err := h.Call(t.Context(), name, map[string]int{"a": 2, "b": 3}, &got, add); err != nil || got != 5 {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+		err := h.Call(t.Context(), name, map[string]int{"a": -2}, &got, add)
+		var raised *python.Error
+		if !errors.As(err, &raised) || raised.Type != "UpError" || raised.Message != "a is negative" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestException(t *testing.T) {
+	h := open(t, nil)
+	err := h.Call(t.Context(), "test.fail", map[string]string{"what": "x"}, nil, nil)
+	var raised *python.Error
+	if !errors.As(err, &raised) || raised.Type != "ValueError" || raised.Message != "no such thing: x" ||
+		!strings.Contains(raised.Traceback, "hosttest.py") || strings.Contains(raised.Traceback, "_host/main.py") {
+		t.Errorf("%v\n%s", err, raised.Traceback)
+	}
+}
+
+func TestPrint(t *testing.T) {
+	var l logged
+	h := open(t, func(o *python.Options) { o.Log = l.add })
+	ctx := python.WithTask(t.Context(), "task 7")
+	if err := h.Call(ctx, "test.say", map[string]string{"text": "hello"}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	want := python.Entry{Task: "task 7", Call: "test.say", Level: "info", Text: "hello"}
+	if len(l.entries) != 1 || l.entries[0] != want {
+		t.Errorf("%+v", l.entries)
+	}
+}

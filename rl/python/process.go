@@ -1,0 +1,331 @@
+package python
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// bootstrap starts the host, on any Python: one that is too old still names its version. The library is first on
+// sys.path, and the current folder is not on it.
+const bootstrap = `import sys
+if sys.version_info < (3, 10):
+    sys.stdout.write('{"hello":{"protocol":1,"python":"%d.%d.%d","executable":"","pid":0}}\n' % sys.version_info[:3])
+    sys.exit(0)
+import json
+settings = json.loads(sys.argv[1])
+sys.path[:] = [settings["lib"]] + [p for p in sys.path if p]
+sys.argv[:] = ["trinity"]
+from trinity._host.main import main
+main(settings)
+`
+
+// The times of a process.
+const (
+	startTimeout = time.Minute     // until hello
+	leaveTimeout = 4 * time.Second // to end by itself after its input ended; its exit handlers have 2
+)
+
+// errRetired makes Host.Call choose again.
+var errRetired = errors.New("python: the process takes no more calls")
+
+// process is a running Python with its calls.
+type process struct {
+	host  *Host
+	index int
+	cmd   *exec.Cmd
+	in    *os.File // to its stdin
+	out   *os.File // from its stdout
+	err   *os.File // from its stderr
+	tail  *tail
+	send  chan []byte
+	hello chan hello
+
+	exited chan struct{} // closed when it is reaped
+	gone   chan struct{} // closed when its calls are failed, and lost is set
+	lost   *Lost
+
+	mu       sync.Mutex
+	calls    map[uint64]*call
+	last     uint64 // id
+	sessions int
+	retired  bool  // takes no new calls
+	reason   error // why it is being killed
+}
+
+// startProcess starts a Python and runs the Setup on it.
+func startProcess(ctx context.Context, h *Host, index int) (*process, error) {
+	p := &process{
+		host: h, index: index, tail: &tail{},
+		send: make(chan []byte, 1024), hello: make(chan hello, 1),
+		exited: make(chan struct{}), gone: make(chan struct{}), calls: map[uint64]*call{},
+	}
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	err := p.ready(ctx)
+	if err == nil {
+		return p, nil
+	}
+	p.kill(err)
+	<-p.gone
+	return nil, err
+}
+
+// start runs the program with pipes of our own: Wait then does not wait for children that keep them open.
+func (p *process) start() error {
+	settings, err := json.Marshal(map[string]any{
+		"lib": p.host.lib, "dirs": p.host.opts.Dirs, "threads": p.host.opts.Threads, "memory": p.host.opts.Memory,
+		"line": p.host.opts.MaxMessage, "first": p.host.noted.CompareAndSwap(false, true),
+	})
+	if err != nil {
+		return err
+	}
+	p.cmd = exec.Command(p.host.opts.Executable, "-c", bootstrap, string(settings))
+	ownGroup(p.cmd)
+	theirs, err := p.pipes()
+	if err != nil {
+		return fmt.Errorf("python: %w", err)
+	}
+	p.host.mu.Lock()
+	defer p.host.mu.Unlock()
+	if p.host.closed {
+		err = &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
+	} else if err = p.cmd.Start(); err != nil {
+		err = fmt.Errorf("python: start %s: %w", p.host.opts.Executable, err)
+	}
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		for _, f := range []*os.File{p.in, p.out, p.err} {
+			f.Close()
+		}
+		return err
+	}
+	p.host.guard.add(p.cmd.Process.Pid)
+	p.host.all[p] = true
+	p.run()
+	return nil
+}
+
+// pipes makes the three pipes and returns the child's ends.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	var files []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, f := range files {
+				f.Close()
+			}
+			return nil, err
+		}
+		files = append(files, r, w)
+	}
+	p.cmd.Stdin, p.in = files[0], files[1]
+	p.out, p.cmd.Stdout = files[2], files[3]
+	p.err, p.cmd.Stderr = files[4], files[5]
+	return []*os.File{files[0], files[3], files[5]}, nil
+}
+
+// run starts the goroutines. They end when the process has.
+func (p *process) run() {
+	read, drained := make(chan struct{}), make(chan struct{})
+	wg := &p.host.running
+	wg.Go(func() { defer close(read); p.read() })
+	wg.Go(func() { defer close(drained); p.drain() })
+	wg.Go(p.write)
+	wg.Go(func() { p.wait(read, drained) })
+}
+
+// ready waits for hello, imports the modules and runs the Setup.
+func (p *process) ready(ctx context.Context) error {
+	select {
+	case h := <-p.hello:
+		if err := tooOld(p.host.opts.Executable, h.Python); err != nil {
+			return err
+		}
+		if h.Protocol != protocol {
+			return fmt.Errorf("python: the library speaks protocol %d, not %d", h.Protocol, protocol)
+		}
+	case <-p.gone:
+		return p.lostIn("start")
+	case <-ctx.Done():
+		return fmt.Errorf("python: start %s: %w", p.host.opts.Executable, context.Cause(ctx))
+	case <-time.After(startTimeout):
+		return fmt.Errorf("python: %s did not answer for %s", p.host.opts.Executable, startTimeout)
+	}
+	if modules := p.host.opts.Imports; len(modules) > 0 {
+		if err := p.call(ctx, "host.import", map[string]any{"modules": modules}, nil, nil); err != nil {
+			return err
+		}
+	}
+	if p.host.opts.Setup == nil {
+		return nil
+	}
+	return p.host.opts.Setup(ctx, p)
+}
+
+// write sends what is queued, as much at once as waits.
+func (p *process) write() {
+	var batch []byte
+	for {
+		select {
+		case line := <-p.send:
+			batch = append(batch[:0], line...)
+		case <-p.gone:
+			return
+		}
+		for more := true; more && len(batch) < 1<<16; {
+			select {
+			case line := <-p.send:
+				batch = append(batch, line...)
+			default:
+				more = false
+			}
+		}
+		if _, err := p.in.Write(batch); err != nil {
+			<-p.gone // a broken pipe: wait says why
+			return
+		}
+		if cap(batch) > 1<<20 {
+			batch = nil
+		}
+	}
+}
+
+// queue hands a line to write. It reports whether it could before ctx ended and the process died.
+func (p *process) queue(ctx context.Context, line []byte) bool {
+	select {
+	case p.send <- line:
+		return true
+	case <-p.gone:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// read handles messages until the output ends or is none. What comes before hello is not ours yet (sitecustomize and
+// .pth files may print), and is logged.
+func (p *process) read() {
+	r := bufio.NewReaderSize(p.out, 1<<16)
+	greeted := false
+	for {
+		line, err := readLine(r, p.host.opts.MaxMessage)
+		var m message
+		if err == nil {
+			m, err = parse(line)
+			if err != nil && !greeted {
+				if len(line) > 0 {
+					p.log(wireLog{Level: "info", Text: string(line)})
+				}
+				continue
+			}
+		}
+		if err == nil && m.Hello != nil == greeted {
+			err = fmt.Errorf("hello is the first message, and only that: %.200q", line)
+		}
+		if err == nil {
+			err = p.handle(m)
+			greeted = true
+		}
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+			select {
+			case <-p.exited: // and its status says why
+			case <-time.After(time.Second):
+				p.kill(errors.New("it closed its output"))
+			}
+		default:
+			p.kill(fmt.Errorf("it broke the protocol: %w", err))
+		}
+		io.Copy(io.Discard, p.out) // so that nothing of it blocks on the pipe while it dies
+		return
+	}
+}
+
+// wait reaps the process, ends its children, and fails its calls when all that it wrote has been read.
+func (p *process) wait(read, drained <-chan struct{}) {
+	status := p.cmd.Wait()
+	killGroup(p.cmd.Process.Pid)
+	p.host.guard.remove(p.cmd.Process.Pid)
+	close(p.exited)
+	for _, done := range []<-chan struct{}{read, drained} {
+		select {
+		case <-done:
+		case <-time.After(200 * time.Millisecond): // a child in another group holds the pipe
+		}
+	}
+	p.in.Close()
+	p.out.Close()
+	p.err.Close()
+	p.mu.Lock()
+	p.retired = true
+	reason := p.reason
+	if reason == nil {
+		reason = fmt.Errorf("it ended: %s", exitOf(status))
+	}
+	p.lost = &Lost{Process: p.index, Reason: reason, Stderr: p.tail.String()}
+	p.mu.Unlock()
+	close(p.gone)
+	p.host.mu.Lock()
+	delete(p.host.all, p)
+	p.host.mu.Unlock()
+}
+
+func exitOf(status error) string {
+	if status == nil {
+		return "exit status 0"
+	}
+	return status.Error()
+}
+
+// kill ends the process at once, with its children. The first reason counts.
+func (p *process) kill(reason error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retired = true
+	if p.reason == nil {
+		p.reason = reason
+	}
+	select {
+	case <-p.exited:
+	default:
+		killGroup(p.cmd.Process.Pid)
+		p.cmd.Process.Kill()
+	}
+}
+
+// leave ends the process in order: its input ends, and if it does not end then, it is killed.
+func (p *process) leave() {
+	p.mu.Lock()
+	p.retired = true
+	if p.reason == nil {
+		p.reason = ErrClosed
+	}
+	p.mu.Unlock()
+	p.in.Close()
+	p.host.running.Go(func() {
+		select {
+		case <-p.exited:
+		case <-time.After(leaveTimeout):
+			p.kill(nil)
+		}
+	})
+}
+
+// lostIn is the error of a call. Only after gone.
+func (p *process) lostIn(name string) error {
+	lost := *p.lost
+	lost.Call = name
+	return &lost
+}

@@ -1,0 +1,128 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
+)
+
+// What hostile or broken code is answered with, word for word as the model reads it.
+func TestPythonSurvives(t *testing.T) {
+	p := python(t, sandbox.Auto)
+	p.limits.Wall, p.limits.CPU = 2*time.Second, 3*time.Second
+	p.limits.Memory, p.limits.Disk = 256<<20, 8<<20
+	home, _ := os.UserHomeDir()
+	for name, c := range map[string]struct{ code, want string }{
+		"hello": {"print('hello')", "hello\n"},
+		"network": {"import socket\ntry: socket.create_connection(('1.1.1.1', 80), 1)\nexcept OSError as e: print(e)",
+			"Network is unreachable"},
+		"home":       {fmt.Sprintf("import os; print(os.path.exists(%q + '/.bashrc'))", home), "False"},
+		"passwords":  {"open('/etc/shadow')", "FileNotFoundError"},
+		"the system": {"open('/usr/x', 'w')", "OSError: [Errno 30] Read-only file system"},
+		"forever":    {"while True: pass", "Code execution result: Execution timed out after 2 seconds.\n"},
+		"asleep": {"import time; print('x', flush=True); time.sleep(100)",
+			"Code execution result: Execution timed out after 2 seconds.\n"},
+		"memory": {"x = 'x' * (1 << 40)", "MemoryError"},
+		"memory of several": {"import os, time\nfor i in range(8):\n  if os.fork() == 0:\n" +
+			"    x = bytearray(os.urandom(1) * (60 << 20)); time.sleep(20)\ntime.sleep(20)",
+			"MemoryError: the program was stopped at more than 256 MiB of memory, the limit.\n"},
+		"fork bomb": {"import os\nwhile True: os.fork()",
+			"BlockingIOError: [Errno 11] Resource temporarily unavailable"},
+		"disk": {"f = open('/tmp/x', 'wb')\nwhile True: f.write(bytes(1 << 20))",
+			"OSError: [Errno 27] File too large"},
+		"many files": {"for i in range(10**6): open(f'/tmp/{i}', 'w')", "OSError: [Errno 28] No space left on device"},
+		"a signal": {"import os; os.kill(os.getpid(), 11)",
+			"Code execution result: The program ended by signal 11.\n"},
+		"the watcher": {"import os; os.kill(1, 9)", "PermissionError: [Errno 1] Operation not permitted"},
+		"a subprocess": {"import subprocess as s; print(s.run(['echo', 'sub'], capture_output=True, text=True).stdout)",
+			"sub"},
+		"no UTF-8":   {"import sys; sys.stdout.buffer.write(b'a\\xff')", "Code execution result: a\uFFFD\n"},
+		"an import":  {"print(isqrt(17), Counter('aab').most_common(1))", "4 [('a', 2)]"},
+		"long code":  {"x = '" + strings.Repeat("y", 200_000) + "'\nprint(len(x))", "200000"},
+		"null bytes": {"print('\x00')", "SyntaxError: source code cannot contain null bytes"},
+		"multiprocessing": {"from concurrent.futures import ProcessPoolExecutor\nif __name__ == '__main__':\n" +
+			"  import multiprocessing as m\n  with m.get_context('fork').Pool(2) as p: print(p.map(abs, [-1, -2]))",
+			"[1, 2]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			use, err := p.Use(t.Context(), "<python>"+c.code+"</python>")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !use.Called || !strings.Contains(use.Text, c.want) {
+				t.Errorf("%.500q (failed: %v), want %q", use.Text, use.Failed, c.want)
+			}
+		})
+	}
+}
+
+// A gigabyte of output is cut and says so.
+func TestPythonSaysThatOutputIsCut(t *testing.T) {
+	p := python(t, sandbox.Auto)
+	p.limits.Wall, p.limits.CPU = time.Minute, time.Minute
+	use, err := p.Use(t.Context(), "<python>x = 'y' * (1 << 20)\nfor i in range(1000): print(x)</python>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(use.Text) > p.limits.Output+200 || use.Failed ||
+		!strings.HasSuffix(use.Text, fmt.Sprintf("\n[the output was cut: %d bytes are left out]\n", 1000*(1<<20+1)-
+			p.limits.Output)) {
+		t.Errorf("%d characters: …%q", len(use.Text), use.Text[max(0, len(use.Text)-200):])
+	}
+}
+
+// Ctrl-C ends code at once, and that is an error, not an observation.
+func TestPythonEndsWithTheContext(t *testing.T) {
+	p := python(t, sandbox.Auto)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if use, err := p.Use(ctx, "<python>while True: pass</python>"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%+v, %v", use, err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestFindPython(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for want, name := range map[string]string{
+		`there is no "python-nowhere"; install Python 3, or name one with python=PATH`: "python-nowhere",
+		"does not work as a Python: exit status 3: oh no": write("broken",
+			"echo oh no >&2; exit 3"),
+		"does not describe itself as a Python would": write("other", "echo hello"),
+		"is installed in " + dir + " itself": write("homely", `echo '{"executable":"x","prefixes":["`+dir+
+			`"],"home":"`+dir+`/me"}'`),
+	} {
+		if _, err := findPython(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// Folders within others and those of the system are shown once.
+func TestToShow(t *testing.T) {
+	p := interpreter{Home: "/home/me", Prefixes: []string{"/usr", "/home/me/venv", "/opt/conda/"},
+		Path: []string{"/usr/lib/python3", "/home/me/venv/lib", "/home/me/.local/lib/p", "/home/me", "/home",
+			"/opt/conda2"}}
+	got, err := p.toShow()
+	want := "/home/me/.local/lib/p /home/me/venv /opt/conda /opt/conda2"
+	if err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%v, %v; want %s", got, err, want)
+	}
+}

@@ -1,0 +1,16 @@
+package run
+
+import (
+	"os"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/tool"
+)
+
+// TestMain makes this test binary a program whose tools have a sandbox.
+func TestMain(m *testing.M) {
+	if code, is := tool.Stage(os.Args); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
