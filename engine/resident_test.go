@@ -76,7 +76,7 @@ func TestIdleBaseModelsLeaveMemory(t *testing.T) {
 	stays(t, e, baseName, "a sampling client")
 	closeSampler(c)
 	leaves(t, e, baseName)
-	if e.BaseMemory() != 0 || e.bases[baseName].kv.byShape != nil && len(e.bases[baseName].kv.byShape) > 0 {
+	if e.BaseMemory() != 0 || len(e.bases[baseName].kv.byShape) > 0 {
 		t.Errorf("%d bytes of weights, and KV caches %v, are still there", e.BaseMemory(), e.bases[baseName].kv.byShape)
 	}
 	c = ofBase(t, e, baseName)
