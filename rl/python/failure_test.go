@@ -186,6 +186,13 @@ func TestMemory(t *testing.T) {
 	if err := h.Call(t.Context(), "fail.allocate", args{"mb": 100}, &n, nil); err != nil || n != 100<<20 {
 		t.Errorf("100 MiB of 256: %v", err)
 	}
+	err = h.Call(t.Context(), "fail.hoard", nil, nil, nil)
+	var lost *python.Lost
+	if !(errors.As(err, &raised) && raised.Type == "MemoryError" || errors.As(err, &lost)) {
+		t.Errorf("small pieces: %v", err)
+	}
+	t.Logf("small pieces: %v", err)
+	works(t, h)
 }
 
 // TestSession: state in one process, through the load of others, until the process is lost.

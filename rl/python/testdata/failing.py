@@ -79,6 +79,13 @@ def allocate(args, call):
     return len(bytearray(args["mb"] << 20))
 
 
+def hoard(args, call):
+    """Takes memory in small pieces until there is none."""
+    kept = []
+    while True:
+        kept.append("x" * 1000 + str(len(kept)))
+
+
 def big_result(args, call):
     return "x" * args["bytes"]
 
@@ -136,5 +143,5 @@ def recall(args, call):
 
 calls.update({f"fail.{f.__name__}": f for f in [
     exit_at_once, crash, sys_exit, spin, hold_the_lock, block_the_loop, wait, wait_up, garbage, raw_print, flood_print,
-    flood_lines, flood_raw, allocate, big_result, unsayable, numbers, itself, deep, fork, spawn, remember, recall,
+    flood_lines, flood_raw, allocate, hoard, big_result, unsayable, numbers, itself, deep, fork, spawn, remember, recall,
 ]})
