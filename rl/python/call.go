@@ -158,15 +158,23 @@ func (p *process) watch(c *call) {
 
 // over kills a retired process when it has nothing left but calls that were given up.
 func (p *process) over() {
-	p.mu.Lock()
-	idle := p.retired && p.sessions == 0
-	for _, c := range p.calls {
-		idle = idle && c.given
-	}
-	p.mu.Unlock()
-	if idle {
+	if p.finished() {
 		p.kill(errors.New("it was replaced, because a cancelled call did not end"))
 	}
+}
+
+func (p *process) finished() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.retired || p.sessions > 0 {
+		return false
+	}
+	for _, c := range p.calls {
+		if !c.given {
+			return false
+		}
+	}
+	return true
 }
 
 // usable reports whether the process takes new calls.

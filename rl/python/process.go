@@ -158,7 +158,7 @@ func (p *process) ready(ctx context.Context) error {
 	case <-p.gone:
 		return p.lostIn("start")
 	case <-ctx.Done():
-		return fmt.Errorf("python: start %s: %w", p.host.opts.Executable, context.Cause(ctx))
+		return &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
 	case <-time.After(startTimeout):
 		return fmt.Errorf("python: %s did not answer for %s", p.host.opts.Executable, startTimeout)
 	}
