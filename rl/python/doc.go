@@ -35,7 +35,7 @@
 // thread. A plain function that returns a coroutine goes on there. Every call runs in a context (contextvars) of
 // its own, so that what it prints is logged with its name and task. A call may print a mebibyte; the rest is
 // counted and dropped. What is written past sys.stdout (by C code and child processes) is logged without the call,
-// a mebibyte at once and 256 KiB a second.
+// a mebibyte at once and 32 KiB a second.
 //
 // # Failures
 //

@@ -10,7 +10,7 @@ from trinity._host.call import current
 PER_CALL = 1 << 20
 """Characters that one call may print and log."""
 BURST = 1 << 20
-RATE = 1 << 18
+RATE = 1 << 15
 """Characters outside any call: at once, and per second."""
 CHUNK = 1 << 14
 """Characters of one log message. Longer lines are cut."""
