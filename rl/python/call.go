@@ -9,7 +9,7 @@ import (
 )
 
 // whereTimeout is how long a cancelled call may take to say where it is.
-const whereTimeout = 300 * time.Millisecond
+const whereTimeout = time.Second
 
 // call is a call in progress.
 type call struct {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -118,6 +119,26 @@ func TestPrintsAtStart(t *testing.T) {
 	works(t, h)
 	if got := l.text(""); got != "welcome\nto your environment\n" {
 		t.Errorf("logged %q", got)
+	}
+}
+
+// TestUnpackTogether: several programs share a job's folder.
+func TestUnpackTogether(t *testing.T) {
+	folder := t.TempDir()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			h, err := python.Open(t.Context(), python.Options{Folder: folder})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			h.Close()
+		})
+	}
+	wg.Wait()
+	if found, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(found) != 1 {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 
