@@ -16,7 +16,7 @@ type call struct {
 	answer chan message // one, with a result or an error
 	where  chan string  // one
 	ended  chan struct{}
-	given  bool         // up: nobody waits for it; under process.mu
+	given  bool // up: nobody waits for it; under process.mu
 }
 
 // Call implements Caller for a process that is in use. errRetired says that it takes no more.
