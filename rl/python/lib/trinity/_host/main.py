@@ -79,6 +79,7 @@ class Host:
 
     def redirect(self):
         self.output = registry._output = output.Output(self.post)
+        sys.__stdout__.reconfigure(line_buffering=True)  # who uses it gets his lines into the log too
         sys.stdout = output.Stream(self.output, "info")
         sys.stderr = output.Stream(self.output, "warning")
         if hasattr(os, "register_at_fork"):
