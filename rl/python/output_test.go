@@ -32,7 +32,9 @@ func TestRawOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Close()
-	for _, want := range []string{"raw\n", "by the first stdout\n", "by its buffer\n", "from C\n", "from a child\n", "by its stdout\n"} {
+	for _, want := range []string{
+		"raw\n", "by the first stdout\n", "by its buffer\n", "from C\n", "from a child\n", "by its stdout\n",
+	} {
 		if !strings.Contains(l.text(""), want) {
 			t.Errorf("no %q in %q", want, l.text(""))
 		}
