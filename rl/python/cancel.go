@@ -24,7 +24,10 @@ func (p *process) giveUp(c *call, cause error) error {
 	}
 	select {
 	case e.Stack = <-c.where:
-	case <-c.answer:
+	case m := <-c.answer: // it ended in the same moment
+		if m.Error != nil {
+			e.Stack = m.Error.Traceback
+		}
 	case <-p.gone:
 	case <-ctx.Done():
 	}
