@@ -2,6 +2,7 @@ package python_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -39,6 +40,23 @@ func BenchmarkCall(b *testing.B) {
 				b.ReportMetric(rate*echo.Seconds(), "×echo")
 			})
 		}
+	}
+}
+
+// BenchmarkCallBeside is a call beside others that compute without a pause, which share the interpreter's lock with it.
+func BenchmarkCallBeside(b *testing.B) {
+	for _, busy := range []int{1, 4} {
+		b.Run(fmt.Sprintf("busy=%d", busy), func(b *testing.B) {
+			h := open(b, nil)
+			ctx, cancel := context.WithCancel(b.Context())
+			for range busy {
+				go h.Call(ctx, "fail.spin", args{"seconds": 60}, nil, nil)
+			}
+			time.Sleep(100 * time.Millisecond)
+			times := sample(b, b.N, func() error { return h.Call(b.Context(), "test.empty_sync", args{}, nil, nil) })
+			b.ReportMetric(micros(times[len(times)/2]), "p50-µs")
+			cancel()
+		})
 	}
 }
 

@@ -3,13 +3,8 @@ package python
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 )
-
-// whereTimeout is how long a cancelled call may take to say where it is.
-const whereTimeout = 300 * time.Millisecond
 
 // call is a call in progress.
 type call struct {
@@ -20,7 +15,8 @@ type call struct {
 	up     Up
 	answer chan message // one, with a result or an error
 	where  chan string  // one
-	given  bool         // up: nobody waits for it; under process.mu
+	ended  chan struct{}
+	given  bool // up: nobody waits for it; under process.mu
 }
 
 // Call implements Caller for a process that is in use. errRetired says that it takes no more.
@@ -89,7 +85,7 @@ func (m message) into(name string, result any) error {
 func (p *process) register(ctx context.Context, name string, up Up) *call {
 	c := &call{
 		name: name, task: taskOf(ctx), ctx: ctx, up: up,
-		answer: make(chan message, 1), where: make(chan string, 1),
+		answer: make(chan message, 1), where: make(chan string, 1), ended: make(chan struct{}),
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,68 +101,11 @@ func (p *process) unregister(id uint64) *call {
 	c := p.calls[id]
 	delete(p.calls, id)
 	p.mu.Unlock()
+	if c != nil {
+		close(c.ended)
+	}
 	p.over()
 	return c
-}
-
-// giveUp cancels a call whose context ended, and returns when Python said where it was, or not in time.
-func (p *process) giveUp(c *call, cause error) error {
-	p.mu.Lock()
-	c.given = true
-	p.mu.Unlock()
-	p.host.spawn(func() { p.watch(c) })
-	e := &Cancelled{Call: c.name, Cause: cause}
-	ctx, cancel := context.WithTimeout(context.Background(), whereTimeout)
-	defer cancel()
-	if !p.queue(ctx, cancelLine(c.id)) {
-		return e
-	}
-	select {
-	case e.Stack = <-c.where:
-	case <-c.answer:
-	case <-p.gone:
-	case <-ctx.Done():
-	}
-	return e
-}
-
-// watch waits for the end of a cancelled call. If it does not end the process is retired: another takes its place, its
-// other calls may finish. If it does not answer a ping either, they cannot, and it is killed.
-func (p *process) watch(c *call) {
-	timer := time.NewTimer(p.host.opts.Grace)
-	defer timer.Stop()
-	select {
-	case <-p.gone:
-		return
-	case <-timer.C:
-	}
-	p.mu.Lock()
-	hung := p.calls[c.id] != nil
-	p.retired = p.retired || hung
-	p.mu.Unlock()
-	if !hung {
-		return
-	}
-	p.over()
-	ctx, cancel := context.WithTimeout(context.Background(), p.host.opts.Grace)
-	defer cancel()
-	err := p.call(ctx, "host.ping", struct{}{}, nil, nil)
-	if errors.Is(err, context.DeadlineExceeded) {
-		p.kill(fmt.Errorf("it hangs in %s, which was cancelled %s ago", c.name, 2*p.host.opts.Grace))
-	}
-}
-
-// over kills a retired process when it has nothing left but calls that were given up.
-func (p *process) over() {
-	p.mu.Lock()
-	idle := p.retired && p.sessions == 0
-	for _, c := range p.calls {
-		idle = idle && c.given
-	}
-	p.mu.Unlock()
-	if idle {
-		p.kill(errors.New("it was replaced, because a cancelled call did not end"))
-	}
 }
 
 // usable reports whether the process takes new calls.
@@ -201,60 +140,4 @@ func (p *process) release() {
 	p.sessions--
 	p.mu.Unlock()
 	p.over()
-}
-
-// handle does what a message says. It runs on the reading goroutine, and must not wait.
-func (p *process) handle(m message) error {
-	switch {
-	case m.ID != 0:
-		c := p.unregister(m.ID)
-		if c == nil {
-			return fmt.Errorf("an answer to call %d, which is not in progress", m.ID)
-		}
-		c.answer <- m
-	case m.Up != 0:
-		p.host.running.Go(func() { p.answerUp(m) })
-	case m.Log != nil:
-		p.log(*m.Log)
-	case m.Where != nil:
-		if c := p.find(m.Where.Of); c != nil {
-			select {
-			case c.where <- m.Where.Stack:
-			default:
-			}
-		}
-	case m.Hello != nil:
-		p.hello <- *m.Hello
-	}
-	return nil
-}
-
-func (p *process) find(id uint64) *call {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.calls[id]
-}
-
-// answerUp answers a call back.
-func (p *process) answerUp(m message) {
-	c := p.find(m.Of)
-	var result any
-	var err error
-	switch {
-	case c == nil:
-		err = fmt.Errorf("call %d has ended", m.Of)
-	case c.up == nil:
-		err = fmt.Errorf("%s may not call back %s", c.name, m.Call)
-	default:
-		result, err = c.up(c.ctx, m.Call, m.Args)
-	}
-	p.queue(context.Background(), replyLine(m.Up, result, err))
-}
-
-func (p *process) log(l wireLog) {
-	e := Entry{Process: p.index, Level: l.Level, Text: l.Text}
-	if c := p.find(l.Of); c != nil {
-		e.Task, e.Call = c.task, c.name
-	}
-	p.host.opts.Log(e)
 }

@@ -23,6 +23,20 @@ func works(t *testing.T, h python.Caller) {
 	}
 }
 
+// waiting begins a call that ends only with its process, and returns when it waits.
+func waiting(t *testing.T, h python.Caller) (result chan error) {
+	begun := make(chan struct{})
+	result = make(chan error, 1)
+	up := func(ctx context.Context, _ string, _ json.RawMessage) (any, error) {
+		close(begun)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	go func() { result <- h.Call(t.Context(), "fail.wait_up", nil, nil, up) }()
+	<-begun
+	return result
+}
+
 // TestLost: whatever ends a process, its calls fail with the reason, and the next call works.
 func TestLost(t *testing.T) {
 	h := open(t, func(o *python.Options) { o.MaxMessage = 1 << 20 })
@@ -38,11 +52,7 @@ func TestLost(t *testing.T) {
 		{"fail.garbage", args{"text": `{"hello":{"protocol":1}}`}, "hello is the first message"},
 		{"fail.garbage", args{"text": strings.Repeat("z", 1<<20-100)}, "a line that is no message"},
 	} {
-		other := make(chan error, 1)
-		go func() { other <- h.Call(t.Context(), "fail.wait", args{"seconds": 30}, nil, nil) }()
-		if err := h.Call(t.Context(), "test.sleep", args{"seconds": 0.05}, nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		other := waiting(t, h)
 		for _, err := range []error{h.Call(t.Context(), tt.call, tt.args, nil, nil), <-other} {
 			var lost *python.Lost
 			if !errors.As(err, &lost) || !strings.Contains(err.Error(), tt.want) {
@@ -107,7 +117,7 @@ func TestNumbers(t *testing.T) {
 
 // TestDeadline: a call that does not end in time fails alone, and says where it was. What can be cancelled is.
 func TestDeadline(t *testing.T) {
-	h := open(t, func(o *python.Options) { o.Grace = 200 * time.Millisecond })
+	h := open(t, func(o *python.Options) { o.Grace = time.Second })
 	pid := func() (pid int) {
 		if err := h.Call(t.Context(), "fail.remember", args{}, &pid, nil); err != nil {
 			t.Fatal(err)
@@ -130,7 +140,7 @@ func TestDeadline(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		long := make(chan error, 1)
-		go func() { long <- h.Call(t.Context(), "fail.wait", args{"seconds": 1.2}, nil, nil) }()
+		go func() { long <- h.Call(t.Context(), "fail.wait", args{"seconds": 3}, nil, nil) }()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		err := h.Call(ctx, tt.call, args{"seconds": 60}, nil, up)
 		cancel()
@@ -141,7 +151,7 @@ func TestDeadline(t *testing.T) {
 		if !strings.Contains(given.Stack, tt.where) || strings.Contains(given.Stack, "_host/main.py") {
 			t.Errorf("%s was at\n%s", tt.call, given.Stack)
 		}
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(1500 * time.Millisecond)
 		now := pid()
 		if (now != first) != tt.replaced {
 			t.Errorf("%s: process replaced: %v", tt.call, now != first)
@@ -158,8 +168,7 @@ func TestDeadline(t *testing.T) {
 func TestHungProcess(t *testing.T) {
 	for _, call := range []string{"fail.hold_the_lock", "fail.block_the_loop"} {
 		h := open(t, func(o *python.Options) { o.Grace = 200 * time.Millisecond })
-		other := make(chan error, 1)
-		go func() { other <- h.Call(t.Context(), "fail.wait", args{"seconds": 30}, nil, nil) }()
+		other := waiting(t, h)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		err := h.Call(ctx, call, args{"seconds": 60}, nil, nil)
 		cancel()
@@ -186,6 +195,13 @@ func TestMemory(t *testing.T) {
 	if err := h.Call(t.Context(), "fail.allocate", args{"mb": 100}, &n, nil); err != nil || n != 100<<20 {
 		t.Errorf("100 MiB of 256: %v", err)
 	}
+	err = h.Call(t.Context(), "fail.hoard", nil, nil, nil)
+	var lost *python.Lost
+	if !(errors.As(err, &raised) && raised.Type == "MemoryError" || errors.As(err, &lost)) {
+		t.Errorf("small pieces: %v", err)
+	}
+	t.Logf("small pieces: %v", err)
+	works(t, h)
 }
 
 // TestSession: state in one process, through the load of others, until the process is lost.
@@ -251,11 +267,9 @@ func TestFork(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	h := open(t, nil)
-	waiting := make(chan error, 1)
-	go func() { waiting <- h.Call(t.Context(), "test.sleep", args{"seconds": 60}, nil, nil) }()
-	works(t, h)
+	other := waiting(t, h)
 	h.Close()
-	if err := <-waiting; !errors.Is(err, python.ErrClosed) {
+	if err := <-other; !errors.Is(err, python.ErrClosed) {
 		t.Error(err)
 	}
 	if err := h.Call(t.Context(), "test.echo", nil, nil, nil); !errors.Is(err, python.ErrClosed) {

@@ -61,6 +61,8 @@ type Host struct {
 	running sync.WaitGroup // goroutines of calls and processes
 
 	closing sync.Once
+	ctx     context.Context // of starts; Close ends it
+	cancel  context.CancelFunc
 	noted   atomic.Bool // some process has looked for an installed trinity-rft
 
 	mu     sync.Mutex
@@ -71,6 +73,7 @@ type Host struct {
 // Open starts the processes and returns when all are ready for calls.
 func Open(ctx context.Context, opts Options) (*Host, error) {
 	h := &Host{opts: opts.withDefaults(), all: map[*process]bool{}}
+	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	path, err := lookup(h.opts.Executable)
 	if err != nil {
 		return nil, err
@@ -84,7 +87,7 @@ func Open(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	for i := range h.opts.Processes {
-		h.slots = append(h.slots, newSlot(h, i))
+		h.slots = append(h.slots, &slot{host: h, index: i})
 	}
 	starts, sctx := errgroup.WithContext(ctx)
 	for _, s := range h.slots {
@@ -182,6 +185,7 @@ func (h *Host) close() {
 		all = append(all, p)
 	}
 	h.mu.Unlock()
+	h.cancel()
 	for _, p := range all {
 		p.leave()
 	}
@@ -191,12 +195,13 @@ func (h *Host) close() {
 }
 
 // spawn runs a goroutine that Close waits for, unless it is too late for that.
-func (h *Host) spawn(f func()) {
+func (h *Host) spawn(f func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {
 		h.running.Go(f)
 	}
+	return !h.closed
 }
 
 // Session is a Caller bound to one process. See Host.Session.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -40,17 +41,19 @@ func TestCannotOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := script(t, `[ "$1" = -c ] && echo '{"hello":{"protocol":1,"python":"3.9.18","executable":"","pid":0}}'`)
+	refuse := func(context.Context, python.Caller) error { return errors.New("no plug-ins") }
 	for name, tt := range map[string]struct {
 		opts python.Options
 		want []string
 	}{
 		"none": {python.Options{Executable: "python3-that-is-not-there"},
 			[]string{"no Python", "python3-that-is-not-there", "install Python 3.10 or newer", "--python"}},
-		"old":          {python.Options{Executable: old}, []string{old + " is Python 3.9.18", "3.10 or newer", "--python"}},
-		"no Python":    {python.Options{Executable: script(t, "exit 3")}, []string{"exit status 3"}},
-		"import error": {python.Options{Dirs: []string{dir}, Imports: []string{"broken"}}, []string{"no_such_module_anywhere"}},
-		"setup": {python.Options{Setup: func(context.Context, python.Caller) error { return errors.New("no plug-ins") }},
-			[]string{"no plug-ins"}},
+		"old": {python.Options{Executable: old},
+			[]string{old + " is Python 3.9.18", "3.10 or newer", "--python"}},
+		"no Python": {python.Options{Executable: script(t, "exit 3")}, []string{"exit status 3"}},
+		"import error": {python.Options{Dirs: []string{dir}, Imports: []string{"broken"}},
+			[]string{"no_such_module_anywhere"}},
+		"setup": {python.Options{Setup: refuse}, []string{"no plug-ins"}},
 	} {
 		h, err := python.Open(t.Context(), tt.opts)
 		if err == nil {
@@ -64,8 +67,10 @@ func TestCannotOpen(t *testing.T) {
 			}
 		}
 		var raised *python.Error
-		if name == "import error" && (!errors.As(err, &raised) || !strings.Contains(raised.Traceback, "broken.py\", line 1")) {
-			t.Errorf("%s: no file and line in %+v", name, raised)
+		if errors.As(err, &raised) != (name == "import error") {
+			t.Errorf("%s: %T", name, err)
+		} else if raised != nil && !strings.Contains(raised.Traceback, "broken.py\", line 1") {
+			t.Errorf("%s: no file and line in %s", name, raised.Traceback)
 		}
 	}
 }
@@ -114,6 +119,26 @@ func TestPrintsAtStart(t *testing.T) {
 	works(t, h)
 	if got := l.text(""); got != "welcome\nto your environment\n" {
 		t.Errorf("logged %q", got)
+	}
+}
+
+// TestUnpackTogether: several programs share a job's folder.
+func TestUnpackTogether(t *testing.T) {
+	folder := t.TempDir()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			h, err := python.Open(t.Context(), python.Options{Folder: folder})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			h.Close()
+		})
+	}
+	wg.Wait()
+	if found, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(found) != 1 {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 

@@ -95,9 +95,10 @@ func TestNothingOutlivesKill(t *testing.T) {
 	if os.Getenv("PYTHON_TEST_VICTIM") != "" {
 		victim(t)
 	}
+	folder := t.TempDir()
 	for _, how := range []string{"idle", "hung", "without guard"} {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestNothingOutlivesKill$")
-		cmd.Env = append(os.Environ(), "PYTHON_TEST_VICTIM="+how)
+		cmd.Env = append(os.Environ(), "PYTHON_TEST_VICTIM="+how, "PYTHON_TEST_FOLDER="+folder)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -128,7 +129,7 @@ func TestNothingOutlivesKill(t *testing.T) {
 // victim opens a host, prints the ids of all that runs, and waits to be killed.
 func victim(t *testing.T) {
 	how := os.Getenv("PYTHON_TEST_VICTIM")
-	h := open(t, func(o *python.Options) { o.Folder = filepath.Join(os.TempDir(), "trinity-python-test") })
+	h := open(t, func(o *python.Options) { o.Folder = os.Getenv("PYTHON_TEST_FOLDER") })
 	var pids []int
 	if err := h.Call(t.Context(), "fail.spawn", nil, &pids, nil); err != nil {
 		t.Fatal(err)

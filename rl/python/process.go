@@ -1,12 +1,10 @@
 package python
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -158,7 +156,7 @@ func (p *process) ready(ctx context.Context) error {
 	case <-p.gone:
 		return p.lostIn("start")
 	case <-ctx.Done():
-		return fmt.Errorf("python: start %s: %w", p.host.opts.Executable, context.Cause(ctx))
+		return &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
 	case <-time.After(startTimeout):
 		return fmt.Errorf("python: %s did not answer for %s", p.host.opts.Executable, startTimeout)
 	}
@@ -171,86 +169,6 @@ func (p *process) ready(ctx context.Context) error {
 		return nil
 	}
 	return p.host.opts.Setup(ctx, p)
-}
-
-// write sends what is queued, as much at once as waits.
-func (p *process) write() {
-	var batch []byte
-	for {
-		select {
-		case line := <-p.send:
-			batch = append(batch[:0], line...)
-		case <-p.gone:
-			return
-		}
-		for more := true; more && len(batch) < 1<<16; {
-			select {
-			case line := <-p.send:
-				batch = append(batch, line...)
-			default:
-				more = false
-			}
-		}
-		if _, err := p.in.Write(batch); err != nil {
-			<-p.gone // a broken pipe: wait says why
-			return
-		}
-		if cap(batch) > 1<<20 {
-			batch = nil
-		}
-	}
-}
-
-// queue hands a line to write. It reports whether it could before ctx ended and the process died.
-func (p *process) queue(ctx context.Context, line []byte) bool {
-	select {
-	case p.send <- line:
-		return true
-	case <-p.gone:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// read handles messages until the output ends or is none. What comes before hello is not ours yet (sitecustomize and
-// .pth files may print), and is logged.
-func (p *process) read() {
-	r := bufio.NewReaderSize(p.out, 1<<16)
-	greeted := false
-	for {
-		line, err := readLine(r, p.host.opts.MaxMessage)
-		var m message
-		if err == nil {
-			m, err = parse(line)
-			if err != nil && !greeted {
-				if len(line) > 0 {
-					p.log(wireLog{Level: "info", Text: string(line)})
-				}
-				continue
-			}
-		}
-		if err == nil && m.Hello != nil == greeted {
-			err = fmt.Errorf("hello is the first message, and only that: %.200q", line)
-		}
-		if err == nil {
-			err = p.handle(m)
-			greeted = true
-		}
-		switch {
-		case err == nil:
-			continue
-		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
-			select {
-			case <-p.exited: // and its status says why
-			case <-time.After(time.Second):
-				p.kill(errors.New("it closed its output"))
-			}
-		default:
-			p.kill(fmt.Errorf("it broke the protocol: %w", err))
-		}
-		io.Copy(io.Discard, p.out) // so that nothing of it blocks on the pipe while it dies
-		return
-	}
 }
 
 // wait reaps the process, ends its children, and fails its calls when all that it wrote has been read.

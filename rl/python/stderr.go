@@ -11,7 +11,7 @@ import (
 // The limits of what is written to stderr past the streams of Python: by C code, children and dying processes.
 const (
 	stderrBurst = 1 << 20 // bytes at once
-	stderrRate  = 1 << 18 // bytes a second
+	stderrRate  = 1 << 15 // bytes a second
 	tailSize    = 4 << 10 // bytes kept for Lost
 )
 

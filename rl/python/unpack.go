@@ -59,9 +59,15 @@ func unpackInto(folder string) (string, error) {
 	if err := files.write(part); err != nil {
 		return "", err
 	}
-	os.RemoveAll(place) // damaged, or not there
-	if err := os.Rename(part, place); err != nil && !files.in(place) {
-		return "", err // and not because another process was faster
+	err = os.Rename(part, place)
+	if err != nil && !files.in(place) { // it is there, and damaged; else another program was faster
+		old := part + "-old"
+		defer os.RemoveAll(old)
+		os.Rename(place, old)
+		err = os.Rename(part, place)
+	}
+	if err != nil && !files.in(place) {
+		return "", err
 	}
 	return place, nil
 }

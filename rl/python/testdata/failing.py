@@ -52,6 +52,9 @@ def garbage(args, call):
 
 def raw_print(args, call):
     os.write(1, b"raw\n")
+    print("by the first stdout", file=sys.__stdout__)
+    sys.stdout.buffer.write(b"by its buffer\n")
+    sys.stdout.flush()
     ctypes.CDLL(None).puts(b"from C")
     ctypes.CDLL(None).fflush(None)
     subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
@@ -77,6 +80,13 @@ def flood_raw(args, call):
 
 def allocate(args, call):
     return len(bytearray(args["mb"] << 20))
+
+
+def hoard(args, call):
+    """Takes memory in small pieces until there is none."""
+    kept = []
+    while True:
+        kept.append("x" * 1000 + str(len(kept)))
 
 
 def big_result(args, call):
@@ -136,5 +146,6 @@ def recall(args, call):
 
 calls.update({f"fail.{f.__name__}": f for f in [
     exit_at_once, crash, sys_exit, spin, hold_the_lock, block_the_loop, wait, wait_up, garbage, raw_print, flood_print,
-    flood_lines, flood_raw, allocate, big_result, unsayable, numbers, itself, deep, fork, spawn, remember, recall,
+    flood_lines, flood_raw, allocate, hoard, big_result, unsayable, numbers, itself, deep, fork,
+    spawn, remember, recall,
 ]})

@@ -1,9 +1,12 @@
 """Functions for the tests of the host."""
 
 import asyncio
+import contextvars
+import logging
+import threading
 import time
 
-from trinity._host import calls
+from trinity._host import calls, log
 
 
 def echo(args, call):
@@ -25,6 +28,30 @@ def fail(args, call):
 
 def say(args, call):
     print(args["text"])
+
+
+def chatter(args, call):
+    """Prints and logs in turns with others: words in pieces, from a thread too that has the context."""
+    for i in range(20):
+        print(args["who"], end=" ")
+        time.sleep(0.001)
+        print(i)
+        log("debug", args["who"] + " logs")
+        logging.warning("%s warns", args["who"])
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: context.run(print, args["who"], "in a thread"))
+    thread.start()
+    thread.join()
+
+
+async def chatter_async(args, call):
+    for i in range(20):
+        print(args["who"], end=" ")
+        await asyncio.sleep(0.001)
+        print(i)
+        log("debug", args["who"] + " logs")
+        logging.warning("%s warns", args["who"])
+    await asyncio.to_thread(print, args["who"], "in a thread")
 
 
 def sleep(args, call):
@@ -55,5 +82,5 @@ calls.update({
     "test.episode_sync": episode, "test.episode_async": episode_async,
     "test.empty_sync": empty, "test.empty_async": empty_async,
     "test.echo": echo, "test.up": call_back, "test.up_async": call_back_async, "test.fail": fail, "test.say": say,
-    "test.sleep": sleep,
+    "test.sleep": sleep, "test.chatter": chatter, "test.chatter_async": chatter_async,
 })

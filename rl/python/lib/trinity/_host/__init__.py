@@ -1,4 +1,4 @@
-"""The Python side of package rl/python: answers calls that come in over a pipe. The Go package comment has the protocol.
+"""The Python side of package rl/python: answers calls from a pipe. Its Go package comment has the protocol.
 
     from trinity._host import calls
 
@@ -21,7 +21,7 @@ import sys
 from trinity._host.call import Call, Cancelled, UpError, current
 
 calls = {}
-"""Name → function(args: dict, call: Call) → result. Modules that the Go side names fill it when they are imported."""
+"""Name → function(args: dict, call: Call) → result. Modules that the Go side names fill it when imported."""
 
 _output = None  # output.Output, while a host runs
 

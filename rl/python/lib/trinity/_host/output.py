@@ -10,7 +10,7 @@ from trinity._host.call import current
 PER_CALL = 1 << 20
 """Characters that one call may print and log."""
 BURST = 1 << 20
-RATE = 1 << 18
+RATE = 1 << 15
 """Characters outside any call: at once, and per second."""
 CHUNK = 1 << 14
 """Characters of one log message. Longer lines are cut."""
@@ -127,7 +127,7 @@ class Stream(io.TextIOBase):
     def __init__(self, output, level):
         self._output = output
         self._level = level
-        self.buffer = io.BufferedWriter(io.FileIO(2, "w", closefd=False))
+        self.buffer = io.FileIO(2, "w", closefd=False)  # not buffered: nothing is lost in a crash
         self.name = f"<{level}>"
 
     def write(self, text):
@@ -135,9 +135,6 @@ class Stream(io.TextIOBase):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         self._output.write(self._level, text)
         return len(text)
-
-    def flush(self):
-        self.buffer.flush()
 
     def fileno(self):
         return 2  # for children that are given sys.stdout

@@ -82,7 +82,10 @@ def _other(value):
             return method()
     if isinstance(value, (set, frozenset)):
         return list(value)
-    raise TypeError(f"a result holds a {type(value).__name__}, which JSON cannot say; return numbers, strings, lists or dicts")
+    raise TypeError(
+        f"a result holds a {type(value).__name__}, which JSON cannot say; "
+        "return numbers, strings, lists or dicts"
+    )
 
 
 _strict = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=True, default=_other).encode
