@@ -52,5 +52,5 @@ class Pool:
             idle.pop()
             if not idle and not jobs.empty():
                 self._grow()  # this job may take long; somebody must take the next
-            job()
+            job()  # never raises: what a call raises is its answer
             del job  # what it holds is not needed while waiting
