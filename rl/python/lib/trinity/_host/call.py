@@ -117,6 +117,8 @@ class _Awaiting(_Waiting):
 def error_of(exc):
     """An exception as the protocol's error. The frames of this package at the top are left out."""
     tb = exc.__traceback__
+    if isinstance(exc, MemoryError):
+        traceback.clear_frames(tb)  # lets go of what filled the memory, so that there is some for what follows
     own = os.path.dirname(__file__)
     while tb is not None and tb.tb_frame.f_code.co_filename.startswith(own):
         tb = tb.tb_next

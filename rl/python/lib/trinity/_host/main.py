@@ -145,14 +145,21 @@ class Host:
         fn = registry.calls.get(name) or self._own.get(name)
         if fn is None:
             known = ", ".join(sorted(registry.calls))
-            self._answer(call, error=error_of(NameError(f"no call {name!r} here; there are: {known}")))
+            self._answer(call, failed=NameError(f"no call {name!r} here; there are: {known}"))
         elif inspect.iscoroutinefunction(fn):
             self._spawn(call, fn, args)
         else:
-            self.pool.put(lambda: contextvars.copy_context().run(self._run, call, fn, args))
+            self.pool.put(lambda: self._job(call, fn, args))
+
+    def _job(self, call, fn, args):
+        """On a thread of the pool. An error here is one of the host."""
+        try:
+            contextvars.copy_context().run(self._run, call, fn, args)
+        except BaseException as e:
+            limits.give_up(e)
 
     def _run(self, call, fn, args):
-        """On a thread of the pool, in a context of its own."""
+        """The call, in a context of its own."""
         _current.set(call)
         call.thread = threading.get_ident()
         try:
@@ -160,7 +167,7 @@ class Host:
                 raise Cancelled()
             result = fn(args, call)
         except BaseException as e:
-            self._answer(call, error=error_of(e))
+            self._answer(call, failed=e)
             return
         finally:
             call.thread = None
@@ -183,28 +190,28 @@ class Host:
         try:
             result = await fn(args, call)
         except BaseException as e:
-            self._answer(call, error=error_of(e))
+            self._answer(call, failed=e)
         else:
             self._answer(call, result)
         finally:
             call.task = None
 
-    def _answer(self, call, result=None, error=None):
+    def _answer(self, call, result=None, failed=None):
         try:
-            self._send_answer(call, result, error)
+            self._send_answer(call, result, failed)
         except BaseException as e:  # no memory even for this: nobody would ever answer the call
             limits.give_up(e)
 
-    def _send_answer(self, call, result, error):
-        if error is None:
+    def _send_answer(self, call, result, failed):
+        if failed is None:
             try:
                 line = encode({"id": call.id, "result": result})
                 if len(line) > self.wire.limit:
                     raise ValueError(f"the result has {len(line)} bytes as JSON; the limit is {self.wire.limit}")
             except Exception as e:
-                error = error_of(e)
-        if error is not None:
-            line = encode({"id": call.id, "error": error})
+                failed = e
+        if failed is not None:
+            line = encode({"id": call.id, "error": error_of(failed)})
         if call.log is not None:
             call.log.close()
         call.ended = True
