@@ -48,13 +48,13 @@ def _give(name, args, fn):
 
 
 def _wanted(fn, given):
-    """response and truth, and of the rest what the function names, or all if it takes any."""
+    """response and truth, as far as the function takes them, and of the rest what it names, or all if it takes any."""
     try:
         known = inspect.signature(fn).parameters
     except (TypeError, ValueError):
         return {k: v for k, v in given.items() if k not in _OPTIONAL}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
-    return {k: v for k, v in given.items() if k in known or takes_any or k not in _OPTIONAL}
+    return {k: v for k, v in given.items() if k in known or takes_any}
 
 
 def _parts(parts, name):
