@@ -33,7 +33,7 @@ func (l *logged) add(e python.Entry) {
 func open(t testing.TB, with func(*python.Options)) *python.Host {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Fatal("these tests run Python: install python3, version " + python.Oldest + " or newer")
+		t.Skip("there is no python3: " + python.Oldest + " or newer runs these tests, and CI has one")
 	}
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
