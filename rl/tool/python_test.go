@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 // What hostile or broken code is answered with, word for word as the model reads it.
@@ -124,5 +126,32 @@ func TestToShow(t *testing.T) {
 	want := "/home/me/.local/lib/p /home/me/venv /opt/conda /opt/conda2"
 	if err != nil || strings.Join(got, " ") != want {
 		t.Errorf("%v, %v; want %s", got, err, want)
+	}
+}
+
+// The packages of a virtual environment are there, wherever it lies, and nothing beside it.
+func TestVirtualEnvironment(t *testing.T) {
+	python(t, sandbox.Auto)
+	dir := filepath.Join(t.TempDir(), "venv")
+	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", dir).CombinedOutput(); err != nil {
+		t.Skipf("no virtual environment: %v: %s", err, out)
+	}
+	sites, err := filepath.Glob(filepath.Join(dir, "lib", "python3*", "site-packages"))
+	if err != nil || len(sites) == 0 {
+		t.Fatalf("no site-packages: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(sites[0], "ours.py"), []byte("answer = 42\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := env.ToolSpec{Tools: "python", Python: filepath.Join(dir, "bin", "python3")}
+	p, _, err := openPython(t.Context(), spec, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := fmt.Sprintf("import os, sys, ours; print(ours.answer, sys.prefix != sys.base_prefix, os.listdir(%q))",
+		filepath.Dir(dir))
+	use, err := p.Use(t.Context(), "<python>"+code+"</python>")
+	if err != nil || use.Text != "Code execution result: 42 True ['venv']\n\n" {
+		t.Errorf("%+v, %v", use, err)
 	}
 }
