@@ -247,7 +247,8 @@ func TestPythonNames(t *testing.T) {
 		}
 	}
 	o := pythonIn(t, "broken")
-	gapIsNone(t, runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"default_workflow_type=good_workflow")...), o))
+	args := and(tiny, tasksetKey+"default_workflow_type=good_workflow")
+	gapIsNone(t, runs(t, loadPython(t, t.TempDir(), o, args...), o))
 }
 
 // A loss in torch is refused by name, with what to do instead.

@@ -127,7 +127,8 @@ func TestConvertSampled(t *testing.T) {
 func TestConvertEdited(t *testing.T) {
 	s, model := testSession()
 	var whole returnedAnswer
-	ask(t, s, "model.convert", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"no"}]}`, &whole)
+	ask(t, s, "model.convert", `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"no"}]}`,
+		&whole)
 	if got := maskText(whole); got != "no\x04" {
 		t.Errorf("it trains %q", got)
 	}
@@ -185,13 +186,15 @@ func TestBuild(t *testing.T) {
 	other, _ := json.Marshal(append(slices.Clone(one[0].Tokens[:len(one[0].Tokens)-1]), 9))
 	prompt := len(one[0].Tokens) - 4
 	for name, tt := range map[string]struct{ in, err string }{
-		"as sampled":       {`{"ref":0,"prompt_length":17,"reward":1}`, ""},
-		"the same tokens":  {`{"ref":1,"prompt_length":17,"reward":1,"tokens":` + string(tokens) + `}`, ""},
-		"a mask":           {`{"ref":0,"prompt_length":17,"reward":1,"mask":"AQAAAQ=="}`, ""},
-		"a longer prompt":  {`{"ref":0,"prompt_length":18,"reward":1}`, ""},
-		"by hand":          {`{"prompt_length":17,"reward":1,"tokens":` + string(tokens) + `}`, ""},
-		"other tokens":     {`{"ref":0,"prompt_length":17,"reward":1,"tokens":` + string(other) + `}`, "not those that were"},
-		"other logprobs":   {`{"ref":0,"prompt_length":17,"reward":1,"logprobs":"AAAAAAAAAAAAAAAAAAAAAA=="}`, "logprobs"},
+		"as sampled":      {`{"ref":0,"prompt_length":17,"reward":1}`, ""},
+		"the same tokens": {`{"ref":1,"prompt_length":17,"reward":1,"tokens":` + string(tokens) + `}`, ""},
+		"a mask":          {`{"ref":0,"prompt_length":17,"reward":1,"mask":"AQAAAQ=="}`, ""},
+		"a longer prompt": {`{"ref":0,"prompt_length":18,"reward":1}`, ""},
+		"by hand":         {`{"prompt_length":17,"reward":1,"tokens":` + string(tokens) + `}`, ""},
+		"other tokens": {`{"ref":0,"prompt_length":17,"reward":1,"tokens":` + string(other) + `}`,
+			"not those that were"},
+		"other logprobs": {`{"ref":0,"prompt_length":17,"reward":1,"logprobs":"AAAAAAAAAAAAAAAAAAAAAA=="}`,
+			"logprobs"},
 		"a wrong mask":     {`{"ref":0,"prompt_length":17,"reward":1,"mask":"AQ=="}`, "action_mask has 1 entries"},
 		"no such ref":      {`{"ref":7,"prompt_length":17,"reward":1}`, "another run of a workflow"},
 		"of a judge":       {`{"ref":-1,"prompt_length":1,"reward":1}`, "auxiliary model"},
@@ -220,7 +223,8 @@ func TestBuild(t *testing.T) {
 			}
 			e := list[0]
 			for i, on := range e.ActionMask {
-				if want := logprobOf(e.Tokens[e.PromptLength+i], e.PromptLength+i); on && !sameBits(e.Logprobs[i], want) {
+				at := e.PromptLength + i
+				if want := logprobOf(e.Tokens[at], at); on && !sameBits(e.Logprobs[i], want) {
 					t.Errorf("token %d has logprob %v, want %v", i, e.Logprobs[i], want)
 				}
 			}

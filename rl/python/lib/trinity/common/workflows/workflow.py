@@ -156,6 +156,7 @@ class BaseSimpleWorkflow(Workflow):
         self.raw_task = task.raw_task
         self.task_desc = task.task_desc
         self.truth = task.truth
+        self.is_eval = task.is_eval
         if not (isinstance(task.reward_fn, type) and issubclass(task.reward_fn, RewardFn)):
             raise ValueError("`reward_fn` must be a subclass of `RewardFn`: name one in default_reward_fn_type")
         self.reward_fn = task.reward_fn(**self.reward_fn_args)
