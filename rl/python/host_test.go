@@ -29,12 +29,18 @@ func (l *logged) add(e python.Entry) {
 	l.entries = append(l.entries, e)
 }
 
+// needsPython skips a test where there is no Python.
+func needsPython(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3: " + python.Oldest + " or newer runs this test, and CI has one")
+	}
+}
+
 // open opens a host with the functions of testdata, changed by with.
 func open(t testing.TB, with func(*python.Options)) *python.Host {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3: " + python.Oldest + " or newer runs these tests, and CI has one")
-	}
+	needsPython(t)
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ func script(t *testing.T, text string) string {
 
 // TestCannotOpen: what is wrong with the user's Python is said, with what to do, and nothing stays behind.
 func TestCannotOpen(t *testing.T) {
+	needsPython(t)
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +77,7 @@ func TestCannotOpen(t *testing.T) {
 }
 
 func TestOpenEnds(t *testing.T) {
+	needsPython(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	setup := func(ctx context.Context, p python.Caller) error {
 		cancel()
