@@ -111,11 +111,11 @@ func TestWrapped(t *testing.T) {
 func TestParams(t *testing.T) {
 	o := open(t, 0)
 	for id, want := range map[string]string{
-		"python:gem:game:Guess-v0-easy":   "high=5 low=1 max_turns=3",
-		"python:gem:game:Guess-v0-random": "high=5 low=1 max_turns=drawn",
-		"python:guessing.py:Guess":        "high=10 hints=1 low=1 max_turns=5",
+		"python:gem:game:Guess-v0-easy":  "high=5 low=1 max_turns=3",
+		"python:gem:game:Guess-v0-drawn": "high=drawn low=1 max_turns=4",
+		"python:guessing.py:Guess":       "high=10 hints=1 low=1 max_turns=5",
 	} {
-		if s, err := o.Spec(id); err != nil && !strings.Contains(id, "random") || err == nil && s.Params.String() != want {
+		if s, err := o.Spec(id); err != nil || s.Params.String() != want {
 			t.Errorf("%s has %v, %v; want %s", id, s.Params, err, want)
 		}
 	}

@@ -6,7 +6,7 @@ import re
 
 class Guess:
     def __init__(self, low=1, high=10, max_turns=5, hints=True):
-        self.low, self.high, self.max_turns, self.hints = low, high, max_turns, hints
+        self.low, self.high, self.max_turns, self.hints = low, high or 20, max_turns, hints
 
     def reset(self, seed=None):
         random.seed(seed)

@@ -6,7 +6,7 @@ from trinity._env import load, rows, text
 from trinity._env.turn import Draws, turn
 
 _SEED = 1
-_ACTION = "\\boxed{1}"
+_ACTION = "\\boxed{1}"  # where there is no random player
 
 
 def describe(args, call):
@@ -22,11 +22,13 @@ def describe(args, call):
         out = {"params": load.integers(args["kind"], args["name"])}
         with t.drawing(draws):
             out["first"] = text.first(load.reset(env, _SEED))
+        with t.drawing(Draws()):
+            action = _action(env)
         with t.drawing(draws):
-            text.after(env.step(_ACTION))
+            _answer(env, action)
         with t.drawing(draws):
             out["again"] = text.first(load.reset(env, _SEED))
-        out["why"] = _copies(env, draws, t)
+        out["why"] = _copies(env, draws, t, action)
         out["copies"] = out["why"] == ""
         close = getattr(env, "close", None)
         if callable(close):
@@ -34,14 +36,30 @@ def describe(args, call):
     return out
 
 
-def _copies(env, draws, t):
+def _action(env):
+    """A random action, or one that many environments understand."""
+    try:
+        return load.sample(env, _SEED)
+    except Exception:
+        return _ACTION
+
+
+def _answer(env, action):
+    """What an environment says to an action. That it raises for some is found when it is played."""
+    try:
+        return text.after(env.step(action))
+    except Exception as e:
+        return {"raises": f"{type(e).__name__}: {e}"}
+
+
+def _copies(env, draws, t, action):
     """Why an environment cannot be copied; "" if it can. Afterwards it has no episode."""
     try:
         other, theirs = copy.deepcopy(env, rows.memo(env)), draws.copy()
     except Exception as e:
         return f"{type(e).__name__}: {e}"
     with t.drawing(theirs):
-        copied = text.after(other.step(_ACTION))
+        copied = _answer(other, action)
     with t.drawing(draws):
-        own = text.after(env.step(_ACTION))
+        own = _answer(env, action)
     return "" if own == copied else f"a copy answers {copied}, the original {own}"
