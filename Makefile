@@ -101,6 +101,10 @@ seeds: build ## run the configurations of upstream's guides unchanged on the sma
 	bin/trinity plot $(addprefix bin/seeds/,tinker/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1 verl/Trinity-RFT-gsm8k/alignment-tinker/verl-llama3.2-3B-lora-off1) -o docs/seeds.svg
 
 UPSTREAM ?= https://github.com/modelscope/Trinity-RFT
+.PHONY: plugins
+plugins: build ## run plug-in files of Trinity-RFT's packages (PACKAGES) and of folders (FILES) with PYTHON; writes the log
+	python3 -B rl/plugin/testdata/existing/run.py --trinity bin/trinity --python "$(or $(PYTHON),python3)" --work bin/plugins --out docs/results/plugins.log $(foreach p,$(or $(PACKAGES),trinity-rft==0.5.2 trinity-rft==0.6.0),--package $(p)) $(FILES)
+
 .PHONY: upstream-examples
 upstream-examples: ## validate and run each example of Trinity-RFT 0.5.2, fetched by git (or EXAMPLES=folder); writes the log
 	[ -n "$(EXAMPLES)" ] || [ -d bin/upstream/examples ] || (git init -q bin/upstream && cd bin/upstream && git fetch -q --depth 1 $(UPSTREAM) eedef4b5a1f9ce205b12c6fdc64b9467fce98013 && git archive FETCH_HEAD examples | tar x)

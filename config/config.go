@@ -27,7 +27,8 @@ type Config struct {
 	RayNamespace   string `yaml:"ray_namespace" applies:"no"`
 	Continue       bool   `yaml:"continue_from_checkpoint"`
 	IgnoreChecks   bool   `yaml:"ignore_validator_suggestions" applies:"no"`
-	Seed           *int64 `yaml:"seed"` // ours: everything random derives from it; null is drawn at the first start
+	Seed           *int64 `yaml:"seed"`            // ours: everything random derives from it; null is drawn at first
+	PluginDir      string `yaml:"plugin_dir,null"` // ours: folders of Python files, as --plugin-dir names them
 
 	Algorithm     Algorithm     `yaml:"algorithm"`
 	DataProcessor DataProcessor `yaml:"data_processor"`
@@ -103,7 +104,12 @@ func Load(path string, overrides []string, lookup func(string) (string, bool), o
 }
 
 // Names are the names of parts that a program brings, which its configurations may choose.
-type Names struct{ Advantages, PolicyLosses, Selectors, Monitors []string }
+type Names struct {
+	Advantages, PolicyLosses, Selectors, Monitors []string
+
+	Readers []string          // storage types of tasksets
+	Refused map[string]string // parts that the program has and that cannot be used, with the reason
+}
 
 // JobDir is the directory of the run: root/project[/group]/name.
 func (c *Config) JobDir() string {

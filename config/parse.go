@@ -36,6 +36,13 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 		c.own.PolicyLosses = append(c.own.PolicyLosses, n.PolicyLosses...)
 		c.own.Selectors = append(c.own.Selectors, n.Selectors...)
 		c.own.Monitors = append(c.own.Monitors, n.Monitors...)
+		c.own.Readers = append(c.own.Readers, n.Readers...)
+		for name, why := range n.Refused {
+			if c.own.Refused == nil {
+				c.own.Refused = map[string]string{}
+			}
+			c.own.Refused[name] = why
+		}
 	}
 	return c, c.finish(found)
 }

@@ -83,6 +83,10 @@ func (k *checker) oneOf(key, word string, words []string) {
 	if slices.Contains(words, word) {
 		return
 	}
+	if why := k.c.own.Refused[word]; why != "" {
+		k.bad(key, "is %s, and %s", quote(word), why)
+		return
+	}
 	if near := didYouMean(word, words); near != "" {
 		k.bad(key, "is %s%s", quote(word), near)
 		return

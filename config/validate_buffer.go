@@ -51,10 +51,12 @@ func (k *checker) tasksets() {
 }
 
 func (k *checker) taskset(t *Taskset, key string) {
-	if t.Path == "" {
+	if t.Path == "" && !slices.Contains(k.c.own.Readers, t.StorageType) {
 		k.bad(key+".path", "is missing; name the dataset: a file, a folder or a hub name")
 	}
-	k.oneOf(key+".storage_type", t.StorageType, []string{"file", "sql"})
+	if k.c.PluginDir == "" || t.StorageType == "" { // what those files register shows when they are loaded
+		k.oneOf(key+".storage_type", t.StorageType, slices.Concat([]string{"file", "sql"}, k.c.own.Readers))
+	}
 	k.storage(t.StorageType, key, t.Path)
 	if k.c.given(key + ".repeat_times") {
 		atLeast(k, key+".repeat_times", t.RepeatTimes, 1)

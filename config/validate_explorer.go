@@ -22,6 +22,11 @@ func (k *checker) explorer() {
 	if e.DynamicTimeout.Enable {
 		k.positive("explorer.dynamic_timeout.ratio", e.DynamicTimeout.Ratio)
 	}
+	atLeast(k, "explorer.python_processes", e.PythonProcesses, 1)
+	atLeast(k, "explorer.python_memory", e.PythonMemory, 0)
+	atLeast(k, "explorer.python_threads", e.PythonThreads, 1)
+	k.positive("explorer.reward_timeout", e.RewardTimeout)
+	atLeast(k, "explorer.reward_concurrency", e.RewardConcurrency, 1)
 	k.between("explorer.proxy_port", float64(e.ProxyPort), 0, 65535)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
@@ -28,6 +29,11 @@ const debugTable = "debug_buffer"
 // measured and rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
 	o = o.withDefaults()
+	if o, err = o.withPython(ctx, cfg); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.python.Close()) }()
+	o.python.show(o.Out)
 	ctx, cancel := o.site().WhileWanted(ctx)
 	defer cancel()
 	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
@@ -46,6 +52,9 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	}
 	p.say.notes = site.NewNotes(o.Out)
 	if p.models, p.say.progress, err = openModels(ctx, &p.setting, o, p.method, nil); err != nil {
+		return err
+	}
+	if err := p.openOffers(); err != nil {
 		return err
 	}
 	set, _, _, err := p.data().TrainTasksets(ctx)
@@ -68,6 +77,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	begin := o.Now()
 	experiences, err := w.Run(ctx, &r, task)
 	if err != nil {
+		showFailure(o.Out, err)
 		return fmt.Errorf("run: the workflow failed: %w", err)
 	}
 	show(o.Out, task, experiences, o.Now().Sub(begin))
@@ -91,6 +101,24 @@ func show(out io.Writer, t workflow.Task, list []*experience.Experience, took ti
 			fmt.Fprintf(out, ", %s %g", name, e.Metrics[name])
 		}
 		fmt.Fprintf(out, "\n%s\n", inspect.Indent(e.ResponseText))
+	}
+}
+
+// showFailure prints what was said before a workflow of Python failed, and where it did.
+func showFailure(out io.Writer, err error) {
+	var f *plugin.Failure
+	if !errors.As(err, &f) {
+		return
+	}
+	for i, text := range f.Said {
+		what := "prompt"
+		if i%2 == 1 {
+			what = "answer"
+		}
+		fmt.Fprintf(out, "\n%s\n%s\n", what, inspect.Indent(text))
+	}
+	if f.Traceback != "" {
+		fmt.Fprintf(out, "\n%s\n", f.Traceback)
 	}
 }
 

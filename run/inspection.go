@@ -19,13 +19,26 @@ type Inspection struct {
 	Notes   []string      // what the parts say of arguments that they do not use
 	Stages  []*Inspection // of a configuration with stages, which has nothing else
 
-	seen *inspect.Inspection // nil with Stages
+	seen   *inspect.Inspection // nil with Stages
+	python *plugins            // to be closed with it
 }
 
 // Inspect does everything of a run that comes before its first sample and needs no service. The error joins one
 // [*config.Problem] for each thing that is wrong. Run begins with it, so that Run refuses nothing that it lets through.
-func Inspect(ctx context.Context, cfg *config.Config, o Options) (*Inspection, error) {
+func Inspect(ctx context.Context, cfg *config.Config, o Options) (in *Inspection, err error) {
 	o = o.withDefaults()
+	if o.python == nil {
+		if o, err = o.withPython(ctx, cfg); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err == nil {
+				in.python = o.python
+			} else {
+				err = errors.Join(err, o.python.Close())
+			}
+		}()
+	}
 	if len(cfg.Stages) == 0 {
 		return inspectOne(ctx, cfg, o, false)
 	}
@@ -89,6 +102,7 @@ func (in *Inspection) Close() error {
 	if in.seen != nil {
 		errs = append(errs, in.seen.Close())
 	}
+	errs = append(errs, in.python.Close())
 	return errors.Join(errs...)
 }
 

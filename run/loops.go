@@ -24,10 +24,12 @@ import (
 // parts is what the loops of a run are built from.
 type parts struct {
 	setting
-	method *algorithm.Method
-	models models
-	say    teller
-	offers *proxy.Offers // to programs that carry rollouts out; nil: there are none
+	method  *algorithm.Method
+	models  models
+	say     teller
+	offers  *proxy.Offers          // to programs that carry rollouts out; nil: there are none
+	listens bool                   // offers are served at the address of the configuration
+	url     func() (string, error) // where they are served to plug-ins; nil: nowhere
 }
 
 // teller is how a run speaks to a person.
@@ -39,7 +41,7 @@ type teller struct {
 // data opens the run's data.
 func (p parts) data() data.Opener {
 	return data.Opener{Site: p.site, Config: p.cfg, Method: p.method, Model: p.models.base, External: p.models.external,
-		Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
+		URL: p.url, Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
 		Warn: p.say.progress.Warn, Opened: p.opened, Rollouts: p.rollouts()}
 }
 

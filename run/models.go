@@ -45,6 +45,7 @@ func openModels(
 	if err := openFolder(ctx, set, x.base); err != nil {
 		return x, nil, err
 	}
+	o.python.logTo(set.folder.Path, set.cfg.Log.Level)
 	if need.Teacher {
 		if x.teacher, err = find.Teacher(ctx, x.base); err != nil {
 			return x, nil, err
@@ -61,6 +62,7 @@ func openModels(
 		return x, nil, err
 	}
 	x.judge.Use(x.service.API)
+	o.python.ask(x.judge)
 	x.context, err = service.Context(ctx, x.service.API, x.base.Name, need, x.teacher)
 	return x, progress, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
@@ -13,12 +15,14 @@ import (
 // openOffers makes what serves the rollouts of rollout_workflow, if there are any or the caller gives an address for
 // them. The serve modes have rollouts of their own.
 func (p *parts) openOffers() error {
-	work := p.cfg.OffersRollouts()
+	work, theirs := p.cfg.OffersRollouts(), len(p.site.Own.Workflows) > 0
 	switch {
 	case p.site.Rollouts != "" && p.cfg.Mode == config.Train && !p.staged:
 		return errors.New("run: --rollouts serves rollouts while a run explores, and mode train does not; start it " +
 			"with the process that explores")
-	case !p.cfg.Mode.Explores() || p.models.external != nil || !work && p.site.Rollouts == "":
+	case !p.cfg.Mode.Explores() || p.models.external != nil || !work && !theirs && p.site.Rollouts == "":
+		return nil
+	case p.models.base.Template == nil:
 		return nil
 	}
 	text, err := p.models.base.Text()
@@ -27,7 +31,40 @@ func (p *parts) openOffers() error {
 	}
 	p.offers = proxy.NewOffers(proxy.OfferOptions{Name: p.models.base.Name, Text: text, Now: p.site.Now,
 		Log: p.say.progress.Warn, Work: work})
+	p.listens = work || p.site.Rollouts != ""
+	p.url = localURL(p.offers, p.opened)
 	return nil
+}
+
+// localURL returns what gives the address of offers to programs on this machine: it listens when it is first asked.
+func localURL(offers *proxy.Offers, opened func(close func() error)) func() (string, error) {
+	stop, served := make(chan struct{}), make(chan error, 1)
+	listen := sync.OnceValues(func() (string, error) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", fmt.Errorf("run: serving rollouts: %w", err)
+		}
+		go func() { served <- offers.Serve(context.Background(), l, stop) }()
+		return "http://" + l.Addr().String(), nil
+	})
+	var mu sync.Mutex
+	began := false
+	opened(func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		close(stop)
+		if !began {
+			return nil
+		}
+		return <-served
+	})
+	return func() (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		url, err := listen()
+		began = began || err == nil
+		return url, err
+	}
 }
 
 // rollouts is where workflows open rollouts; nil: nowhere.
@@ -40,7 +77,7 @@ func (p parts) rollouts() workflow.Rollouts {
 
 // offering does work while programs can carry rollouts out, if there are any.
 func (l *loops) offering(ctx context.Context, work func(context.Context) error) error {
-	if l.offers == nil {
+	if l.offers == nil || !l.listens {
 		return work(ctx)
 	}
 	listener, err := listen(l.parts)

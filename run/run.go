@@ -45,6 +45,8 @@ type Options struct {
 	Ollama []string
 	// Plugins are parts that the program brings, by the names that its configurations use.
 	Plugins Plugins
+	// Python is the Python of plug-in files.
+	Python Python
 	// Rollouts is the address to serve the URLs of rollouts at; "": explorer.listen_address and explorer.proxy_port, if
 	// a taskset has rollout_workflow.
 	Rollouts string
@@ -52,6 +54,8 @@ type Options struct {
 	Wrap func(tinker.Service) tinker.Service
 
 	fs disk.FS // disk.OS; tests put one in its place that fails
+
+	python *plugins // what is loaded; nil: nothing is
 
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
@@ -88,6 +92,7 @@ func (o Options) site() site.Site {
 	own := site.Own{Own: o.Plugins.workflows(), Operators: o.Plugins.Operators, Selectors: o.Plugins.Selectors,
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
+	o.python.into(&own)
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
 		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
 		Rollouts: o.Rollouts}
@@ -97,8 +102,12 @@ func (o Options) site() site.Site {
 var ErrInterrupted = site.ErrInterrupted
 
 // Run does what the configuration says until it is done, ctx ends, or Stop is closed.
-func Run(ctx context.Context, cfg *config.Config, o Options) (*console.Summary, error) {
+func Run(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summary, err error) {
 	o = o.withDefaults()
+	if o, err = o.withPython(ctx, cfg); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.python.Close()) }()
 	if len(cfg.Stages) > 0 {
 		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
 			return nil, err

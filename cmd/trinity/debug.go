@@ -18,35 +18,38 @@ const debugHelp = "What to do: prompt shows the first prompt as the model reads 
 // debugCmd has Trinity-RFT's flags.
 type debugCmd struct {
 	configFlags
+	pythonFlags
 	Module           string `short:"m" required:"" help:"${debugHelp}" enum:"prompt,workflow,inference_model"`
 	OutputDir        string `short:"o" help:"Folder of experiences and log." default:"debug_output" placeholder:"DIR"`
 	DisableOverwrite bool   `help:"Use DIR_<time> if DIR is not empty."`
 	Addr             string `help:"Address of inference_model." default:"127.0.0.1:8000"`
-	PluginDir        string `help:"Accepted for compatibility." placeholder:"DIR" hidden:""`
 	EnableProfiling  bool   `help:"Accepted for compatibility." hidden:""`
 	Port             int    `short:"p" help:"Accepted for compatibility." hidden:""`
 }
 
 // Run implements the command.
 func (c *debugCmd) Run(s *surroundings) error {
-	if c.PluginDir != "" || c.EnableProfiling || c.Port != 0 {
-		fmt.Fprintln(s.err, "note: --plugin-dir, --enable-profiling and --port do not apply here")
+	if c.EnableProfiling || c.Port != 0 {
+		fmt.Fprintln(s.err, "note: --enable-profiling and --port do not apply here")
 	}
-	cfg, err := c.load(s)
+	py := c.python(s)
+	cfg, err := c.load(s, py.Names())
 	if err != nil {
 		return err
 	}
 	if c.Module == "inference_model" {
 		return c.serveModel(s, cfg.Model.BaseModel())
 	}
+	o := s.options(0)
+	o.Python = py
 	if c.Module == "prompt" {
-		return run.DebugPrompt(s.ctx, cfg, s.options(0))
+		return run.DebugPrompt(s.ctx, cfg, o)
 	}
 	dir, err := c.output()
 	if err != nil {
 		return err
 	}
-	return run.Debug(s.ctx, cfg, s.options(0), dir)
+	return run.Debug(s.ctx, cfg, o, dir)
 }
 
 // output is the folder to write to. What an earlier debug run left there is removed, unless --disable-overwrite is set.

@@ -3,8 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/rl/python"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -14,8 +18,31 @@ type configFlags struct {
 	Overrides []string `arg:"" optional:"" name:"key=value" help:"Overrides, such as buffer.total_steps=10."`
 }
 
-func (c *configFlags) load(s *surroundings) (*config.Config, error) {
-	return config.Load(s.find(c.Config), c.Overrides, s.env)
+func (c *configFlags) load(s *surroundings, names ...config.Names) (*config.Config, error) {
+	return config.Load(s.find(c.Config), c.Overrides, s.env, names...)
+}
+
+// pythonFlags are shared by the commands that run plug-ins in Python.
+type pythonFlags struct {
+	PluginDir []string `help:"Folders of Python plug-in files; TRINITY_PLUGIN_DIRS names them too." placeholder:"DIR"`
+	Python    string   `help:"The Python of plug-in files; else that of VIRTUAL_ENV, else python3." placeholder:"PATH"`
+}
+
+// python is the Python of plug-in files and their folders.
+func (c *pythonFlags) python(s *surroundings) run.Python {
+	dirs := slices.Clone(c.PluginDir)
+	if list, ok := s.env("TRINITY_PLUGIN_DIRS"); ok && len(dirs) == 0 {
+		dirs = filepath.SplitList(list)
+	}
+	for i, dir := range dirs {
+		dirs[i] = s.find(dir)
+	}
+	venv, _ := s.env("VIRTUAL_ENV")
+	p := run.Python{Executable: python.Find(c.Python, venv), Dirs: dirs}
+	if here, err := os.Getwd(); err == nil {
+		p.Path = []string{here}
+	}
+	return p
 }
 
 // options are what a run gets from this process.
@@ -26,22 +53,24 @@ func (s *surroundings) options(threads int) run.Options {
 
 type runCmd struct {
 	configFlags
-	PluginDir string `help:"Accepted for compatibility; plug-ins are Go packages here." placeholder:"DIR" hidden:""`
-	DLC       bool   `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
-	Threads   int    `help:"Threads of the local engine; 0 is all." default:"0"`
-	Rollouts  string `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
+	pythonFlags
+	DLC      bool   `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
+	Threads  int    `help:"Threads of the local engine; 0 is all." default:"0"`
+	Rollouts string `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
 }
 
 // Run implements the command.
 func (c *runCmd) Run(s *surroundings) error {
-	if c.PluginDir != "" || c.DLC {
-		fmt.Fprintln(s.err, "note: --plugin-dir and --dlc do not apply here")
+	if c.DLC {
+		fmt.Fprintln(s.err, "note: --dlc does not apply here")
 	}
-	cfg, err := c.load(s)
+	py := c.python(s)
+	cfg, err := c.load(s, py.Names())
 	if err != nil {
 		return err
 	}
 	o := s.options(c.Threads)
+	o.Python = py
 	o.Rollouts = c.Rollouts
 	_, err = run.Run(s.ctx, cfg, o)
 	if errors.Is(err, run.ErrInterrupted) {

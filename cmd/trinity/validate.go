@@ -10,17 +10,19 @@ import (
 
 type validateCmd struct {
 	configFlags
+	pythonFlags
 	NoEstimate bool `help:"Skip the estimate, which loads and measures the model."`
 }
 
 // Run implements the command: all checks that trinity run makes before its first sample, and an estimate of its cost.
 func (c *validateCmd) Run(s *surroundings) error {
-	cfg, err := c.load(s)
+	py := c.python(s)
+	cfg, err := c.load(s, py.Names())
 	if err != nil {
 		return err
 	}
 	in, err := run.Inspect(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(),
-		Cache: s.cacheDir, Ollama: s.ollama(), Stop: s.stop})
+		Cache: s.cacheDir, Ollama: s.ollama(), Stop: s.stop, Python: py})
 	if err != nil {
 		return err
 	}

@@ -204,6 +204,9 @@ func (s *rollouts) Open(o workflow.Opening) (workflow.Offered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[r.id] = r
+	if o.Private {
+		return offered, nil
+	}
 	s.waiting = append(s.waiting, r)
 	close(s.came)
 	s.came = make(chan struct{})
@@ -244,6 +247,19 @@ func (o *offer) Close() {
 			"time, or the run went on without it", o.id)
 	}
 	o.all.remove(o.rollout, why)
+}
+
+// ID implements workflow.Offered.
+func (o *offer) ID() string { return o.id }
+
+// Calls implements workflow.Offered.
+func (o *offer) Calls() []workflow.Answer {
+	var list []workflow.Answer
+	for _, c := range o.calls() {
+		list = append(list, workflow.Answer{Text: c.text, Heard: c.heard, Prompt: c.prompt, Sampled: c.sampled,
+			Logprobs: c.logprobs, Stop: c.stop})
+	}
+	return list
 }
 
 // take waits until there is a rollout that nobody has taken, and returns nil when ctx ends.

@@ -28,6 +28,7 @@ type Opening struct {
 	Params  tinker.SamplingParams // of all calls, whatever the program asks for
 	Context int                   // tokens; 0: not known
 	Seed    uint64                // what the answers draw derives from it and the prompts
+	Private bool                  // only who knows the URL carries it out
 }
 
 // Offered is a rollout that programs can carry out.
@@ -36,6 +37,20 @@ type Offered interface {
 	Wait(ctx context.Context) (*experience.Experience, error)
 	// Close ends the rollout, whether it has a reward or not: its calls fail from now on.
 	Close()
+	// ID is what the rollout's URL ends with: URL()/rollouts/ID/v1.
+	ID() string
+	// Calls are the answers so far, in the order in which they were complete.
+	Calls() []Answer
+}
+
+// Answer is one answer that the model gave.
+type Answer struct {
+	Text     string // the prompt
+	Heard    string // the answer
+	Prompt   []int32
+	Sampled  []int32
+	Logprobs []float32 // of Sampled
+	Stop     tinker.StopReason
 }
 
 // Program is rollout_workflow: each repetition of a task is a rollout that a program of any kind carries out. The

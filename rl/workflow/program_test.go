@@ -50,6 +50,8 @@ func (h *hand) Wait(ctx context.Context) (*experience.Experience, error) {
 	}
 }
 
+func (h *hand) ID() string      { return "" }
+func (h *hand) Calls() []Answer { return nil }
 func (h *hand) Close() {
 	h.crew.mu.Lock()
 	defer h.crew.mu.Unlock()

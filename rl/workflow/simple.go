@@ -31,13 +31,14 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range list {
-		if e.TruncateStatus == experience.PromptTruncated {
-			continue
+	_, err = repeat(len(list), func(i int) ([]*experience.Experience, error) { // a reward may ask another program
+		if list[i].TruncateStatus == experience.PromptTruncated {
+			return nil, nil
 		}
-		if err := grade(r, t, e); err != nil {
-			return nil, err
-		}
+		return nil, grade(r, t, list[i])
+	})
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }

@@ -59,6 +59,21 @@ type Rollout struct {
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
 
 	Rollouts Rollouts // for rollout_workflow; nil: nothing serves them
+
+	// the rest is for workflows in other languages
+	URL    func() (string, error) // where Rollouts are served; nil: nowhere
+	Format map[string]any         // the section format of the taskset
+	Model  Model
+}
+
+// Model is what a workflow may want to know about the model.
+type Model struct {
+	Name      string
+	Dir       string   // with its tokenizer
+	MaxTokens int      // of prompt and answer together; 0: not known
+	Judges    []string // the names of Judges
+	Thinking  *bool    // chat_template's enable_thinking; nil: as the template has it
+	Ungraded  bool     // experiences may come without a reward: operators give one
 }
 
 // Renderer turns messages into what the model reads, and tokens into text.
@@ -108,6 +123,7 @@ func Workflows() map[string]Workflow {
 type Own struct {
 	Workflows map[string]Workflow
 	Rewards   map[string]reward.Func
+	Failed    string // said where a name is not known: parts that could not be had; "" for none
 }
 
 // New finds a workflow by name.
@@ -116,13 +132,13 @@ func New(name string, own Own) (Workflow, error) {
 	maps.Copy(table, own.Workflows)
 	w, ok := table[name]
 	if why := elsewhere(name); !ok && why != "" {
-		return nil, fmt.Errorf("workflow: %s is not here: %s; a Go program can bring a workflow of its own "+
-			"(examples/plugin)", name, why)
+		return nil, fmt.Errorf("workflow: %s is not here: %s; a plug-in file (docs/python.md) or a Go program "+
+			"(examples/plugin) can bring a workflow of its own%s", name, why, own.Failed)
 	}
 	if !ok {
-		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a Go program can bring a workflow of its "+
-			"own (examples/plugin)",
-			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a plug-in file (docs/python.md) or a Go "+
+			"program (examples/plugin) can bring a workflow of its own%s",
+			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "), own.Failed)
 	}
 	return w, nil
 }
@@ -134,7 +150,9 @@ type Preparer interface{ Prepare(r *Rollout) error }
 // ReadsRows reports whether a workflow takes its tasks from columns of its own, so that a row needs neither prompt nor
 // answer.
 func ReadsRows(w Workflow) bool {
-	switch w.(type) {
+	switch w := w.(type) {
+	case interface{ ReadsRows() bool }:
+		return w.ReadsRows()
 	case FrozenLake, Sudoku, ToolCall, Program:
 		return true
 	}
@@ -159,12 +177,12 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	f, ok := funcs[r.RewardName]
 	if r.RewardName == "rm_gallery_reward" && !ok {
 		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; " +
-			"rubric_judge_workflow asks a judge, and a Go program can bring a reward of its own (examples/plugin)")
+			"rubric_judge_workflow asks a judge, and a plug-in file (docs/python.md) can bring a reward of its own")
 	}
 	if !ok && (!prepares || r.RewardName != "") {
 		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s; "+
-			"a Go program can bring a reward of its own (examples/plugin)",
-			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
+			"a plug-in file (docs/python.md) or a Go program (examples/plugin) can bring a reward of its own%s",
+			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "), own.Failed)
 	}
 	r.Reward = f
 	return r, nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
@@ -151,7 +152,7 @@ func (s *seeing) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Fu
 }
 
 // Prompt is what a task's workflow asks first. For a program outside, which makes its own prompts of the row, it is the
-// row.
+// row; for a workflow in another language the row's prompt, or the row if it has none.
 func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32, error) {
 	s := &seeing{}
 	w, r := set.Way(t)
@@ -161,6 +162,9 @@ func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32
 			return nil, err
 		}
 		return r.Renderer.Encode(string(row))
+	}
+	if _, foreign := w.(workflow.Foreign); foreign {
+		return foreignPrompt(&r, t)
 	}
 	r.Sampler = s
 	t.Repeat = 1
@@ -174,4 +178,22 @@ func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32
 		return list[0].Tokens, nil
 	}
 	return nil, errors.New("budget: the workflow asks nothing")
+}
+
+// foreignPrompt stands for what a workflow in another language asks.
+func foreignPrompt(r *workflow.Rollout, t workflow.Task) ([]int32, error) {
+	text := t.Prompt
+	if text == "" {
+		row, err := t.Row.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		text = string(row)
+	}
+	var messages []chat.Message
+	if r.SystemPrompt != "" {
+		messages = append(messages, chat.Message{Role: "system", Content: r.SystemPrompt})
+	}
+	_, ids, err := r.Renderer.Prompt(append(messages, chat.Message{Role: "user", Content: text}))
+	return ids, err
 }

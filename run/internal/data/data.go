@@ -27,5 +27,6 @@ type Opener struct {
 	Note     func(text string)
 	Warn     func(text string)
 	Opened   func(close func() error)
-	Rollouts workflow.Rollouts // where rollout_workflow opens its own; nil: nowhere
+	Rollouts workflow.Rollouts      // where rollout_workflow opens its own; nil: nowhere
+	URL      func() (string, error) // where those of plug-ins are served; nil: nowhere
 }

@@ -15,6 +15,14 @@ import (
 // openTaskRows opens what a taskset names: a file, or the table of its name in a database; added is nil for files.
 func (o Opener) openTaskRows(ctx context.Context, t *config.Taskset) (rows *dataset.Source, added func() error,
 	err error) {
+	if read := o.Site.Own.Readers[t.StorageType]; read != nil {
+		rows, err = read(ctx, Section(t))
+		return rows, nil, err
+	}
+	if t.StorageType != "sql" && t.StorageType != "file" {
+		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file nor sql nor a reader of a plug-in "+
+			"file%s", t.StorageType, o.Site.Own.Failed)
+	}
 	if t.StorageType != "sql" {
 		rows, err = o.Site.Rows(ctx, t.Path, t.SubsetName, t.Split)
 		return rows, nil, err

@@ -81,7 +81,7 @@ func (in *Inspection) lookAtData(ctx context.Context) {
 func (in *Inspection) lookAtTasks(ctx context.Context) bool {
 	missing := false
 	for i, t := range in.cfg.Buffer.ExplorerInput.Training() {
-		if t.StorageType == "sql" {
+		if t.StorageType != "file" {
 			continue
 		}
 		rows, err := in.site.Rows(ctx, t.Path, t.SubsetName, t.Split)

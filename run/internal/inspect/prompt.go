@@ -31,6 +31,10 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 		return errors.New("run: with rollout_workflow the programs that carry its rollouts out make the prompts; " +
 			"GET /sessions/ID/traces shows those of an open rollout")
 	}
+	if w, _ := in.train.Way(t); isForeign(w) {
+		return errors.New("run: a workflow of a plug-in file makes its prompts as it runs; trinity debug -m workflow " +
+			"runs one task and shows them")
+	}
 	ids, err := in.prompt(ctx, t)
 	if err != nil {
 		return err
@@ -40,6 +44,11 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 		t.Index, set.Path, in.templateSource(), in.systemSource(t))
 	in.showTokens(out, "prompt", ids)
 	return nil
+}
+
+func isForeign(w workflow.Workflow) bool {
+	_, foreign := w.(workflow.Foreign)
+	return foreign
 }
 
 // showExample shows the first row of sft or dpo.

@@ -20,6 +20,8 @@ import (
 // Judge is the first of explorer.auxiliary_models, asked about answers. It speaks with its own tokenizer and chat
 // template. It implements workflow.Judge.
 type Judge struct {
+	others []*Judge // the further auxiliary models, which plug-ins may ask
+
 	Model *base.Model
 	Most  *int // tokens of an answer; nil: as many as the service allows
 	stops []int32
@@ -32,18 +34,35 @@ type Judge struct {
 // Judge finds the judge if a taskset's workflow asks one, else nil. Templates are told date.
 func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
 	in := f.Config.Buffer.ExplorerInput
-	asks := func(t config.Taskset) bool { return workflow.Judged(t.DefaultWorkflowType) }
-	if !f.Config.Mode.Explores() || !slices.ContainsFunc(slices.Concat(in.Training(), in.EvalTasksets), asks) {
+	asks := func(t config.Taskset) bool {
+		_, theirs := f.Site.Own.Workflows[t.DefaultWorkflowType].(workflow.Foreign)
+		return theirs || workflow.Judged(t.DefaultWorkflowType)
+	}
+	operates := slices.ContainsFunc(f.Config.DataProcessor.ExperiencePipeline.Operators,
+		func(o config.Operator) bool { return f.Site.Own.Operators[o.Name] != nil })
+	tasksets := slices.Concat(in.Training(), in.EvalTasksets)
+	if !f.Config.Mode.Explores() || !operates && !slices.ContainsFunc(tasksets, asks) {
 		return nil, nil
 	}
 	if len(f.Config.Explorer.AuxiliaryModels) == 0 {
 		return nil, nil // the workflow says what is missing
 	}
-	j, err := f.openJudge(ctx, f.Config.Explorer.AuxiliaryModels[0], date)
-	if err != nil {
-		return nil, fmt.Errorf("run: judge: %w", err)
+	list := make([]*Judge, len(f.Config.Explorer.AuxiliaryModels))
+	for i, conf := range f.Config.Explorer.AuxiliaryModels {
+		if i > 0 && !operates && !slices.ContainsFunc(tasksets, func(t config.Taskset) bool {
+			return f.Site.Own.Workflows[t.DefaultWorkflowType] != nil
+		}) {
+			break // workflows of this program ask the first alone
+		}
+		var err error
+		if list[i], err = f.openJudge(ctx, conf, date); err != nil {
+			return nil, fmt.Errorf("run: judge: %w", err)
+		}
+		if i > 0 {
+			list[0].others = append(list[0].others, list[i])
+		}
 	}
-	return j, nil
+	return list[0], nil
 }
 
 func (f Finder) openJudge(ctx context.Context, conf config.InferenceModel, date time.Time) (*Judge, error) {
@@ -72,25 +91,44 @@ func (f Finder) openJudge(ctx context.Context, conf config.InferenceModel, date 
 
 // Served is what the local engine must serve for the judge beside the model trained. j may be nil.
 func (j *Judge) Served(trained string) map[string]engine.Model {
-	if j == nil || j.Model.Name == trained {
+	served := map[string]engine.Model{}
+	for _, j := range j.all() {
+		if j.Model.Name != trained {
+			served[j.Model.Name] = engine.Model{Dir: j.Model.Dir, Tokens: j.Model.Tokenizer, EndTokens: j.stops}
+		}
+	}
+	return served
+}
+
+// all are the judge and the auxiliary models after it. j may be nil.
+func (j *Judge) all() []*Judge {
+	if j == nil {
 		return nil
 	}
-	return map[string]engine.Model{j.Model.Name: {Dir: j.Model.Dir, Tokens: j.Model.Tokenizer, EndTokens: j.stops}}
+	return append([]*Judge{j}, j.others...)
+}
+
+// Names are the names of List's models. j may be nil.
+func (j *Judge) Names() (list []string) {
+	for _, one := range j.all() {
+		list = append(list, one.Model.Name)
+	}
+	return list
 }
 
 // Use says which service has the judge's model. j may be nil.
 func (j *Judge) Use(s tinker.Service) {
-	if j != nil {
-		j.service = s
+	for _, one := range j.all() {
+		one.service = s
 	}
 }
 
 // List is the judge as workflows get it. j may be nil.
-func (j *Judge) List() []workflow.Judge {
-	if j == nil {
-		return nil
+func (j *Judge) List() (list []workflow.Judge) {
+	for _, one := range j.all() {
+		list = append(list, one)
 	}
-	return []workflow.Judge{j}
+	return list
 }
 
 // open makes the judge's sampler when it is first needed.
@@ -127,4 +165,23 @@ func (j *Judge) Ask(ctx context.Context, messages []chat.Message, temperature fl
 		return "", err
 	}
 	return j.Model.Decode(r.Sequences[0].Tokens), nil
+}
+
+// Logprobs are those that the judge's model gives each token but the first, at temperature 1.
+func (j *Judge) Logprobs(ctx context.Context, tokens []int32) ([]float32, error) {
+	c, err := j.open(ctx)
+	if err != nil || len(tokens) < 2 {
+		return nil, err
+	}
+	p, seed := tinker.DefaultSampling(), uint64(0)
+	p.MaxTokens, p.Seed = 1, &seed
+	r, err := tinker.Sample(ctx, c, tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: p,
+		PromptLogprobs: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.PromptLogprobs) != len(tokens) {
+		return nil, fmt.Errorf("run: the service gave %d logprobs for %d tokens", len(r.PromptLogprobs), len(tokens))
+	}
+	return r.PromptLogprobs[1:], nil
 }

@@ -44,7 +44,11 @@ type Own struct {
 	Operators map[string]pipeline.Make
 	Selectors map[string]dataset.OpenSelector
 	Monitors  map[string]monitor.OpenSink
+	Readers   map[string]OpenReader
 }
+
+// OpenReader reads all rows of a taskset, whose section is given.
+type OpenReader func(ctx context.Context, section map[string]any) (*dataset.Source, error)
 
 // WhileWanted returns ctx until the run is asked to stop: a download ends then, and the next start continues it.
 func (s Site) WhileWanted(ctx context.Context) (context.Context, context.CancelFunc) {

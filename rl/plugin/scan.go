@@ -1,0 +1,44 @@
+package plugin
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Mentioned are the names that plug-in files register, as far as their text shows it: by the registry, then by the
+// name, where it stands (file:line). It is what a configuration is checked with before Python is started.
+type Mentioned map[string]map[string]string
+
+var registers = regexp.MustCompile(
+	`\b([A-Z][A-Z_]+)\s*\.\s*register_module\(\s*(?:module_name\s*=\s*|name\s*=\s*)?["']([^"']+)["']`)
+
+// Scan reads the .py files of plug-in folders. What cannot be read has nothing.
+func Scan(dirs []string) Mentioned {
+	found := Mentioned{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.py"))
+		if err != nil {
+			continue
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err == nil {
+				found.scan(file, string(text))
+			}
+		}
+	}
+	return found
+}
+
+func (m Mentioned) scan(file, text string) {
+	for _, at := range registers.FindAllStringSubmatchIndex(text, -1) {
+		registry, name := text[at[2]:at[3]], text[at[4]:at[5]]
+		if m[registry] == nil {
+			m[registry] = map[string]string{}
+		}
+		m[registry][name] = file + ":" + strconv.Itoa(1+strings.Count(text[:at[0]], "\n"))
+	}
+}

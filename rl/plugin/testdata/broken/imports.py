@@ -1,0 +1,3 @@
+import json
+
+import no_such_package_anywhere

@@ -1,0 +1,5 @@
+"""What other files of the folder import."""
+
+
+def digits(text):
+    return float(sum(c.isdigit() for c in text))

@@ -1,0 +1,13 @@
+"""Entropy losses in torch: registered, so that plug-in files load, and refused by name when a configuration asks for one."""
+
+from trinity import _missing
+from trinity.algorithm._refused import INSTEAD, Base
+from trinity.utils.registry import Refusing
+
+__getattr__ = _missing.attribute(__name__)
+
+ENTROPY_LOSS_FN = Refusing("entropy_loss_fn", "the entropy loss", INSTEAD)
+
+
+class EntropyLossFn(Base):
+    """The base class."""

@@ -1,0 +1,13 @@
+"""Sample strategies in torch: registered, so that plug-in files load, and refused by name when a configuration asks for one."""
+
+from trinity import _missing
+from trinity.algorithm._refused import INSTEAD, Base
+from trinity.utils.registry import Refusing
+
+__getattr__ = _missing.attribute(__name__)
+
+SAMPLE_STRATEGY = Refusing("sample_strategy", "the sample strategy", INSTEAD)
+
+
+class SampleStrategy(Base):
+    """The base class."""

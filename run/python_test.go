@@ -1,0 +1,294 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+// pythonIn are options with the plug-in files of a folder of rl/plugin/testdata.
+func pythonIn(t testing.TB, folder string) Options {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	dir, err := filepath.Abs(filepath.Join("../rl/plugin/testdata", folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Python = Python{Dirs: []string{dir}}
+	return o
+}
+
+// loadPython loads the example with what plug-in files bring.
+func loadPython(t testing.TB, dir string, o Options, overrides ...string) *config.Config {
+	t.Helper()
+	cfg, err := config.Load("../examples/tiny/gsm8k.yaml", append([]string{"checkpoint_root_dir=" + dir},
+		overrides...), noEnv, o.Python.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+const tasksetKey = "buffer.explorer_input.taskset."
+
+// gapIsNone holds that what was trained has the logprobs that it was sampled with, to the last bit.
+func gapIsNone(t testing.TB, lines []monitor.Line) {
+	t.Helper()
+	for _, l := range lines {
+		if v, ok := l.Metrics["train/kl_sample_train_v1"]; ok && v != 0 {
+			t.Errorf("step %d: the gap between sampler and trainer is %v", l.Step, v)
+		}
+	}
+}
+
+// several are workflows that give several experiences a run.
+var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
+	"async_propagated": true}
+
+// Every base class runs unchanged, exactly on-policy, and twice with the same bits: in one process and in two.
+func TestPythonWorkflows(t *testing.T) {
+	for name, more := range map[string][]string{
+		"own_simple":       {tasksetKey + "default_reward_fn_type=math_and_length"},
+		"own_async_simple": {tasksetKey + "default_reward_fn_type=digit_reward"},
+		"own_math":         nil,
+		"own_boxed":        {tasksetKey + "default_reward_fn_type=boxed_tokens"},
+		"bare":             nil,
+		"turns":            {"buffer.batch_size=1"},
+		"edited_turns":     nil,
+		"gathered":         nil,
+		"by_hand":          nil,
+		"step_wise":        nil,
+		"propagated":       nil,
+		"async_propagated": nil,
+		"judged":           {"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := pythonIn(t, "plugins")
+			args := and(tiny, append([]string{tasksetKey + "default_workflow_type=" + name, "buffer.total_steps=2",
+				"trainer.total_steps=2"}, more...)...)
+			first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
+			if several[name] { // more than a step trains: what is left is trained by later steps
+				gapIsNone(t, first[:1])
+			} else {
+				gapIsNone(t, first)
+			}
+			if len(first) < 2 || first[1].Metrics["rollout/finished_task_count"] == 0 {
+				t.Fatalf("%d lines, and %v", len(first), first)
+			}
+			same(t, name, runs(t, loadPython(t, t.TempDir(), o, append(args, "explorer.python_processes=2")...), o),
+				first)
+		})
+	}
+}
+
+// What workflows and rewards measure are metrics of the run.
+func TestPythonMetrics(t *testing.T) {
+	o := pythonIn(t, "plugins")
+	for want, args := range map[string][]string{
+		"rollout/odd/mean":    {tasksetKey + "default_workflow_type=bare"},
+		"rollout/turns/mean":  {tasksetKey + "default_workflow_type=turns"},
+		"rollout/digits/mean": {tasksetKey + "default_reward_fn_type=digit_reward"},
+		"rollout/score/mean":  {tasksetKey + "default_reward_fn_type=plain_function"},
+		"experience_pipeline/judged": {operatorsOf("{name: judging}"), tasksetKey + "default_workflow_type=turns",
+			"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
+		"experience_pipeline/halve_calls": {operatorsOf("{name: halve, args: {factor: 0.25}}"),
+			tasksetKey + "default_reward_fn_type=digit_reward"},
+	} {
+		lines := runs(t, loadPython(t, t.TempDir(), o, and(tiny, args...)...), o)
+		gapIsNone(t, lines)
+		if _, ok := lines[1].Metrics[want]; !ok {
+			t.Errorf("%s is not there: %v", want, lines[1].Metrics.Keys())
+		}
+	}
+}
+
+// A reward function of Python grades the answers of a workflow of this program, with its arguments.
+func TestPythonReward(t *testing.T) {
+	o := pythonIn(t, "plugins")
+	for _, name := range []string{"digit_reward", "math_and_length", "async_reward"} {
+		args := and(tiny, tasksetKey+"default_reward_fn_type="+name)
+		first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
+		gapIsNone(t, first)
+		same(t, name, runs(t, loadPython(t, t.TempDir(), o, args...), o), first)
+	}
+	heavy := runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"default_reward_fn_type=digit_reward",
+		tasksetKey+"reward_fn_args={weight: 100}")...), o)
+	if v := heavy[1].Metrics["rollout/digits/max"]; v != 0 && v < 100 {
+		t.Errorf("digits at weight 100 are %v", v)
+	}
+}
+
+// The rows of a reader are tasks as those of a file are.
+func TestPythonReader(t *testing.T) {
+	o := pythonIn(t, "plugins")
+	lines := runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"storage_type=counting",
+		tasksetKey+"path=null")...), o)
+	gapIsNone(t, lines)
+	if len(lines) != 3 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+// A run that is cut off between two groups continues: no finished group runs again, and the metrics are the same bits.
+func TestPythonContinues(t *testing.T) {
+	o := pythonIn(t, "plugins")
+	dir := t.TempDir()
+	args := func(notes string) []string {
+		return and(tiny, tasksetKey+"default_workflow_type=one_by_one", tasksetKey+"workflow_args={notes: "+notes+"}",
+			"buffer.batch_size=4", "explorer.runner_per_model=1")
+	}
+	whole := runs(t, loadPython(t, t.TempDir(), o, args(filepath.Join(dir, "whole"))...), o)
+	gapIsNone(t, whole)
+	root, notes := t.TempDir(), filepath.Join(dir, "cut")
+	for _, after := range []int{2, 7} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for linesIn(notes) < after && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
+		cut := o
+		cut.Out = &bytes.Buffer{}
+		if _, err := Run(ctx, loadPython(t, root, cut, args(notes)...), cut); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cut off after %d groups: %v", after, err)
+		}
+	}
+	runs(t, loadPython(t, root, o, args(notes)...), o)
+	lines, err := monitor.ReadLog(filepath.Join(root, "trinity-tiny", "gsm8k", "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the run that was cut off twice", timeless(lines), whole)
+	if n := linesIn(notes); n > 12+2 { // 3 steps of 4 tasks, and what was under way when it was cut off
+		t.Errorf("%d groups were begun", n)
+	}
+}
+
+func linesIn(path string) int {
+	text, _ := os.ReadFile(path)
+	return strings.Count(string(text), "\n")
+}
+
+// What goes wrong in Python is a failed rollout that says why, and never a reward.
+func TestPythonFailures(t *testing.T) {
+	for name, want := range map[string]string{
+		"returns_nothing": "returned nothing; it must return a list of experiences",
+		"returns_empty":   "returned an empty list",
+		"returns_text":    "returned str as element 0 of its list",
+		"no_reward":       "it has no reward",
+		"nan_reward":      "its reward is NaN; it must be a finite number",
+		"other_tokens":    "its tokens are not those that were sampled",
+		"other_logprobs":  "its logprobs are not those that were sampled",
+		"raises":          "failing.py:71",
+		"dies":            "is lost",
+		"nan_part":        `returned NaN as its part "accuracy"`,
+		"raising_reward":  "RuntimeError: the grader is out",
+		"slow_reward":     "no reward within 1s (explorer.reward_timeout)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := pythonIn(t, "failing")
+			var out bytes.Buffer
+			o.Out = &out
+			key := "default_workflow_type="
+			if strings.HasSuffix(name, "reward") && name != "no_reward" && name != "nan_reward" || name == "nan_part" {
+				key = "default_reward_fn_type="
+			}
+			dir := t.TempDir()
+			_, err := Run(t.Context(), loadPython(t, dir, o, and(tiny, tasksetKey+key+name, "explorer.reward_timeout=1",
+				"explorer.max_retry_times=0")...), o)
+			if err == nil || !strings.Contains(err.Error(), "all 2 tasks failed") {
+				t.Fatalf("the run ended with %v", err)
+			}
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("it does not say %q:\n%s", want, out.String())
+			}
+			rewards, _ := filepath.Glob(filepath.Join(dir, "trinity-tiny/gsm8k/rollouts/*"))
+			if len(rewards) != 0 {
+				t.Errorf("there are rollouts: %v", rewards)
+			}
+		})
+	}
+}
+
+// Names that are not known are answered with the nearest of the plug-in files, and with the files that do not load.
+func TestPythonNames(t *testing.T) {
+	for want, args := range map[string][]string{
+		"did you mean own_simple?":   {"plugins", tasksetKey + "default_workflow_type=own_simpel"},
+		"did you mean digit_reward?": {"plugins", tasksetKey + "default_reward_fn_type=digit_rewart"},
+		"imports.py:3: ModuleNotFoundError: No module named 'no_such_package_anywhere'; install it": {"broken",
+			tasksetKey + "default_workflow_type=absent_workflow"},
+		"syntax.py:1: SyntaxError": {"broken", tasksetKey + "default_workflow_type=absent_workflow"},
+		"absent.py:2: ImportError: trinity.common.workflows.envs is not part of the package trinity": {"broken",
+			tasksetKey + "default_workflow_type=absent_workflow"},
+		"it is no class with run()": {"failing", tasksetKey + "default_workflow_type=no_class"},
+	} {
+		o := pythonIn(t, args[0])
+		in, err := Inspect(t.Context(), loadPython(t, t.TempDir(), o, and(tiny, args[1:]...)...), o)
+		if err == nil {
+			in.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %q", err, want)
+		}
+	}
+	o := pythonIn(t, "broken")
+	gapIsNone(t, runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"default_workflow_type=good_workflow")...), o))
+}
+
+// A loss in torch is refused by name, with what to do instead.
+func TestPythonLossIsRefused(t *testing.T) {
+	o := pythonIn(t, "plugins")
+	_, err := config.Load("../examples/tiny/gsm8k.yaml", []string{"algorithm.policy_loss_fn=my_torch_loss"}, noEnv,
+		o.Python.Names())
+	const want = "losses.py:6 registers cannot be used: losses, advantages and sample strategies are computed by this"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
+	}
+}
+
+func TestNoPython(t *testing.T) {
+	o := pythonIn(t, "plugins")
+	o.Python.Executable = "no-such-python3"
+	_, err := Run(t.Context(), loadPython(t, t.TempDir(), o, tiny...), o)
+	if err == nil || !strings.Contains(err.Error(), "--python") {
+		t.Errorf("%v; want what to install and the flag --python", err)
+	}
+	o = options()
+	o.Python.Dirs = []string{"no/such/folder"}
+	_, err = Run(t.Context(), load(t, t.TempDir(), tiny...), o)
+	if err == nil || !strings.Contains(err.Error(), "the plug-in folder no/such/folder is not there") {
+		t.Errorf("%v; want the folder that is missing", err)
+	}
+}
+
+// debug shows what was said before a workflow failed, and where it did.
+func TestPythonDebug(t *testing.T) {
+	o := pythonIn(t, "failing")
+	var out bytes.Buffer
+	o.Out = &out
+	err := Debug(t.Context(), loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"default_workflow_type=raises")...), o,
+		filepath.Join(t.TempDir(), "out"))
+	if err == nil || !strings.Contains(err.Error(), "KeyError") {
+		t.Errorf("debug of a workflow that fails: %v", err)
+	}
+	for _, want := range []string{"prompt\n", "answer\n", "Traceback (most recent call last)", "in helper"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
