@@ -11,7 +11,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
@@ -50,13 +49,15 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 			return nil, err
 		}
 	}
-	registry, err := game.Registry(c.DataDir)
+	ids := strings.Split(c.EnvID, ",")
+	registry, err := OpenEnvironments(ctx, o, c.DataDir, ids...)
 	if err != nil {
 		return nil, err
 	}
-	for id := range strings.SplitSeq(c.EnvID, ",") {
+	closers.Add(registry.Close)
+	for _, id := range ids {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
-		if evaluation.Make, err = maker(registry, evaluation.EnvID, &c, played); err != nil {
+		if evaluation.Make, err = maker(registry.Registry, evaluation.EnvID, &c, played); err != nil {
 			return results, err
 		}
 		if !x.Random {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 type gemPlayCmd struct {
@@ -19,6 +20,7 @@ type gemPlayCmd struct {
 	Pairs  []string `arg:"" optional:"" name:"key=value" help:"Other parameters, such as max_turns=50."`
 	Seed   uint64   `default:"0" help:"The seed of the episode."`
 	Random bool     `help:"Let the random player play."`
+	Python string   `help:"The Python of python:… environments; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
 
 	Model       string  `help:"Let a model play: a hub name, or a folder as for trinity chat."`
 	Wrappers    string  `help:"What the model sees, like env_wrappers of trinity gem." default:"concat"`
@@ -30,10 +32,13 @@ type gemPlayCmd struct {
 
 // Run implements the command.
 func (c *gemPlayCmd) Run(s *surroundings) error {
-	registry, err := c.registry()
+	o := s.options(0)
+	o.Python = (&pythonFlags{Python: c.Python}).python(s)
+	registry, err := run.OpenEnvironments(s.ctx, o, c.Data, c.ID)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
+	defer registry.Close()
 	params, err := envParams(c.Pairs)
 	if err != nil {
 		return usageError{err}

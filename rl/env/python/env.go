@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -209,7 +210,7 @@ func failed(id, where string, err error) error {
 	var cancelled *python.Cancelled
 	switch {
 	case errors.As(err, &raised):
-		return fmt.Errorf("env: %s: %s: %w\n%s", id, where, err, raised.Traceback)
+		return fmt.Errorf("env: %s: %s: %w\n%s", id, where, err, strings.TrimRight(raised.Traceback, "\n"))
 	case errors.As(err, &cancelled) && cancelled.Stack != "":
 		return fmt.Errorf("env: %s: %s: %w; it was at\n%s", id, where, err, cancelled.Stack)
 	}

@@ -27,6 +27,12 @@ type opened struct {
 	notes []string
 }
 
+func (o *opened) note(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.notes = append(o.notes, text)
+}
+
 func (o *opened) told(text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,7 +57,7 @@ func open(t *testing.T, timeout time.Duration) *opened {
 	o := &opened{host: h}
 	s := environments.New(t.Context(), h, environments.Options{Timeout: timeout,
 		Find: func(path string) string { return filepath.Join(dir, path) },
-		Note: func(text string) { o.mu.Lock(); o.notes = append(o.notes, text); o.mu.Unlock() }})
+		Note: o.note, Failed: func(err error) { o.note("an episode failed: " + err.Error()) }})
 	t.Cleanup(func() { s.Close(); h.Close() })
 	empty, err := env.NewRegistry()
 	if err != nil {

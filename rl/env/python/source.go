@@ -26,7 +26,8 @@ const Module = "trinity._env"
 type Options struct {
 	Timeout time.Duration            // for one reset or step while it runs; default 2 minutes
 	Find    func(path string) string // where the file of a relative path is; default: as it stands
-	Note    func(text string)        // tells the user something that is no error; default: nobody
+	Note    func(text string)        // tells the user what is found out of an environment; default: nobody
+	Failed  func(err error)          // is told of the first failed episodes; default: nobody
 }
 
 // Source makes environments on a host. Any number of goroutines may use it. Close it before the host.
@@ -53,6 +54,9 @@ func New(ctx context.Context, h *python.Host, o Options) *Source {
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
 	}
 	s := &Source{host: h, opts: o, kinds: map[string]*kind{}}
 	s.ctx, s.end = context.WithCancel(ctx)
@@ -90,7 +94,7 @@ func (s *Source) noteFailure(err error) {
 	n := s.noted
 	s.mu.Unlock()
 	if n <= mostNotes && s.ctx.Err() == nil {
-		s.opts.Note("an episode failed: " + err.Error())
+		s.opts.Failed(err)
 	}
 }
 

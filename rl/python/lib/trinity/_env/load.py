@@ -61,7 +61,7 @@ def _of_gem(name):
     except ModuleNotFoundError as e:
         raise ModuleNotFoundError(
             f"{e}: python:gem: needs GEM in {sys.executable}: {sys.executable} -m pip install gem-llm"
-        ) from e
+        ) from None
     if name not in ENV_REGISTRY:
         import difflib
 

@@ -22,7 +22,7 @@ def read(path):
     except ModuleNotFoundError as e:
         raise ModuleNotFoundError(
             f"{e}: GEM's dataset environments need the package datasets: {sys.executable} -m pip install datasets"
-        ) from e
+        ) from None
     with _lock:
         known = _read.get(path)
         if known is None or known[0] != when:
