@@ -258,3 +258,8 @@ release-check: ## build the release, train the example with its binaries, in a c
 .PHONY: bits
 bits: build ## compare metrics and adapters of five jobs with the hashes in docs/results/bits.log (three minutes; needs Python)
 	.ci/bits --check docs/results/bits.log
+
+.PHONY: python-gem
+python-gem: ## compare GEM's environments in the Python host with GEM's own loop, 200 episodes of each id (needs Python 3.10 to 3.12 and pip; GSM8K=FOLDER with test.jsonl gives math:* its rows; EPISODES, SLOW and IDS select); writes the log
+	mkdir -p docs/results
+	set -o pipefail; GSM8K="$(GSM8K)" rl/env/python/testdata/gem.sh | tee docs/results/python-gem.log

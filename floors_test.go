@@ -40,8 +40,8 @@ var floors = []string{
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn monitor",
 	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
-	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/tool " +
-		"rl/workflow engine engine/enginetest engine/journal engine/measure",
+	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
+		"rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure",
 	"loop/buffer rl/plugin",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",

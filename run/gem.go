@@ -16,7 +16,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -151,10 +150,11 @@ func found(c *gem.Config, o Options) (string, error) {
 
 // open makes the parts from the model up. dir is the run to continue, "" for a new one.
 func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
-	registry, err := game.Registry(g.c.DataDir)
+	registry, err := OpenEnvironments(ctx, o, g.c.DataDir, g.c.EnvID)
 	if err != nil {
 		return err
 	}
+	g.opened(registry.Close)
 	if _, err := registry.Make(g.c.EnvID, nil); err != nil {
 		return err
 	}
@@ -176,7 +176,8 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err := m.UseOwnTemplate(g.id.Date); err != nil {
 		return err
 	}
-	create, err := maker(ctx, registry, g.c.EnvID, &g.c, m, tools)
+	registry.logTo(g.folder.Path)
+	create, err := maker(ctx, registry.Registry, g.c.EnvID, &g.c, m, tools)
 	if err != nil {
 		return err
 	}

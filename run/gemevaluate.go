@@ -12,7 +12,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
@@ -51,15 +50,17 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 			return nil, err
 		}
 	}
-	registry, err := game.Registry(c.DataDir)
+	ids := strings.Split(c.EnvID, ",")
+	registry, err := OpenEnvironments(ctx, o, c.DataDir, ids...)
 	if err != nil {
 		return nil, err
 	}
+	closers.Add(registry.Close)
 	tools := newSetting(gemConfig(&c), config.Backend{}, o, x.Run, &closers).toolbox(
 		func(note string) { fmt.Fprintln(o.Out, "note:", note) })
-	for id := range strings.SplitSeq(c.EnvID, ",") {
+	for _, id := range ids {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
-		if evaluation.Make, err = maker(ctx, registry, evaluation.EnvID, &c, played, tools); err != nil {
+		if evaluation.Make, err = maker(ctx, registry.Registry, evaluation.EnvID, &c, played, tools); err != nil {
 			return results, err
 		}
 		if !x.Random {

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/logfile"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -36,8 +37,9 @@ type Python struct {
 // plugins are the plug-in files of a run. A nil one has none.
 type plugins struct {
 	*plugin.Set
-	log   *pythonLog
-	judge atomic.Pointer[service.Judge] // what operators ask
+	environments *environments.Source
+	log          *pythonLog
+	judge        atomic.Pointer[service.Judge] // what operators ask
 }
 
 // withPython starts Python and loads the plug-in files, if a configuration or the caller names any.
@@ -48,7 +50,7 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 	}
 	dotted := dottedOf(cfg, o.Plugins)
 	named := len(dotted.Workflows) + len(dotted.Rewards) + len(dotted.Operators)
-	if o.python != nil || len(dirs)+named == 0 {
+	if o.python != nil || len(dirs)+named == 0 && !playsPython(cfg) {
 		return o, nil
 	}
 	for _, dir := range dirs {
@@ -61,7 +63,7 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 	set, err := plugin.Open(ctx, plugin.Options{Dirs: dirs, Dotted: dotted,
 		RewardTimeout: time.Duration(x.RewardTimeout * float64(time.Second)), Rewards: x.RewardConcurrency,
 		Python: python.Options{Executable: o.Python.Executable, Dirs: slices.Concat(dirs, o.Python.Path),
-			Processes: x.PythonProcesses, Threads: x.PythonThreads, Memory: int64(x.PythonMemory) << 20,
+			Imports: []string{environments.Module}, Processes: x.PythonProcesses, Threads: x.PythonThreads, Memory: int64(x.PythonMemory) << 20,
 			Log: log.add}})
 	if err != nil {
 		return o, err
@@ -70,6 +72,7 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 		fmt.Fprintf(o.Out, "note: a plug-in file was not loaded: %v\n", e)
 	}
 	o.python = &plugins{Set: set, log: log}
+	o.python.environments = o.environmentsOn(ctx, set.Host(), log)
 	return o, nil
 }
 
@@ -107,6 +110,7 @@ func (p *plugins) into(own *site.Own) {
 	if own.Operators == nil {
 		own.Operators = map[string]pipeline.Make{}
 	}
+	own.Environments = p.environments.Spec
 	maps.Copy(own.Workflows, p.WorkflowsOf())
 	maps.Copy(own.Rewards, p.RewardFuncs())
 	maps.Copy(own.Operators, p.OperatorsOf(func() ([]workflow.Judge, []string) {
@@ -126,6 +130,7 @@ func (p *plugins) Close() error {
 	if p == nil {
 		return nil
 	}
+	p.environments.Close()
 	err := p.Set.Close()
 	p.log.close()
 	return err

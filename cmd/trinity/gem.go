@@ -9,6 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -27,6 +28,7 @@ func (gemCmd) Help() string { return gemKeys() }
 type gemTrainCmd struct {
 	Config  string   `short:"c" help:"A YAML file of keys and values; pairs here override it." placeholder:"FILE"`
 	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
+	Python  string   `help:"The Python of python:… environments; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
 	Pairs   []string `arg:"" optional:"" name:"key=value" help:"Overrides of the defaults, such as max_steps=20."`
 }
 
@@ -46,7 +48,9 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	if err := gemNames(s, &cfg, cfg.EnvID); err != nil {
 		return usageError{err}
 	}
-	err = run.Gem(s.ctx, pairs, s.options(c.Threads))
+	o := s.options(c.Threads)
+	o.Python = (&pythonFlags{Python: c.Python}).python(s)
+	err = run.Gem(s.ctx, pairs, o)
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil
 	}
@@ -60,6 +64,9 @@ func gemNames(s *surroundings, c *gem.Config, ids ...string) error {
 		return err
 	}
 	for _, id := range ids {
+		if python.Is(id) {
+			continue // looked up when Python runs
+		}
 		if _, err := registry.Make(strings.TrimSpace(id), nil); err != nil {
 			return err
 		}

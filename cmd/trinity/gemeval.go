@@ -18,6 +18,7 @@ type gemEvalCmd struct {
 	JSON    bool     `name:"json" help:"Print JSON."`
 	Config  string   `short:"c" help:"A YAML file of keys and values; pairs here override it." placeholder:"FILE"`
 	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
+	Python  string   `help:"The Python of python:… environments; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
 	Pairs   []string `arg:"" optional:"" name:"key=value" help:"As for trinity gem; env_id may be a list: a,b."`
 }
 
@@ -46,6 +47,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	}
 	options := s.options(c.Threads)
 	options.Out, options.Terminal = notes, false
+	options.Python = (&pythonFlags{Python: c.Python}).python(s)
 	results, err := x.Evaluate(s.ctx, options)
 	if errors.Is(err, run.ErrInterrupted) {
 		fmt.Fprintln(s.err, "stopped; the environments above are complete")

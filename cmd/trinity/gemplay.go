@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 type gemPlayCmd struct {
@@ -24,7 +25,7 @@ type gemPlayCmd struct {
 	Wrappers    string  `help:"What the model sees, like env_wrappers of trinity gem." default:"concat"`
 	Tools       string  `help:"Tools for the model, like tools of trinity gem." placeholder:"LIST"`
 	SearchURL   string  `name:"search-url" help:"The server of the search tool." placeholder:"URL"`
-	Python      string  `help:"The Python that runs the model's code." placeholder:"FILE"`
+	Python      string  `help:"The Python of python:… environments and of the model's code; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
 	Sandbox     string  `help:"For the model's Python code: auto, bubblewrap, namespaces or none." default:"auto"`
 	Template    string  `help:"The prompt template, like template of trinity gem." default:"qwen3_game"`
 	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`
@@ -34,10 +35,13 @@ type gemPlayCmd struct {
 
 // Run implements the command.
 func (c *gemPlayCmd) Run(s *surroundings) error {
-	registry, err := c.registry()
+	o := s.options(0)
+	o.Python = (&pythonFlags{Python: c.Python}).python(s)
+	registry, err := run.OpenEnvironments(s.ctx, o, c.Data, c.ID)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
+	defer registry.Close()
 	params, err := envParams(c.Pairs)
 	if err != nil {
 		return usageError{err}

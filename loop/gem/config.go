@@ -290,5 +290,6 @@ func (c *Config) Title() string {
 	if c.WandbName != "" {
 		return c.WandbName
 	}
-	return c.ModelName[strings.LastIndex(c.ModelName, "/")+1:] + "_" + c.EnvID
+	id, _, _ := strings.Cut(c.EnvID, "?") // arguments of an environment in Python
+	return c.ModelName[strings.LastIndex(c.ModelName, "/")+1:] + "_" + id[strings.LastIndex(id, "/")+1:]
 }

@@ -48,6 +48,21 @@ type Spec struct {
 type Registry struct {
 	specs []Spec
 	index map[string]int
+	find  map[string]Finder // by the beginning of ids
+}
+
+// Finder makes the line of an id that no table has.
+type Finder func(id string) (Spec, error)
+
+// With returns a registry in which find also finds the ids that begin with prefix. They are not in Specs.
+func (r *Registry) With(prefix string, find Finder) *Registry {
+	more := &Registry{specs: r.specs, index: r.index, find: map[string]Finder{prefix: find}}
+	for p, f := range r.find {
+		if p != prefix {
+			more.find[p] = f
+		}
+	}
+	return more
 }
 
 // NewRegistry makes a registry of the tables of several packages. An id that occurs twice is an error.
@@ -69,6 +84,11 @@ func (r *Registry) Specs() []Spec { return slices.Clone(r.specs) }
 func (r *Registry) Spec(id string) (Spec, error) {
 	if i, ok := r.index[id]; ok {
 		return r.specs[i], nil
+	}
+	for prefix, find := range r.find {
+		if strings.HasPrefix(id, prefix) {
+			return find(id)
+		}
 	}
 	return Spec{}, fmt.Errorf("env: there is no environment %q%s", id, nearest(id, slices.Sorted(maps.Keys(r.index))))
 }

@@ -71,6 +71,9 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	return s, nil
 }
 
+// Host is where the files run. It ends with the Set.
+func (s *Set) Host() *python.Host { return s.host }
+
 // Close ends the processes. Calls in progress fail.
 func (s *Set) Close() error {
 	s.end()

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
@@ -30,6 +31,9 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is not a string the workflow refuses
 		if r.Environments, err = game.Registry(data); err != nil {
 			return nil, r, place.At(key+".workflow_args.data_dir", err)
+		}
+		if find := o.Site.Own.Environments; find != nil {
+			r.Environments = r.Environments.With(python.Prefix, find)
 		}
 		r.Chat, r.Tools = o.Model.Template, o.Tools
 	}

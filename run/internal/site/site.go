@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
@@ -46,6 +47,8 @@ type Own struct {
 	Selectors map[string]dataset.OpenSelector
 	Monitors  map[string]monitor.OpenSink
 	Readers   map[string]OpenReader
+
+	Environments env.Finder // of environments in Python; nil: there is no Python
 }
 
 // OpenReader reads all rows of a taskset, whose section is given.

@@ -1,0 +1,199 @@
+// Package python plays environments that are written in Python: those of GEM and Gymnasium, and classes in files of the
+// user's. They run in the processes of a host (rl/python), and are env.Env here, so that wrappers and loops do not
+// know the difference.
+//
+// An environment lives in one process. Its episode is a seed and the actions so far, and what it said is kept as
+// digests: when the process is lost, the episode is played again in another, and must say the same. A fork is a copy by
+// Python's deepcopy where that gives an environment that goes on like the original, else such a replay.
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/python"
+)
+
+// Module is the Python module with the calls; it belongs into python.Options.Imports.
+const Module = "trinity._env"
+
+// Options say how environments are played. The zero value of a field is its default.
+type Options struct {
+	Timeout time.Duration            // for one reset or step while it runs; default 2 minutes
+	Find    func(path string) string // where the file of a relative path is; default: as it stands
+	Note    func(text string)        // tells the user what is found out of an environment; default: nobody
+	Failed  func(err error)          // is told of the first failed episodes; default: nobody
+}
+
+// Source makes environments on a host. Any number of goroutines may use it. Close it before the host.
+type Source struct {
+	host *python.Host
+	opts Options
+	ctx  context.Context
+	end  context.CancelFunc
+	wait sync.WaitGroup // releases
+
+	mu     sync.Mutex
+	closed bool
+	kinds  map[string]*kind // by id
+	noted  int              // failed episodes that the user was told of
+}
+
+// New makes a Source on a host whose Imports have Module. Calls end with ctx.
+func New(ctx context.Context, h *python.Host, o Options) *Source {
+	if o.Timeout <= 0 {
+		o.Timeout = 2 * time.Minute
+	}
+	if o.Find == nil {
+		o.Find = func(path string) string { return path }
+	}
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	s := &Source{host: h, opts: o, kinds: map[string]*kind{}}
+	s.ctx, s.end = context.WithCancel(ctx)
+	return s
+}
+
+// Close ends what is in progress. It does not close the host.
+func (s *Source) Close() {
+	s.mu.Lock()
+	s.closed = true
+	kinds := s.kinds
+	s.mu.Unlock()
+	s.end()
+	s.wait.Wait()
+	for _, k := range kinds {
+		k.drop()
+	}
+}
+
+// background runs f on a goroutine that Close waits for.
+func (s *Source) background(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.wait.Go(f)
+	}
+}
+
+// mostNotes is how many failed episodes the user is told of. They are counted elsewhere.
+const mostNotes = 10
+
+func (s *Source) noteFailure(err error) {
+	s.mu.Lock()
+	s.noted++
+	n := s.noted
+	s.mu.Unlock()
+	if n <= mostNotes && s.ctx.Err() == nil {
+		s.opts.Failed(err)
+	}
+}
+
+// kind is the environment of an id: what was found out of it, and those that wait for another episode.
+type kind struct {
+	source *Source
+	id     string
+	address
+	spec   env.Spec
+	copies bool // deepcopy works
+
+	once sync.Once
+	err  error
+
+	mu   sync.Mutex
+	idle map[string][]*remote // by the JSON of the kwargs
+}
+
+// Spec makes the environment of an id once, tries it, and returns its line of the registry. See Registry.With.
+func (s *Source) Spec(id string) (env.Spec, error) {
+	id = strings.TrimSpace(id)
+	s.mu.Lock()
+	k := s.kinds[id]
+	if k == nil {
+		k = &kind{source: s, id: id, idle: map[string][]*remote{}}
+		s.kinds[id] = k
+	}
+	s.mu.Unlock()
+	k.once.Do(func() { k.err = k.describe() })
+	return k.spec, k.err
+}
+
+// described is what the process found.
+type described struct {
+	Params       env.Params
+	First, Again said
+	Copies       bool
+	Why          string
+}
+
+func (k *kind) describe() (err error) {
+	if k.address, err = parse(k.id, k.source.opts.Find); err != nil {
+		return err
+	}
+	var d described
+	if err := k.source.host.Call(k.source.ctx, "env.describe", k.args(k.kwargs), &d, nop); err != nil {
+		return failed(k.id, "cannot be made", err)
+	}
+	k.copies = d.Copies
+	if digestOf(d.First) != digestOf(d.Again) {
+		if err := k.unsteady(d); err != nil {
+			return err
+		}
+	}
+	if _, turns := d.Params["max_turns"]; !turns {
+		if d.Params == nil {
+			d.Params = env.Params{}
+		}
+		d.Params["max_turns"] = env.Drawn // not known
+	}
+	k.spec = env.Spec{ID: k.id, Params: d.Params, Needs: "Python", New: k.make}
+	return nil
+}
+
+// unsteady says that a seed does not decide how an episode begins.
+func (k *kind) unsteady(d described) error {
+	text := fmt.Sprintf("env: two resets of %s with one seed do not begin alike: %.200q and %.200q. Draw everything "+
+		"from reset's seed", k.id, d.First.Text+d.First.Suffix, d.Again.Text+d.Again.Suffix)
+	if !k.copies {
+		return fmt.Errorf("%s; it cannot be copied either (%s), so the repetitions of a task would not have one "+
+			"beginning", text, d.Why)
+	}
+	k.source.opts.Note(text + ". The repetitions of a task begin alike, as they are copies; a task that is played again " +
+		"does not, and neither does what is played when a process was lost")
+	return nil
+}
+
+// args are the arguments of env.make and env.describe.
+func (k *kind) args(kwargs map[string]any) map[string]any {
+	return map[string]any{"kind": k.from, "name": k.name, "kwargs": kwargs, "parallel": k.parallel}
+}
+
+// make implements Spec.New: parameters that are not the environment's own go to its constructor.
+func (k *kind) make(p env.Params) (env.Env, error) {
+	kwargs := map[string]any{}
+	for name, v := range k.kwargs {
+		kwargs[name] = v
+	}
+	for name, v := range p {
+		if v == k.spec.Params[name] {
+			continue
+		}
+		if kwargs[name] = v; v == env.Drawn {
+			kwargs[name] = nil
+		}
+	}
+	key, err := json.Marshal(kwargs)
+	if err != nil {
+		return nil, fmt.Errorf("env: %s: %w", k.id, err)
+	}
+	return &Env{kind: k, kwargs: kwargs, key: string(key)}, nil
+}

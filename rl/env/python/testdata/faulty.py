@@ -1,0 +1,47 @@
+"""Environments in which something goes wrong, once the action says so."""
+
+import os
+import random
+import time
+
+from guessing import Guess
+
+
+class Faulty(Guess):
+    def step(self, action):
+        if "raise" in action:
+            raise KeyError("no such door")
+        if "hang" in action:
+            time.sleep(60)
+        if "exit" in action:
+            os._exit(3)
+        if "once" in action and not os.path.exists(action.split()[1]):
+            open(action.split()[1], "w").close()
+            os._exit(3)
+        if "nan" in action:
+            return "nothing", float("nan"), False, False, {}
+        if "four" in action:
+            return "nothing", 0.0, False, {}
+        if "image" in action:
+            return {"pixels": [0]}, 0.0, False, False, {}
+        return super().step(action)
+
+
+class Unsteady(Guess):
+    """Begins anew every time, whatever the seed."""
+
+    def reset(self, seed=None):
+        return super().reset(random.SystemRandom().randint(0, 1 << 30))
+
+
+class UnsteadyUncopied(Unsteady):
+    def __deepcopy__(self, memo):
+        raise TypeError("it holds a lock")
+
+
+class Silent:
+    def reset(self):
+        return f"Say {random.randint(0, 999)}", {}
+
+    def step(self, action):
+        return "", 0, True, False, {}

@@ -1,0 +1,82 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python"
+)
+
+// Environments are those that a command plays, native ones and those in Python. Close it.
+type Environments struct {
+	*env.Registry
+	source *environments.Source
+	host   *python.Host
+	log    *pythonLog
+}
+
+// OpenEnvironments returns all native environments, with the data of the folder data, and starts Python if one of ids
+// is in Python.
+func OpenEnvironments(ctx context.Context, o Options, data string, ids ...string) (*Environments, error) {
+	o = o.withDefaults()
+	registry, err := game.Registry(data)
+	if err != nil || !slices.ContainsFunc(ids, environments.Is) {
+		return &Environments{Registry: registry}, err
+	}
+	e := &Environments{log: &pythonLog{}}
+	e.host, err = python.Open(ctx, python.Options{Executable: o.Python.Executable, Dirs: o.Python.Path,
+		Imports: []string{environments.Module}, Processes: gemProcesses, Log: e.log.add})
+	if err != nil {
+		return nil, err
+	}
+	e.source = o.environmentsOn(ctx, e.host, e.log)
+	e.Registry = registry.With(environments.Prefix, e.source.Spec)
+	return e, nil
+}
+
+// gemProcesses is how many processes play the episodes of trinity gem.
+const gemProcesses = 2
+
+// Close ends the processes.
+func (e *Environments) Close() error {
+	if e.host == nil {
+		return nil
+	}
+	e.source.Close()
+	err := e.host.Close()
+	e.log.close()
+	return err
+}
+
+// logTo writes what Python prints to log/python.log in a folder.
+func (e *Environments) logTo(dir string) {
+	if e.host != nil {
+		(&plugins{log: e.log}).logTo(dir, "info")
+	}
+}
+
+// environmentsOn makes environments on a host. What is found out of them is told in a line; failed episodes are logged
+// with their tracebacks.
+func (o Options) environmentsOn(ctx context.Context, h *python.Host, log *pythonLog) *environments.Source {
+	return environments.New(context.WithoutCancel(ctx), h, environments.Options{Find: o.Find,
+		Note: func(text string) { fmt.Fprintln(o.Out, "note: "+text) },
+		Failed: func(err error) {
+			log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})
+		}})
+}
+
+// playsPython reports whether a taskset of a configuration plays an environment in Python.
+func playsPython(cfg *config.Config) bool {
+	in := cfg.Buffer.ExplorerInput
+	for _, t := range slices.Concat(in.Training(), in.EvalTasksets) {
+		if id, is := t.WorkflowArgs["env_id"].(string); is && environments.Is(id) {
+			return true
+		}
+	}
+	return false
+}
