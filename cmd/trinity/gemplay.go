@@ -25,7 +25,7 @@ type gemPlayCmd struct {
 	Wrappers    string  `help:"What the model sees, like env_wrappers of trinity gem." default:"concat"`
 	Tools       string  `help:"Tools for the model, like tools of trinity gem." placeholder:"LIST"`
 	SearchURL   string  `name:"search-url" help:"The server of the search tool." placeholder:"URL"`
-	Python      string  `help:"The Python of python:… environments and of the model's code; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
+	Python      string  `help:"The Python of environments and of the model's code." placeholder:"PATH"`
 	Sandbox     string  `help:"For the model's Python code: auto, bubblewrap, namespaces or none." default:"auto"`
 	Template    string  `help:"The prompt template, like template of trinity gem." default:"qwen3_game"`
 	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`

@@ -91,6 +91,7 @@ func TestOpenEnds(t *testing.T) {
 
 // TestInstalled: a trinity that is installed beside is not the one that files get, and that is said once.
 func TestInstalled(t *testing.T) {
+	needsPython(t)
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "trinity"), 0o755); err != nil {
 		t.Fatal(err)
@@ -113,6 +114,7 @@ func TestInstalled(t *testing.T) {
 
 // TestPrintsAtStart: files that run before the host (sitecustomize, .pth) may print.
 func TestPrintsAtStart(t *testing.T) {
+	needsPython(t)
 	var l logged
 	h := open(t, func(o *python.Options) {
 		o.Log = l.add
@@ -126,6 +128,7 @@ func TestPrintsAtStart(t *testing.T) {
 
 // TestUnpackTogether: several programs share a job's folder.
 func TestUnpackTogether(t *testing.T) {
+	needsPython(t)
 	folder := t.TempDir()
 	var wg sync.WaitGroup
 	for range 4 {

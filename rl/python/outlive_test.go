@@ -92,6 +92,7 @@ func TestLostLeavesNothing(t *testing.T) {
 // TestNothingOutlivesKill starts this test binary as a program, kills it, and looks for what it started: also when
 // Python is busy in C code that lets nothing else run, and when the guard is dead.
 func TestNothingOutlivesKill(t *testing.T) {
+	needsPython(t)
 	if os.Getenv("PYTHON_TEST_VICTIM") != "" {
 		victim(t)
 	}
