@@ -263,3 +263,7 @@ bits: build ## compare metrics and adapters of five jobs with the hashes in docs
 python-gem: ## compare GEM's environments in the Python host with GEM's own loop, 200 episodes of each id (needs Python 3.10 to 3.12 and pip; GSM8K=FOLDER with test.jsonl gives math:* its rows; EPISODES, SLOW and IDS select); writes the log
 	mkdir -p docs/results
 	set -o pipefail; GSM8K="$(GSM8K)" rl/env/python/testdata/gem.sh | tee docs/results/python-gem.log
+
+.PHONY: learn-python-env
+learn-python-env: ## train the shipped model on the example environment in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
+	go test ./run -run 'TestGemPythonLearns$$' -count 1 -v -timeout 60m -pythonenv.full | tee docs/results/python-env.log; exit $${PIPESTATUS[0]}

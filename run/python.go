@@ -63,7 +63,8 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 	set, err := plugin.Open(ctx, plugin.Options{Dirs: dirs, Dotted: dotted,
 		RewardTimeout: time.Duration(x.RewardTimeout * float64(time.Second)), Rewards: x.RewardConcurrency,
 		Python: python.Options{Executable: o.Python.Executable, Dirs: slices.Concat(dirs, o.Python.Path),
-			Imports: []string{environments.Module}, Processes: x.PythonProcesses, Threads: x.PythonThreads, Memory: int64(x.PythonMemory) << 20,
+			Imports: []string{environments.Module}, Processes: x.PythonProcesses,
+			Threads: x.PythonThreads, Memory: int64(x.PythonMemory) << 20,
 			Log: log.add}})
 	if err != nil {
 		return o, err

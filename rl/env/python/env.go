@@ -186,8 +186,8 @@ func (e *Env) come() (err error) {
 	s, err := e.at.reset(e.seed)
 	for i := 0; err == nil; i++ {
 		if digestOf(s) != e.heard[i] {
-			return fmt.Errorf("played again from seed %d, action %d of %d is answered in another way, with %.200q: the "+
-				"environment does not draw everything from reset's seed", e.seed, i, len(e.actions), s.Text)
+			return fmt.Errorf("played again from seed %d, action %d of %d is answered in another way, with %.200q: "+
+				"the environment does not draw everything from reset's seed", e.seed, i, len(e.actions), s.Text)
 		}
 		if i == len(e.actions) {
 			return nil

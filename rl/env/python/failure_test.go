@@ -24,7 +24,8 @@ func TestFaults(t *testing.T) {
 	o := open(t, 500*time.Millisecond)
 	e := o.make(t, "python:faulty.py:Faulty", nil)
 	for action, want := range map[string]string{
-		"raise": "no such door", "hang": "did not return within 500ms", "exit": "is lost", "nan": "want a finite number",
+		"raise": "no such door", "hang": "did not return within 500ms", "exit": "is lost",
+		"nan":  "want a finite number",
 		"four": "want a tuple (observation, reward, terminated, truncated, info)", "image": "want text",
 	} {
 		if _, err := e.Reset(1); err != nil {
@@ -52,7 +53,8 @@ func TestFaults(t *testing.T) {
 // TestLost: an episode whose process is lost is played again in another to where it was; so is the call that was lost.
 func TestLost(t *testing.T) {
 	o := open(t, 0)
-	e, other := o.make(t, "python:faulty.py:Faulty?max_turns=9", nil), o.make(t, "python:faulty.py:Faulty?max_turns=9", nil)
+	const id = "python:faulty.py:Faulty?max_turns=9"
+	e, other := o.make(t, id, nil), o.make(t, id, nil)
 	begin(t, e, 7)
 	begin(t, other, 7)
 	for _, a := range []string{`\boxed{99}`, `\boxed{98}`} {

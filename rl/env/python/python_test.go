@@ -79,9 +79,11 @@ func (o *opened) make(t *testing.T, id string, p env.Params) env.Env {
 // TestContract: environments in Python pass the suite of all environments, whether they can be copied or not.
 func TestContract(t *testing.T) {
 	o := open(t, 0)
-	for _, id := range []string{"python:gem:game:Guess-v0-easy", "python:guessing.py:Guess?max_turns=8&hints=false",
-		"python:guessing.py:Uncopied", "python:guessing.py:Shared", "python:gymstyle.py:Lights", "python:guessing:Guess",
-		"python:gymstyle.py:Lights?parallel=true"} {
+	for _, id := range []string{
+		"python:gem:game:Guess-v0-easy", "python:guessing.py:Guess?max_turns=8&hints=false",
+		"python:guessing.py:Uncopied", "python:guessing.py:Shared", "python:guessing:Guess",
+		"python:gymstyle.py:Lights", "python:gymstyle.py:Lights?parallel=true",
+	} {
 		t.Run(id, func(t *testing.T) {
 			envtest.Run(t, envtest.Suite{Make: func() (env.Env, error) { return o.Make(id, nil) }})
 		})

@@ -134,8 +134,8 @@ func (r *remote) call(name string, args, result any) error {
 	defer cancel(nil)
 	clock := time.AfterFunc(timeout, func() { cancel(timedOut(timeout)) })
 	defer clock.Stop()
-	return r.session.Call(ctx, name, args, result, func(_ context.Context, name string, _ json.RawMessage) (any, error) {
-		switch name {
+	return r.session.Call(ctx, name, args, result, func(_ context.Context, up string, _ json.RawMessage) (any, error) {
+		switch up {
 		case "env.wait":
 			clock.Stop()
 		case "env.begin":

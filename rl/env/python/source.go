@@ -167,8 +167,8 @@ func (k *kind) unsteady(d described) error {
 		return fmt.Errorf("%s; it cannot be copied either (%s), so the repetitions of a task would not have one "+
 			"beginning", text, d.Why)
 	}
-	k.source.opts.Note(text + ". The repetitions of a task begin alike, as they are copies; a task that is played again " +
-		"does not, and neither does what is played when a process was lost")
+	k.source.opts.Note(text + ". The repetitions of a task begin alike, as they are copies; a task that is played " +
+		"again does not, and neither does what is played when a process was lost")
 	return nil
 }
 

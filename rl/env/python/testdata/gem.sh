@@ -25,7 +25,7 @@ export NLTK_DATA=$work/nltk PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 http_prox
 compare() { # name, episodes, ids
 	"$python" $scripts/loop.py "$2" "$work" "${@:3}" >"$work/$1.jsonl" 2>"$work/$1.err" || { tail "$work/$1.err"; exit 1; }
 	go test ./rl/env/python -count 1 -run 'TestGEM$' -v -timeout 5h -gem.python "$python" -gem.episodes "$work/$1.jsonl" -gem.rows "$work" |
-		sed -nE 's/^ *gem_test.go:[0-9]+: //p; /^(---|ok|FAIL)/p'
+		sed -unE 's/^ *gem_test.go:[0-9]+: //p; /^(---|ok|FAIL)/p'
 }
 variants() { for n in "$@"; do for v in easy hard random; do echo "game:$n-v0-$v"; done; done; }
 episodes=${EPISODES:-200}
