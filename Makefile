@@ -264,6 +264,10 @@ python-gem: ## compare GEM's environments in the Python host with GEM's own loop
 	mkdir -p docs/results
 	set -o pipefail; GSM8K="$(GSM8K)" rl/env/python/testdata/gem.sh | tee docs/results/python-gem.log
 
+.PHONY: learn-python
+learn-python: ## train the shipped model on the example reward function in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
+	go test ./run -run 'TestPythonLearns$$' -count 1 -v -timeout 90m -python.full | tee docs/results/python-learn.log; exit $${PIPESTATUS[0]}
+
 .PHONY: learn-python-env
 learn-python-env: ## train the shipped model on the example environment in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
 	go test ./run -run 'TestGemPythonLearns$$' -count 1 -v -timeout 60m -pythonenv.full | tee docs/results/python-env.log; exit $${PIPESTATUS[0]}
