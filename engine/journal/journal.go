@@ -101,8 +101,8 @@ type Journal struct {
 	byKey    map[key]*trainingClient
 	closed   bool
 
-	replayed   chan struct{}  // closed when the requests accepted before Open have been replayed
-	background sync.WaitGroup // watchers of futures and snapshots in progress
+	replayed   chan struct{} // closed when the requests accepted before Open have been replayed
+	background background    // watchers of futures and snapshots in progress
 	ctx        context.Context
 	cancel     context.CancelFunc
 }

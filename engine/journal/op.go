@@ -24,9 +24,7 @@ type acceptedRequest struct {
 // is due.
 func watch[T any](m *trainingClient, o *acceptedRequest, seq int64, inner *tinker.Future[T], resolve func(T, error)) {
 	start := time.Now()
-	m.j.background.Add(1)
-	go func() {
-		defer m.j.background.Done()
+	m.j.background.Go(func() {
 		v, err := inner.Wait(context.Background())
 		if errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled) {
 			close(o.noted)
@@ -42,7 +40,7 @@ func watch[T any](m *trainingClient, o *acceptedRequest, seq int64, inner *tinke
 		}
 		resolve(v, err)
 		m.snapshotIfDue()
-	}()
+	})
 }
 
 func (m *trainingClient) finish(o *acceptedRequest, seq int64, start time.Time, v any, err error) {

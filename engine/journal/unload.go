@@ -63,22 +63,19 @@ func (m *trainingClient) unload(ctx context.Context, log bool) (*tinker.Future[t
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
 	m.leaving, m.info.NextSeqID = f, m.ops.Next()
 	m.mu.Unlock()
-	m.j.background.Add(1)
 	if err := at.sync(); err != nil {
-		go func() { // it is unloaded anyway, once the record is in the log
-			defer m.j.background.Done()
+		m.j.background.Go(func() { // it is unloaded anyway, once the record is in the log
 			if err := at.log.Await(m.j.ctx, at.at); err != nil {
 				resolve(tinker.UnloadOutput{}, err)
 				return
 			}
 			resolve(m.leave(u))
-		}()
+		})
 		return nil, err
 	}
-	go func() {
-		defer m.j.background.Done()
+	m.j.background.Go(func() {
 		resolve(m.leave(u)) // a failed or interrupted unload is completed after the next start
-	}()
+	})
 	return f, nil
 }
 
