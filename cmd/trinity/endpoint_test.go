@@ -28,6 +28,8 @@ var (
 	endpointTrips  = flag.Int("endpoint.trips", 300, "first tokens to measure")
 	endpointPython = flag.String("endpoint.python", "", "Python with llama-cpp-python[server], to be measured beside")
 	endpointModel  = flag.String("endpoint.model", "", "GGUF file that both serve")
+	endpointVLLM   = flag.String("endpoint.vllm", "", "Python with vllm, to be measured beside")
+	endpointFolder = flag.String("endpoint.folder", "", "the same model as a folder, for vLLM")
 )
 
 // endpointLoad puts one server of OpenAI's interface under load.
@@ -169,19 +171,48 @@ func TestEndpoint(t *testing.T) {
 	if *endpointOnly != "first" {
 		ours.streamedAndWhole(streams, rounds)
 	}
+	for _, peer := range endpointPeers(t) {
+		ours.beside(peer, trips/10)
+	}
+}
+
+// endpointPeers are the servers to be measured beside, started.
+func endpointPeers(t *testing.T) (list []*endpointLoad) {
+	t.Helper()
 	if *endpointPython != "" {
-		peer := startLlama(t, *endpointPython, *endpointModel)
-		for _, l := range []*endpointLoad{ours, peer} {
-			var first load.Times
-			for i := range trips / 10 {
-				d, _ := l.request(1000+i, 1, true)
-				first.Add(d)
-			}
-			t.Logf("%s: first token p50 %s", l.name, show(first.At(.5)))
-			for _, n := range []int{1, 8} {
-				t.Logf("%s: %d streams at a time: %.0f tokens/s", l.name, n, l.together(n, 100+n, true))
+		list = append(list, startPeer(t, "llama.cpp's server", *endpointModel, *endpointPython, "-m", "llama_cpp.server",
+			"--model", *endpointModel, "--n_ctx", "2048"))
+	}
+	if *endpointVLLM != "" {
+		list = append(list, startPeer(t, "vLLM", *endpointFolder, *endpointVLLM, "-m",
+			"vllm.entrypoints.openai.api_server", "--model", *endpointFolder, "--dtype", "bfloat16", "--max-model-len",
+			"2048"))
+		list[len(list)-1].more = `,"ignore_eos":true,"return_token_ids":true`
+	}
+	return list
+}
+
+// beside measures two servers in turn: the time to the first of a stream's tokens, and the rate of several streams.
+func (l *endpointLoad) beside(peer *endpointLoad, trips int) {
+	both := []*endpointLoad{l, peer}
+	first := map[*endpointLoad]*load.Times{l: {}, peer: {}}
+	for i := range trips {
+		for _, x := range both {
+			d, _ := x.request(1000+i, 1, true)
+			first[x].Add(d)
+		}
+	}
+	l.t.Logf("%s: first token p50 %s, %s %s: %.2f times as long there", l.model, show(first[l].At(.5)), peer.name,
+		show(first[peer].At(.5)), float64(first[peer].At(.5))/float64(first[l].At(.5)))
+	for _, n := range []int{1, 8} {
+		rates := map[*endpointLoad][]float64{}
+		for round := range 5 {
+			for _, x := range both {
+				rates[x] = append(rates[x], x.together(n, 100*n+round, true))
 			}
 		}
+		l.t.Logf("%s: %d streams at a time: %.0f tokens/s, %s %.0f: %.2f times as fast", l.model, n, middle(rates[l]),
+			peer.name, middle(rates[peer]), middle(rates[l])/middle(rates[peer]))
 	}
 }
 
@@ -248,8 +279,8 @@ func firstModel(t *testing.T, url string) string {
 	return list.Data[0].ID
 }
 
-// startLlama starts llama.cpp's server from llama-cpp-python.
-func startLlama(t *testing.T, python, model string) *endpointLoad {
+// startPeer starts another server of OpenAI's interface, which takes --port.
+func startPeer(t *testing.T, name, model string, command ...string) *endpointLoad {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -258,8 +289,7 @@ func startLlama(t *testing.T, python, model string) *endpointLoad {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, python, "-m", "llama_cpp.server", "--model", model, "--port", port, "--n_ctx",
-		"2048")
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:], "--port", port)...)
 	said := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
@@ -267,14 +297,14 @@ func startLlama(t *testing.T, python, model string) *endpointLoad {
 	}
 	t.Cleanup(func() { cancel(); cmd.Wait() })
 	url := "http://127.0.0.1:" + port + "/v1"
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		resp, err := http.Get(url + "/models")
 		if err == nil {
 			resp.Body.Close()
-			return &endpointLoad{t: t, name: "llama.cpp's server", url: url, model: model}
+			return &endpointLoad{t: t, name: name, url: url, model: model}
 		}
 		if time.Now().After(end) {
-			t.Fatalf("llama.cpp's server did not start: %v\n%s", err, said)
+			t.Fatalf("%s did not start: %v\n%s", name, err, said)
 		}
 	}
 }
