@@ -11,8 +11,8 @@ build: ## build bin/trinity, one static binary
 	CGO_ENABLED=0 go build -o bin/trinity ./cmd/trinity
 
 .PHONY: test
-test: ## run all tests: go test ./...
-	go test ./...
+test: ## run all tests: go test -timeout 30m ./...
+	go test -timeout 30m ./...
 
 .PHONY: lint
 lint: ## run go vet, staticcheck, and the tests of rooms, floors, links and line widths
@@ -65,7 +65,7 @@ gen: ## generate the assembly
 
 .PHONY: race
 race: ## run the tests of everything with goroutines under the race detector (needs a C compiler)
-	go test -race -short -timeout 20m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer ./engine/... ./engine/journal ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/wal ./internal/web ./hf/hub ./hf/modelname ./rl/dataset ./rl/python ./rl/plugin ./rl/env/python ./rl/tool ./internal/sandbox
+	go test -race -short -timeout 20m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer ./engine/... ./engine/journal ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/wal ./internal/web ./hf/hub ./hf/modelname ./rl/dataset ./rl/python ./rl/plugin ./rl/env/python ./rl/tool
 
 FUZZTIME ?= 10m
 .PHONY: fuzz

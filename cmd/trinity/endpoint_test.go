@@ -180,8 +180,8 @@ func TestEndpoint(t *testing.T) {
 func endpointPeers(t *testing.T) (list []*endpointLoad) {
 	t.Helper()
 	if *endpointPython != "" {
-		list = append(list, startPeer(t, "llama.cpp's server", *endpointModel, *endpointPython, "-m", "llama_cpp.server",
-			"--model", *endpointModel, "--n_ctx", "2048"))
+		list = append(list, startPeer(t, "llama.cpp's server", *endpointModel, *endpointPython, "-m",
+			"llama_cpp.server", "--model", *endpointModel, "--n_ctx", "2048"))
 	}
 	if *endpointVLLM != "" {
 		list = append(list, startPeer(t, "vLLM", *endpointFolder, *endpointVLLM, "-m",

@@ -31,7 +31,8 @@ class Unsteady(Guess):
     """Begins anew every time, whatever the seed."""
 
     def reset(self, seed=None):
-        return super().reset(random.SystemRandom().randint(0, 1 << 30))
+        text, info = super().reset(seed)
+        return f"{text} Round {random.SystemRandom().getrandbits(60)}.", info
 
 
 class UnsteadyUncopied(Unsteady):
