@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"syscall"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// fail writes an error and returns its status.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
+	code := codeOf(err)
+	var se *statusError
+	if errors.As(err, &se) && se.after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
+	}
+	told := err
+	if code == http.StatusInsufficientStorage && se == nil {
+		told = unwritable(err)
+	}
+	text := tinker.BriefText(told.Error())
+	if code >= 500 && code != http.StatusServiceUnavailable { // 503 asks for a retry and may be frequent
+		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", tinker.BriefText(err.Error()))
+	}
+	reply(w, code, wire.Detail{Detail: s.hide(text)})
+	return code
+}
+
+// codeOf maps errors to HTTP statuses. It never returns 409: the SDK would repeat the request for five minutes.
+func codeOf(err error) int {
+	var se *statusError
+	switch {
+	case errors.As(err, &se):
+		return se.code
+	case errors.Is(err, tinker.ErrUnusable):
+		return http.StatusBadRequest
+	case errors.Is(err, tinker.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, tinker.ErrClosed), errors.Is(err, tinker.ErrBusy), errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return http.StatusInsufficientStorage
+	case errors.Is(err, wire.ErrMalformed), tinker.CategoryOf(err) == tinker.User:
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// reply writes JSON with its length: the SDK treats a 400 without a length as a network error.
+func reply(w http.ResponseWriter, code int, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		code, raw = http.StatusInternalServerError, []byte(`{"detail":"the answer cannot be encoded as JSON"}`)
+	}
+	write(w, code, wire.JSON, raw)
+}
+
+func write(w http.ResponseWriter, code int, kind string, raw []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+	w.WriteHeader(code)
+	w.Write(raw)
+}
