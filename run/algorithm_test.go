@@ -34,6 +34,7 @@ func ofAlgorithm(t testing.TB, dir, name string, overrides ...string) *config.Co
 
 // Every algorithm type runs, and gives the same bits through client, server, journal and engine as in one process.
 func TestEveryAlgorithm(t *testing.T) {
+	t.Parallel()
 	url := serve(t)
 	remote := options()
 	remote.LookupEnv = withKey
@@ -63,6 +64,7 @@ func TestEveryAlgorithm(t *testing.T) {
 
 // With a KL penalty on the rewards rloo trains on advantages that the trainer computed, and repeats them to the bit.
 func TestLateAdvantageWithPenalty(t *testing.T) {
+	t.Parallel()
 	args := append(small, "algorithm.algorithm_type=rloo", "algorithm.kl_penalty_fn=k2",
 		"algorithm.kl_penalty_fn_args={kl_coef: 0.5, adaptive: true, target_kl: 100, horizon: 80}",
 		"algorithm.kl_loss_fn=none", "algorithm.kl_loss_fn_args=null")
@@ -83,6 +85,7 @@ func TestLateAdvantageWithPenalty(t *testing.T) {
 
 // PPO trains a critic beside the policy; the run repeats itself to the bit.
 func TestPPOWithCritic(t *testing.T) {
+	t.Parallel()
 	args := append(small, "algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={lam: 0.9, critic_low: 0, "+
 		"critic_high: 1, critic_bins: 11, critic_first_token: 200, critic_lr_scale: 2}")
 	want := runs(t, load(t, t.TempDir(), args...), options())
@@ -102,6 +105,7 @@ func TestPPOWithCritic(t *testing.T) {
 
 // Killed in the midst of its requests to either model, the job ends with the metrics of an unbroken run.
 func TestPPOSurvivesKills(t *testing.T) {
+	t.Parallel()
 	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=1", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4",
 		"algorithm.advantage_fn_args={critic_bins: 5}",

@@ -109,6 +109,7 @@ func (s *restartedSampler) Sample(ctx context.Context, req tinker.SampleRequest)
 // A run whose server is restarted under it goes back to the last saved state by itself, as often as that makes headway,
 // and ends with the metrics of an unbroken run, each step once.
 func TestGoesBackByItself(t *testing.T) {
+	t.Parallel()
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	for _, at := range [][]int{{1}, {3}, {4}, {2, 5, 6}} {
@@ -131,6 +132,7 @@ func TestGoesBackByItself(t *testing.T) {
 
 // A server that loses the run again and again after the same state ends it, with what was lost.
 func TestGoesBackOnlySoOften(t *testing.T) {
+	t.Parallel()
 	r := &restarted{models: map[string]bool{}}
 	for n := 1; n <= 2*remote.GoBacks; n++ {
 		r.at = append(r.at, n)

@@ -17,6 +17,7 @@ const few = "buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata
 // After a run mode bench evaluates the model and each saved state: where the run evaluated too, with the same figures.
 // It leaves the job as it is.
 func TestBenchEvaluatesEverySavedState(t *testing.T) {
+	t.Parallel()
 	remote := options()
 	remote.LookupEnv = withKey
 	for name, o := range map[string]Options{"local": options(), "server": remote} {
@@ -67,6 +68,7 @@ func TestBenchEvaluatesEverySavedState(t *testing.T) {
 
 // A model behind OpenAI's interface is evaluated as one of a folder is.
 func TestExternalModel(t *testing.T) {
+	t.Parallel()
 	var bodies []map[string]any
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any

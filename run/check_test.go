@@ -13,6 +13,7 @@ import (
 // What can be known before the first sample is refused by validate and by run in the same words, at its key, and
 // nothing is written.
 func TestValidateAndRunAgree(t *testing.T) {
+	t.Parallel()
 	few := filepath.Join(t.TempDir(), "few.jsonl")
 	if err := os.WriteFile(few, []byte(`{"question": "2 + 2?", "answer": "4"}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -134,6 +135,7 @@ func problemsOf(err error) (list []*config.Problem) {
 
 // What a run would fetch is not a mistake: validate says what it has not looked at, and looks at the rest.
 func TestNotHereYet(t *testing.T) {
+	t.Parallel()
 	o := offline()
 	in, err := Inspect(t.Context(), load(t, t.TempDir(), "model.model_path=somebody/model"), o)
 	if err != nil || len(in.Unknown) != 1 || !strings.Contains(in.Unknown[0], "somebody/model") {

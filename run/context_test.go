@@ -19,6 +19,10 @@ var whole = []string{"model.max_prompt_tokens=301", "model.max_response_tokens=2
 // A conversation that grows up to the model's context ends there as a truncated rollout, which every model that
 // is asked about it can read: the run continues, and counts it.
 func TestConversationsEndWithTheContext(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays long conversations")
+	}
+	t.Parallel()
 	const plain = `{%- for m in messages -%}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
@@ -86,6 +90,7 @@ var long = strings.Repeat("2 and 3 apples. ", 80)
 
 // A question that is longer than the context is a failed task, or a masked one with enable_prompt_truncation.
 func TestLongQuestions(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "tasks.jsonl")
 	rows := fmt.Sprintf("{\"question\": \"2 and 3?\", \"answer\": \"#### 5\"}\n{\"question\": %q, \"answer\": \"#### "+
 		"5\"}\n", long)
@@ -114,6 +119,7 @@ func TestLongQuestions(t *testing.T) {
 // Rows of a data set are cut at the context. One that has no answer within it trains nothing and is counted,
 // with its pair.
 func TestLongRows(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		short, answer, question string
 		count                   float64

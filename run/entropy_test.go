@@ -16,6 +16,7 @@ import (
 
 // One batch has one entropy: with a Tinker adapter, with all weights training as veRL has it, and on a server.
 func TestEntropyOfBothBackends(t *testing.T) {
+	t.Parallel()
 	args := append(tinyRun, "algorithm.entropy_loss_fn_args={entropy_coef: 0.01}",
 		"algorithm.loss_agg_mode=seq-mean-token-mean", "buffer.total_steps=1", "trainer.total_steps=1")
 	remote := options()
@@ -48,6 +49,7 @@ func TestEntropyOfBothBackends(t *testing.T) {
 
 // An entropy bonus keeps the model undecided: after some steps its entropy is above that of a run with a malus.
 func TestEntropyBonusWorks(t *testing.T) {
+	t.Parallel()
 	args := append(tinyRun, "buffer.total_steps=5", "trainer.total_steps=5", "algorithm.optimizer.lr=2e-3",
 		"algorithm.optimizer.lr_warmup_steps=0", "model.max_response_tokens=12")
 	last := map[string]float64{}
@@ -73,6 +75,10 @@ func (m modest) Capabilities(ctx context.Context) (tinker.Capabilities, error) {
 // clipb and clipv decide by exact entropies where there are any; elsewhere by an estimate from the likeliest tokens,
 // which is near and which the run says and names.
 func TestClipByEntropy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for twenty seconds")
+	}
+	t.Parallel()
 	for _, name := range []string{"clipb", "clipv"} {
 		args := append(small, "algorithm.algorithm_type=grpo_verl", "algorithm.advantage_fn="+name,
 			"algorithm.advantage_fn_args={mu: 0.5}")
@@ -115,6 +121,7 @@ func TestClipByEntropy(t *testing.T) {
 // Killed between any of its requests, a run whose steps ask for entropies, a teacher or greedy rollouts ends with the
 // metrics of an unbroken one.
 func TestFetchingSurvivesKills(t *testing.T) {
+	t.Parallel()
 	few := append(tinyRun, "trainer.save_interval=1", "explorer.eval_on_startup=false", "model.tinker.rank=4",
 		"algorithm.entropy_loss_fn_args={entropy_coef: 0.1}")
 	for name, args := range map[string][]string{

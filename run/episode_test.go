@@ -9,6 +9,7 @@ import (
 // Episodes of several turns, and several experiences of one repetition, go through the loops: the trainer finds the
 // sampler's bits in the tokens that the model wrote and in no others, and the run repeats.
 func TestEpisodes(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ row, args string }{
 		"frozen_lake_workflow": {`{"size": 2, "p": 0.8, "seed": 42}`, "{agent_max_steps: 3}"},
 		"sudoku_workflow":      {`{"id": 1}`, "{}"},

@@ -13,6 +13,7 @@ import (
 )
 
 func TestEstimate(t *testing.T) {
+	t.Parallel()
 	cfg := load(t, t.TempDir())
 	b, err := reckon(t.Context(), cfg, options())
 	if err != nil {
@@ -49,6 +50,7 @@ func TestEstimate(t *testing.T) {
 
 // An estimate never asks the server, where a model made only for the question would cost money.
 func TestEstimateAsksNoServer(t *testing.T) {
+	t.Parallel()
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++

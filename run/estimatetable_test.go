@@ -71,6 +71,10 @@ func longContext(t *testing.T) string {
 
 // Means of an estimate are within a fifth of what a run of the shipped examples measures, and its bounds hold.
 func TestEstimateHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs six configurations")
+	}
+	t.Parallel()
 	lake := filepath.Join(t.TempDir(), "lake.jsonl")
 	rows := ""
 	for range 24 {

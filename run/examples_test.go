@@ -30,6 +30,7 @@ var upstreamExamples = flag.String("upstream.examples", "",
 // known, and with the shipped model and made rows in the place of what it names, where what validate lets through makes
 // its first step.
 func TestUpstreamExamples(t *testing.T) {
+	t.Parallel()
 	if *upstreamExamples == "" {
 		t.Skip("-upstream.examples names no folder; make upstream-examples fetches it")
 	}

@@ -19,6 +19,7 @@ func steps(n int) []string {
 
 // A job whose weights are gone that the next step samples with says so at once.
 func TestExtendWithoutTheWeights(t *testing.T) {
+	t.Parallel()
 	dir, args := t.TempDir(), and(tiny, "trainer.save_interval=2", "synchronizer.sync_timeout=20")
 	runs(t, load(t, dir, and(args, steps(2)...)...), options()) // offset 0: version 2 alone is kept
 	var out bytes.Buffer
@@ -36,6 +37,7 @@ func TestExtendWithoutTheWeights(t *testing.T) {
 
 // A run on examples is extended too, and says what a decaying learning rate makes of that.
 func TestExtendExamples(t *testing.T) {
+	t.Parallel()
 	sft := and(tiny, "mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=4",
 		"buffer.trainer_input.experience_buffer={storage_type: file, path: examples/tiny/expert, format: "+
 			"{prompt_type: plaintext, prompt_key: question, response_key: response}}")
@@ -59,6 +61,7 @@ func TestExtendExamples(t *testing.T) {
 
 // The last of several stages is extended; that an earlier one is not is said.
 func TestExtendStages(t *testing.T) {
+	t.Parallel()
 	staged := func(n int) []string { return and(warmed, steps(n)...) }
 	read := func(dir string) []monitor.Line {
 		l, err := monitor.ReadLog(filepath.Join(dir, "trinity-tiny", "gsm8k", "rft", "metrics.jsonl"))
@@ -94,6 +97,7 @@ func TestExtendStages(t *testing.T) {
 
 // A job is refused another model or adapter than it has, by key and by both values; a complete one says what to raise.
 func TestResumeSaysWhatChanged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	runs(t, load(t, dir, and(tiny, steps(2)...)...), options())
 	for _, c := range []struct{ override, want string }{
@@ -128,6 +132,7 @@ func TestResumeSaysWhatChanged(t *testing.T) {
 
 // The GEM trainer's jobs are extended to the bits of longer ones.
 func TestExtendGem(t *testing.T) {
+	t.Parallel()
 	root, whole := t.TempDir(), t.TempDir()
 	o := options()
 	o.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
@@ -140,6 +145,7 @@ func TestExtendGem(t *testing.T) {
 // Sampler weights that an older program deleted when a job was finished are made again where a state was saved, and the
 // bits are those of a longer plan.
 func TestExtendFromSavedStates(t *testing.T) {
+	t.Parallel()
 	remote, lost := options(), options()
 	remote.LookupEnv, lost.fleeting = withKey, forgets
 	args := and(tiny, "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
@@ -161,6 +167,7 @@ func TestExtendFromSavedStates(t *testing.T) {
 
 // Either half of a job in two processes may be started first when it is planned longer, by steps or by epochs.
 func TestExtendApartInEitherOrder(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"table", "epochs"} {
 		l := lasting{style: "fixed", interval: 1, offset: 1, kind: kind, apart: true, short: 1, long: 2}
 		if kind == "epochs" {
@@ -178,6 +185,7 @@ func TestExtendApartInEitherOrder(t *testing.T) {
 
 // An explorer that is planned longer says that the trainer was done and has to be started again.
 func TestExtendedExplorerAlone(t *testing.T) {
+	t.Parallel()
 	l := lasting{style: "fixed", interval: 1, offset: 0, kind: "table", apart: true}
 	dir := t.TempDir()
 	l.must(t, dir, 1, "")

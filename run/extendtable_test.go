@@ -24,6 +24,10 @@ var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, inter
 // stopped on the way or killed in either part. Where it depends on the clock which weights a step samples with, it ends
 // with each step once.
 func TestExtend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs jobs of every kind three times")
+	}
+	t.Parallel()
 	url := serve(t)
 	if *fullExtend {
 		t.Logf("%-16s %-8s %-6s %-7s %-6s %-10s %-7s %-12s %-12s %s", "style", "interval", "offset", "kind", "mode",

@@ -25,6 +25,7 @@ func forgets(o engine.Options) (*engine.Engine, error) { return engine.Open(o) }
 // On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored
 // groups, without sampling any of them again; it ends with the metrics of an unbroken run, each step once.
 func TestGoesBackToTheSavedState(t *testing.T) {
+	t.Parallel()
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
@@ -50,6 +51,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 // What a job keeps while its state is not saved: the groups after the saved step, and the weights they are continued
 // with.
 func TestKeepsWhatItMayNeedAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := options()
 	o.fleeting = forgets

@@ -14,6 +14,7 @@ import (
 // Every answer of a conversation is trained when the format says so, and the last one alone otherwise; a row may have
 // tools.
 func TestConversationsToLearnFrom(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "talk.jsonl")
 	row := `{"message": [{"role":"user","content":"2 and 2 apples?"},{"role":"assistant","content":"4"},` +
 		`{"role":"user","content":"and 1 more?"},{"role":"assistant","content":"5"}], "tools": ` +
@@ -45,6 +46,7 @@ func TestConversationsToLearnFrom(t *testing.T) {
 
 // What was sampled is kept as it was before the pipeline, once, through restarts.
 func TestRawExperiencesAreKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := and(tiny, "data_processor.experience_pipeline.operators=[{name: reward_filter, args: {threshold: -10}}]")
 	for _, steps := range []string{"2", "3"} {
@@ -63,6 +65,7 @@ func TestRawExperiencesAreKept(t *testing.T) {
 
 // A queue's path keeps a copy of what is trained on, after what the file has already; a database has tables of both.
 func TestCopies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, url := filepath.Join(dir, "copy.jsonl"), "sqlite:///"+filepath.Join(dir, "copy.db")
 	if err := os.WriteFile(file, []byte("{\"of\": \"somebody else\"}\n"), 0o600); err != nil {
@@ -98,6 +101,7 @@ func TestCopies(t *testing.T) {
 
 // Arguments that nobody reads are named; those that a reward reads are not.
 func TestArgumentsThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	o := options()
 	o.Out = &out
@@ -121,6 +125,7 @@ func TestArgumentsThatNobodyReads(t *testing.T) {
 
 // A data set may have a chat template, a way of thinking and tools of its own; the rollout model's count for rollouts.
 func TestTemplatesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	const template = `{% for t in tools or [] %}T{{ t.type }}{% endfor %}{% if enable_thinking %}think it over ` +
 		`well{% endif %}{% for m in messages %}{{ m.content }}.{% endfor %}{% if add_generation_prompt %}>{% endif %}`
 	path := filepath.Join(t.TempDir(), "plain.jsonl")

@@ -46,6 +46,7 @@ func gemRuns(t testing.TB, o Options, pairs []string) (string, []monitor.Line) {
 
 // The seed's metrics, checkpoints and save path; and everything twice the same.
 func TestGem(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	o := options()
 	o.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
@@ -110,6 +111,7 @@ func samplers(t *testing.T, dir string) (n int) {
 
 // main_no_metrics of the seed: the same updates, nothing said, nothing saved on the way.
 func TestGemWithoutMetrics(t *testing.T) {
+	t.Parallel()
 	_, want := gemRuns(t, options(), short(t.TempDir()))
 	dir, got := gemRuns(t, options(), short(t.TempDir(), "metrics=False"))
 	if len(got) != 3 || got[2].Metrics["train/loss:sum"] != want[2].Metrics["train/loss:sum"] {
@@ -123,6 +125,7 @@ func TestGemWithoutMetrics(t *testing.T) {
 
 // After Ctrl-C at any step resume=latest continues, and the metrics are those of an unbroken run.
 func TestGemInterruptAndResume(t *testing.T) {
+	t.Parallel()
 	_, want := gemRuns(t, options(), short(t.TempDir()))
 	dir := t.TempDir()
 	for i := range 3 {
@@ -153,12 +156,14 @@ func TestGemInterruptAndResume(t *testing.T) {
 // The process dies at operations on the disk in turn, with the rest of it failing; resumed, the run ends with the
 // metrics of an unbroken one.
 func TestGemSurvivesKills(t *testing.T) {
+	t.Parallel()
 	survives(t, options(), 17, "max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
 }
 
 // A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again
 // from the stored episodes.
 func TestGemGoesBackToTheSavedState(t *testing.T) {
+	t.Parallel()
 	o := options()
 	o.fleeting = forgets
 	survives(t, o, 29)
@@ -199,6 +204,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 }
 
 func TestGemMethods(t *testing.T) {
+	t.Parallel()
 	_, base := gemRuns(t, options(), short(t.TempDir()))
 	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"},
 		{"method=grpo", "group_size=4", "fork_turn=1"}} {
@@ -210,6 +216,7 @@ func TestGemMethods(t *testing.T) {
 }
 
 func TestGemRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for want, pairs := range map[string][]string{
 		`the nearest is "game:GuessTheNumber-v0-easy"`: {"env_id=game:GuessTheNumber-v0-eazy"},
@@ -230,6 +237,7 @@ func TestGemRefuses(t *testing.T) {
 
 // A run's last weights are evaluated; another model's do differently.
 func TestGemEvaluation(t *testing.T) {
+	t.Parallel()
 	dir, lines := gemRuns(t, options(), short(t.TempDir()))
 	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), options())
 	if err != nil {

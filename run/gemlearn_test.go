@@ -95,6 +95,7 @@ func lessons() []lesson {
 
 // The committed configurations teach the shipped models their games, and shuffled returns teach nothing.
 func TestGemLearns(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("trains for half a minute")
 	}

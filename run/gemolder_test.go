@@ -16,6 +16,7 @@ import (
 // Runs that commits 44f7082 and 2022474 began, which had a loop of their own for this, continue to the metrics of a run
 // that was never stopped, wherever they stopped.
 func TestOlderGemRuns(t *testing.T) {
+	t.Parallel()
 	four, two := []string{"max_steps=4", "lora_rank=1"}, []string{"max_steps=2", "lora_rank=1", "eval_episodes=64"}
 	for _, older := range []struct {
 		commit, name string

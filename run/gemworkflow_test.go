@@ -9,6 +9,7 @@ import (
 // Environments as tasks of trinity run: the committed configuration, shortened, samples exactly on policy and tells of
 // its episodes.
 func TestGemWorkflowRuns(t *testing.T) {
+	t.Parallel()
 	cfg, err := config.Load("../examples/tiny/guess/workflow.yaml", []string{"checkpoint_root_dir=" + t.TempDir(),
 		"buffer.batch_size=4", "algorithm.repeat_times=4",
 		"buffer.total_steps=2", "trainer.total_steps=2", "explorer.eval_on_startup=false",

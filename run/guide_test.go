@@ -132,6 +132,7 @@ func withFragment(t testing.TB, fragment string) (path string) {
 
 // The fragments of the guides say what is the default: with them the configuration resolves to the same.
 func TestGuideFragments(t *testing.T) {
+	t.Parallel()
 	want := loadGuide(t, "testdata/guide/tinker.yaml", "root")
 	for _, name := range []string{"fragment.yaml", "fragment_readme.yaml"} {
 		got := loadGuide(t, withFragment(t, name), "root")
@@ -146,6 +147,7 @@ func TestGuideFragments(t *testing.T) {
 // stand there, byte for byte: model and data set by their names on the hub, the veRL keys, the chat template, wandb.
 // The model behind the name is examples/llama/model. TestSeeds trains for long.
 func TestGuide(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("samples and trains two batches of 768")
 	}

@@ -17,6 +17,7 @@ import (
 
 // Ctrl-C ends a download, and the run with it; the next start continues.
 func TestStopEndsDownload(t *testing.T) {
+	t.Parallel()
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/meta-llama/Llama-3.2-3B": hubtest.TinyLlama()})
 	stop, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -19,6 +19,7 @@ var judged = append([]string{"buffer.explorer_input.taskset.default_workflow_typ
 
 // A model of this engine judges, itself or another one; the run is the same each time.
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"examples/tiny/model", "examples/tiny/guess/model"} {
 		args := append(judged, "explorer.auxiliary_models=[{model_path: "+path+", max_response_tokens: 8}]")
 		first := runs(t, load(t, t.TempDir(), args...), options())
@@ -33,6 +34,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestJudgeIsMissing(t *testing.T) {
+	t.Parallel()
 	_, err := Run(t.Context(), load(t, t.TempDir(), append(judged, "explorer.auxiliary_models=[{model_path: "+
 		"no/such/folder}]")...), options())
 	if err == nil || !strings.Contains(err.Error(),
@@ -42,6 +44,7 @@ func TestJudgeIsMissing(t *testing.T) {
 }
 
 func TestOpenAIJudge(t *testing.T) {
+	t.Parallel()
 	var got map[string]any
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -35,6 +35,7 @@ const (
 // TestLearn is the proof that the example learns: one seed for 20 steps, or with -learn.full everything the project
 // promises.
 func TestLearn(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("trains for a minute")
 	}

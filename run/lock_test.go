@@ -53,6 +53,7 @@ func (g gate) wait(ctx context.Context) error {
 // The same command twice at once: the second is refused with the first one's pid and host before it has written
 // anything, the first is none the worse, and after it the job continues.
 func TestSecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, mode := range map[string][]string{"both": nil, "sft": {
 		"mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=2", "buffer.explorer_input.taskset=null",
 		"buffer.trainer_input.experience_buffer={name: sft, storage_type: file, path: testdata/sft.jsonl}"}} {
@@ -128,6 +129,7 @@ func snapshotOf(t *testing.T, dir string) string {
 
 // Roles exclude each other only where two processes would do the same work.
 func TestLockRoles(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		a, b   config.Mode
 		second string // the name of b's explorer, if it is another
@@ -179,6 +181,7 @@ func TestLockRoles(t *testing.T) {
 
 // Ctrl-C ends the wait for a lock.
 func TestStopEndsTheWaitForALock(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var out bytes.Buffer
 	stop := make(chan struct{})

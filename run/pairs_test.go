@@ -26,6 +26,7 @@ func example(t testing.TB, dir, name string, overrides ...string) *config.Config
 // DPO begins at log 2, since nothing differs from the reference yet, and comes to prefer what was chosen; the reference
 // does not move.
 func TestDPO(t *testing.T) {
+	t.Parallel()
 	args := []string{"buffer.train_batch_size=4", "buffer.total_steps=6", "trainer.total_steps=6",
 		"trainer.save_interval=3", "algorithm.optimizer.lr=1e-3"}
 	lines := runs(t, example(t, t.TempDir(), "dpo", args...), options())
@@ -43,6 +44,7 @@ func TestDPO(t *testing.T) {
 
 // Killed anywhere a run on pairs ends with the metrics of an unbroken one.
 func TestDPOSurvivesKills(t *testing.T) {
+	t.Parallel()
 	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3",
 		"trainer.save_interval=1", "model.tinker.rank=4"}
 	count := &disktest.Crash{FS: disk.OS()}
@@ -63,6 +65,7 @@ func TestDPOSurvivesKills(t *testing.T) {
 
 // Every configuration of the examples is valid.
 func TestExamplesLoad(t *testing.T) {
+	t.Parallel()
 	files, err := os.ReadDir("../examples/tiny/algorithms")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%d files, %v", len(files), err)

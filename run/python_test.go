@@ -59,6 +59,7 @@ var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": tr
 
 // Every base class runs unchanged, exactly on-policy, and twice with the same bits: in one process and in two.
 func TestPythonWorkflows(t *testing.T) {
+	t.Parallel()
 	for name, more := range map[string][]string{
 		"own_simple":       {tasksetKey + "default_reward_fn_type=math_and_length"},
 		"own_async_simple": {tasksetKey + "default_reward_fn_type=digit_reward"},
@@ -96,6 +97,7 @@ func TestPythonWorkflows(t *testing.T) {
 
 // What workflows and rewards measure are metrics of the run.
 func TestPythonMetrics(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "plugins")
 	for want, args := range map[string][]string{
 		"rollout/odd/mean":    {tasksetKey + "default_workflow_type=bare"},
@@ -117,6 +119,7 @@ func TestPythonMetrics(t *testing.T) {
 
 // A reward function of Python grades the answers of a workflow of this program, with its arguments.
 func TestPythonReward(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "plugins")
 	for _, name := range []string{"digit_reward", "math_and_length", "async_reward"} {
 		args := and(tiny, tasksetKey+"default_reward_fn_type="+name)
@@ -133,6 +136,7 @@ func TestPythonReward(t *testing.T) {
 
 // The rows of a reader are tasks as those of a file are.
 func TestPythonReader(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "plugins")
 	lines := runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"storage_type=counting",
 		tasksetKey+"path=null")...), o)
@@ -144,6 +148,7 @@ func TestPythonReader(t *testing.T) {
 
 // A run that is cut off between two groups continues: no finished group runs again, and the metrics are the same bits.
 func TestPythonContinues(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "plugins")
 	dir := t.TempDir()
 	args := func(notes string) []string {
@@ -185,6 +190,7 @@ func linesIn(path string) int {
 
 // What goes wrong in Python is a failed rollout that says why, and never a reward.
 func TestPythonFailures(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"returns_nothing": "returned nothing; it must return a list of experiences",
 		"returns_empty":   "returned an empty list",
@@ -227,6 +233,7 @@ func TestPythonFailures(t *testing.T) {
 
 // Names that are not known are answered with the nearest of the plug-in files, and with the files that do not load.
 func TestPythonNames(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		"did you mean own_simple?":   {"plugins", tasksetKey + "default_workflow_type=own_simpel"},
 		"did you mean digit_reward?": {"plugins", tasksetKey + "default_reward_fn_type=digit_rewart"},
@@ -253,6 +260,7 @@ func TestPythonNames(t *testing.T) {
 
 // A loss in torch is refused by name, with what to do instead.
 func TestPythonLossIsRefused(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "plugins")
 	_, err := config.Load("../examples/tiny/gsm8k.yaml", []string{"algorithm.policy_loss_fn=my_torch_loss"}, noEnv,
 		o.Python.Names())
@@ -263,6 +271,7 @@ func TestPythonLossIsRefused(t *testing.T) {
 }
 
 func TestNoPython(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "plugins")
 	o.Python.Executable = "no-such-python3"
 	_, err := Run(t.Context(), loadPython(t, t.TempDir(), o, tiny...), o)
@@ -279,6 +288,7 @@ func TestNoPython(t *testing.T) {
 
 // debug shows what was said before a workflow failed, and where it did.
 func TestPythonDebug(t *testing.T) {
+	t.Parallel()
 	o := pythonIn(t, "failing")
 	var out bytes.Buffer
 	o.Out = &out

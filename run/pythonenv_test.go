@@ -31,6 +31,7 @@ func withPython3(t testing.TB) Options {
 
 // trinity gem plays an environment in Python exactly on policy, and twice the same; groups begin in one state.
 func TestGemPython(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"reinforce", "grpo"} {
 		o := withPython3(t)
 		pairs := short(t.TempDir(), threes, "method="+method, "group_size=4")
@@ -53,6 +54,7 @@ func TestGemPython(t *testing.T) {
 
 // gem_workflow of trinity run plays it too, with several turns and no gap between sampler and trainer.
 func TestGemWorkflowPython(t *testing.T) {
+	t.Parallel()
 	o := withPython3(t)
 	cfg, err := config.Load("../examples/tiny/guess/workflow.yaml", []string{"checkpoint_root_dir=" + t.TempDir(),
 		"buffer.batch_size=4", "algorithm.repeat_times=4", "buffer.total_steps=2", "trainer.total_steps=2",
@@ -78,6 +80,7 @@ func TestGemWorkflowPython(t *testing.T) {
 
 // An environment that fails whenever it is played ends the run with what Python says.
 func TestGemPythonFails(t *testing.T) {
+	t.Parallel()
 	o := withPython3(t)
 	for id, want := range map[string]string{
 		"python:examples/python-env/threes.py:Three": "has no Three; its classes are: Threes",
@@ -95,6 +98,7 @@ var pythonEnvFull = flag.Bool("pythonenv.full", false, "train the example enviro
 
 // TestGemPythonLearns: the shipped model learns the example environment; with shuffled advantages it does not.
 func TestGemPythonLearns(t *testing.T) {
+	t.Parallel()
 	if !*pythonEnvFull {
 		t.Skip("takes minutes: make learn-python-env")
 	}

@@ -18,6 +18,7 @@ var pythonFull = flag.Bool("python.full", false, "TestPythonLearns: train on the
 // TestPythonLearns: the example's reward function in Python is learned; with advantages shuffled within each group it
 // is not.
 func TestPythonLearns(t *testing.T) {
+	t.Parallel()
 	if !*pythonFull {
 		t.Skip("takes minutes: make learn-python")
 	}

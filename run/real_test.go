@@ -31,6 +31,7 @@ const realProblems = 1319
 // each stage, and after a control whose rewards are shuffled within each group. Two more orders of the problems share
 // the first stage. It takes many hours; every part of it resumes.
 func TestReal(t *testing.T) {
+	t.Parallel()
 	if *realModel == "" || *realData == "" || *realDir == "" {
 		t.Skip("trains a real model for hours: make real")
 	}

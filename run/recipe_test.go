@@ -72,6 +72,7 @@ func judging(t testing.TB) Options {
 // The pipeline runs once, before the first step, and the easiest tasks come first. A kill in the midst of it does not
 // show.
 func TestTaskPipeline(t *testing.T) {
+	t.Parallel()
 	o := judging(t)
 	count := &disktest.Crash{FS: disk.OS()}
 	o.fs = count
@@ -105,6 +106,7 @@ func TestTaskPipeline(t *testing.T) {
 }
 
 func TestTaskPipelineRefuses(t *testing.T) {
+	t.Parallel()
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "mine.jsonl"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)

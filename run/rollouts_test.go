@@ -149,6 +149,7 @@ func carryOut(ctx context.Context, t *testing.T, cfg *config.Config, dir string,
 // A program carries out all rollouts of a run, each with several calls. What is trained is what was sampled, to the
 // bit; and a run that is killed while rollouts are open opens them again and ends as if nothing had happened.
 func TestProgramsCarryOutRollouts(t *testing.T) {
+	t.Parallel()
 	talk := func(c caller, task map[string]any, _ bool) {
 		question, _ := task["question"].(string)
 		if question == "" || task["answer"] == nil {
@@ -211,6 +212,7 @@ func TestProgramsCarryOutRollouts(t *testing.T) {
 
 // A rollout without a reward in time is a failed attempt, and no reward of 0.
 func TestRolloutsWithoutAReward(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := offered(t, dir, "buffer.explorer_input.taskset.workflow_args={timeout: 0.3}")
 	_, _, err := carryOut(t.Context(), t, cfg, dir, func(c caller, task map[string]any, _ bool) {
@@ -223,6 +225,7 @@ func TestRolloutsWithoutAReward(t *testing.T) {
 
 // With an address and without rollout_workflow the URLs are served, and say what opens a rollout.
 func TestRolloutsNeedAWorkflow(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stop, ended := make(chan struct{}), make(chan error, 1)
 	o := options()
@@ -253,6 +256,7 @@ func TestRolloutsNeedAWorkflow(t *testing.T) {
 
 // The same program trains a run in mode serve+train, where its first call opens a rollout.
 func TestServeAndTrainRollouts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ended := make(chan error, 1)
 	var lines []monitor.Line

@@ -116,6 +116,7 @@ func TestRepeatable(t *testing.T) {
 
 // A trainer that has fewer steps than there are tasks for ends the run, well.
 func TestTrainerEndsFirst(t *testing.T) {
+	t.Parallel()
 	for _, offset := range []string{"0", "1"} {
 		lines := runs(t, load(t, t.TempDir(), append(small, "trainer.total_steps=2", "synchronizer.sync_offset="+
 			offset)...), options())
@@ -127,6 +128,7 @@ func TestTrainerEndsFirst(t *testing.T) {
 
 // On-policy steps are exactly on-policy; with an offset they are not, and the metrics say so.
 func TestOnPolicy(t *testing.T) {
+	t.Parallel()
 	for _, l := range runs(t, load(t, t.TempDir(), small...), options())[1:] {
 		if v1, v2 := l.Metrics["train/kl_sample_train_v1"], l.Metrics["train/kl_sample_train_v2"]; v1 != 0 || v2 != 0 {
 			t.Errorf("step %d: sampler and trainer differ by %v, %v", l.Step, v1, v2)
@@ -148,6 +150,7 @@ func TestOnPolicy(t *testing.T) {
 
 // A service that samples from other weights than it says is found out at once.
 func TestLyingSamplerIsCaught(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		lie  func(root string, s tinker.Service) tinker.Service
@@ -251,6 +254,7 @@ func withoutSums(path string) error {
 
 // After Ctrl-C at any moment the same command continues, and the metrics are those of an unbroken run.
 func TestInterruptAndResume(t *testing.T) {
+	t.Parallel()
 	want := runs(t, load(t, t.TempDir(), small...), options())
 	dir := t.TempDir()
 	for i := 0; ; i++ {
@@ -304,6 +308,7 @@ func strided(full int) int {
 // The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends
 // with the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
+	t.Parallel()
 	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
@@ -336,6 +341,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 // Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed
 // first: killed there the job continues.
 func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
+	t.Parallel()
 	args := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=0", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
 	marked := &saveMark{Crash: &disktest.Crash{FS: disk.OS()}}

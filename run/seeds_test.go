@@ -44,6 +44,7 @@ func tenSteps(s *console.Summary, from int) (mean, variance float64) {
 // rewards of all must rise, and those of the two backends must end at the same. make seeds keeps its log and the
 // picture in docs.
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	if *seedsRows == "" {
 		t.Skip("trains for minutes: make seeds")
 	}

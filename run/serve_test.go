@@ -80,6 +80,7 @@ func play(t *testing.T, url string, step int) {
 // A program of its own is the agent of a run in one process; killed in between, the run trains what was committed,
 // once.
 func TestServeAndTrain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, kill := context.WithCancel(t.Context())
 	cfg := and(serving, "mode=serve+train")
@@ -130,6 +131,7 @@ func TestServeAndTrain(t *testing.T) {
 
 // The proxy and the trainer may be two processes.
 func TestServeBesideATrainer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stop, ended := make(chan struct{}), make(chan error, 2)
 	go func() {

@@ -69,6 +69,7 @@ func withKey(name string) (string, bool) {
 
 // A run on a server gives the bits of a run in this process, and so does one that was killed on the way.
 func TestRunOnServer(t *testing.T) {
+	t.Parallel()
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	remote := append(few, "model.tinker.base_url="+serve(t))
@@ -93,6 +94,7 @@ func TestRunOnServer(t *testing.T) {
 
 // What keeps a run from a server is said before anything else happens, with the remedy.
 func TestServerRefusals(t *testing.T) {
+	t.Parallel()
 	url := serve(t)
 	began := t.TempDir()
 	runs(t, load(t, began, append(small, "trainer.total_steps=1", "buffer.total_steps=1")...), options())
@@ -123,6 +125,7 @@ func TestServerRefusals(t *testing.T) {
 
 // All tasks of a step are asked for before any is answered, however few runners there are.
 func TestServerIsAskedForAStepAtOnce(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int32
 	all, once := make(chan struct{}), sync.Once{}
 	address, err := url.Parse(serve(t))

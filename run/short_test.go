@@ -54,6 +54,7 @@ func said(t *testing.T, o Options, args ...string) (*console.Summary, string) {
 // When nothing is left to train on, the step says how many samples were dropped and by which rule, and the run comes
 // to its end.
 func TestNothingLeftToTrainOn(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -97,6 +98,7 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 
 // Where no group has a signal the step says so, and is trained on as before.
 func TestNoSignal(t *testing.T) {
+	t.Parallel()
 	o := options()
 	o.Plugins = Plugins{Operators: map[string]pipeline.Make{
 		"level": func(map[string]any) (pipeline.Operator, error) { return level{}, nil }}}
@@ -126,6 +128,7 @@ func (level) Process(_ context.Context, list []*experience.Experience) ([]*exper
 // A run in which some steps are dropped whole continues with the others, under every schedule and with explorer and
 // trainer apart, and a killed one comes to the same bits.
 func TestDroppedStepsInBetween(t *testing.T) {
+	t.Parallel()
 	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"),
 		"synchronizer.sync_timeout=30")
 	o := options()
@@ -179,6 +182,7 @@ func (w *atStep) Write(p []byte) (int, error) {
 
 // A stage in which nothing is left to train on hands the weights on that it began with.
 func TestStageWithNothingLeft(t *testing.T) {
+	t.Parallel()
 	stages := "stages=[{stage_name: empty, mode: both, data_processor: {experience_pipeline: {operators: [{name: " +
 		"reward_filter, args: {threshold: 5}}]}}}, {stage_name: full, mode: both}]"
 	sum, out := said(t, options(), and(tiny, stages)...)

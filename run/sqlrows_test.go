@@ -54,6 +54,7 @@ func tables(t testing.TB, table, schema string) (url, file string) {
 // A taskset in a database gives what the same rows give from a file, to the bit; kills do not show. The evaluation
 // reads one too.
 func TestTasksInADatabase(t *testing.T) {
+	t.Parallel()
 	url, file := tables(t, "questions", "task")
 	set := func(storage, path string) []string {
 		one := "{name: questions, storage_type: " + storage + ", path: \"" + path + "\", default_workflow_type: " +
@@ -81,6 +82,7 @@ func TestTasksInADatabase(t *testing.T) {
 
 // The seven rows of the table are read once, whatever total_epochs and total_steps say: three steps of two.
 func TestATableIsReadOnce(t *testing.T) {
+	t.Parallel()
 	url, _ := tables(t, "questions", "task")
 	set := "buffer.explorer_input.taskset={name: questions, storage_type: sql, path: \"" + url +
 		"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}"
@@ -102,6 +104,7 @@ func TestATableIsReadOnce(t *testing.T) {
 
 // Conversations and pairs in upstream's tables are learned from as from a file.
 func TestExamplesInADatabase(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ algorithm, table string }{{"sft", "solutions"}, {"dpo", "pairs"}} {
 		url, file := tables(t, tt.table, tt.algorithm)
 		args := func(storage, path string) []string {

@@ -38,6 +38,7 @@ func staged(t testing.TB, dir string, o Options) map[string][]monitor.Line {
 
 // A stage begins with the weights that the one before it ended with, in a job directory of its own.
 func TestStages(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	lines := staged(t, dir, options())
 	if len(lines["warmup"]) != 2 || len(lines["rft"]) != 3 {
@@ -62,6 +63,7 @@ func TestStages(t *testing.T) {
 
 // What a later stage is compared with are the weights that it began with, on the local engine and on a server.
 func TestReferenceOfAStage(t *testing.T) {
+	t.Parallel()
 	remote := options()
 	remote.LookupEnv = withKey
 	for name, o := range map[string]Options{"local": options(), "server": remote} {
@@ -84,6 +86,7 @@ func TestReferenceOfAStage(t *testing.T) {
 
 // Killed at any operation on the disk in any stage, the run continues to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
+	t.Parallel()
 	count := &disktest.Crash{FS: disk.OS()}
 	o := options()
 	o.fs = count
@@ -107,6 +110,7 @@ func TestStagesSurviveKills(t *testing.T) {
 }
 
 func TestStagesRefuse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
 	if err := os.MkdirAll(job, 0o755); err != nil {

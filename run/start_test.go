@@ -49,6 +49,7 @@ func savedAdapter(t *testing.T, job string, step int) string {
 // the base model (the trainer compares every logprob, so both sides have it), and a run that learns nothing saves the
 // same bits.
 func TestStartFromAdapter(t *testing.T) {
+	t.Parallel()
 	from := trainedAdapter(t)
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from
 	cfg := load(t, t.TempDir(), lora(section, "trainer.total_steps=1", "algorithm.optimizer.lr=0",
@@ -79,6 +80,7 @@ func adapterBytes(t *testing.T, dir string) []byte {
 
 // Stopped after any step the job continues to the metrics of an unbroken run, even when the adapter's folder is gone.
 func TestResumeFromAdapter(t *testing.T) {
+	t.Parallel()
 	from := trainedAdapter(t)
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from
 	want := runs(t, load(t, t.TempDir(), lora(section)...), options())
@@ -102,6 +104,7 @@ func TestResumeFromAdapter(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
+	t.Parallel()
 	from := trainedAdapter(t)
 	foreign := filepath.Join(t.TempDir(), "foreign")
 	if err := os.CopyFS(foreign, os.DirFS(from)); err != nil {

@@ -73,6 +73,7 @@ const stopWithin = remote.StopPatience + 6*time.Second
 // Ctrl-C ends a run within seconds while its server cannot be reached, or takes requests and answers none. When the
 // server is back the same command finishes the job.
 func TestStopWithoutServer(t *testing.T) {
+	t.Parallel()
 	server := serve(t)
 	for name, state := range map[string]int32{"refusing": refusing, "hanging": hanging} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +127,7 @@ func stopped(t *testing.T, stop chan struct{}, ended chan error) {
 
 // Ctrl-C ends at once what has nothing to finish: the wait for a server at the start.
 func TestStopBeforeServerIsThere(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and nobody answers
 	if err != nil {
 		t.Fatal(err)

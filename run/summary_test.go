@@ -22,6 +22,7 @@ func shownResults(t *testing.T, out string) (dir string, names []string) {
 
 // The results line names what there is, all of it and nothing else, in every mode.
 func TestResultsLineNamesWhatThereIs(t *testing.T) {
+	t.Parallel()
 	all := []string{"metrics.jsonl", "metrics-benchmark.jsonl", "reward.svg", "rollouts/", "monitor/tensorboard",
 		"global_step_*"}
 	for name, args := range map[string][]string{
@@ -51,6 +52,7 @@ var sftArgs = []string{"mode=train", "algorithm.algorithm_type=sft", "buffer.tra
 // over one batch of all the rows it trains on is the sum of logprobs by the number of tokens, whatever the batch size
 // is.
 func TestNLLOfExamples(t *testing.T) {
+	t.Parallel()
 	sum, out := said(t, options(), and(tiny, sftArgs...)...)
 	first := sum.Lines[0].Metrics
 	nll, loss := first["actor/nll"], first["actor/final_loss"]
@@ -64,6 +66,7 @@ func TestNLLOfExamples(t *testing.T) {
 
 // The samples of evaluations, and of bench, stand under rollouts/: as many as were counted, with what was answered.
 func TestEvaluationsKeepTheirSamples(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := and(tiny, few, "explorer.eval_on_startup=true", "model.max_prompt_tokens=256")
 	lines := runs(t, load(t, dir, args...), options())
@@ -99,6 +102,7 @@ func TestEvaluationsKeepTheirSamples(t *testing.T) {
 
 // One evaluation is shown as one number, two as the first and the last.
 func TestEvaluationsInTheSummary(t *testing.T) {
+	t.Parallel()
 	held := regexp.MustCompile(`(?m)^held out .*accuracy.*$`)
 	_, out := said(t, options(), and(tiny, few)...)
 	if line := held.FindString(out); line == "" || strings.Contains(line, "→") {

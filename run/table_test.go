@@ -45,6 +45,7 @@ func own(name string) []string {
 
 // TestAlgorithmTable trains the example with each algorithm, asks that it learned, and writes down what it came to.
 func TestAlgorithmTable(t *testing.T) {
+	t.Parallel()
 	if !*tableFull {
 		t.Skip("trains for many minutes: make algorithms")
 	}

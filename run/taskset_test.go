@@ -44,6 +44,7 @@ func two(t testing.TB, selector string) []string {
 // The tasks of two sets come in upstream's order, each with its own workflow, and explorer_meta.json says where the
 // sets stand.
 func TestTasksets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	runs(t, load(t, dir, two(t, "shuffle")...), options())
 	var got []string
@@ -86,6 +87,7 @@ func TestTasksets(t *testing.T) {
 
 // An adaptive selector chooses as in an unbroken run after a kill anywhere, also when the service has lost its models.
 func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
+	t.Parallel()
 	cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval=3")
 	for _, service := range []string{"durable", "fleeting"} {
 		o := options()
@@ -115,6 +117,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 // A kill right behind a commit of the trainer: the selectors learn again from the state before, so weights that those
 // steps sampled with must still be there.
 func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
+	t.Parallel()
 	for _, every := range []string{"3", "10"} {
 		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
 		o, count := options(), &killBehind{Crash: &disktest.Crash{FS: disk.OS()}}
@@ -156,6 +159,7 @@ func (k *killBehind) Rename(from, to string) error {
 }
 
 func TestAdaptiveSelectorNeedsRates(t *testing.T) {
+	t.Parallel()
 	_, err := Run(context.Background(),
 		load(t, t.TempDir(), and(two(t, "difficulty_based"), "data_processor.experience_pipeline.operators=[]")...),
 		options())

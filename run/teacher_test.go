@@ -19,6 +19,7 @@ var taught = []string{"seed=5", "buffer.batch_size=2", "algorithm.repeat_times=4
 // Distilled from itself a model has nothing to learn at first: its teacher's logprobs are its own, bit for bit. From
 // another it has.
 func TestDistillation(t *testing.T) {
+	t.Parallel()
 	itself := runs(t, example(t, t.TempDir(), "on_policy_distill",
 		append(taught, "explorer.auxiliary_models=[{model_path: examples/tiny/model}]")...), options())
 	if kl := itself[0].Metrics["distill/reverse_kl"]; kl != 0 {
@@ -37,6 +38,7 @@ func TestDistillation(t *testing.T) {
 
 // A job's folder, one of its steps and the checkpoint's own folder name the same teacher.
 func TestTeacherIsASavedState(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	runs(t, load(t, root, append(small, "name=master", "trainer.total_steps=2", "buffer.total_steps=2",
 		"algorithm.optimizer.lr=1e-2")...), options())
@@ -58,6 +60,7 @@ func TestTeacherIsASavedState(t *testing.T) {
 }
 
 func TestTeacherRefusals(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ models, want string }{
 		{"[]", "explorer.auxiliary_models is empty"},
 		{"[{model_path: examples/tiny/guess/model}]", "must read the same tokens"},
@@ -73,6 +76,7 @@ func TestTeacherRefusals(t *testing.T) {
 
 // Killed anywhere, a run that reads samples and an expert's data ends with the metrics of an unbroken one.
 func TestMixSurvivesKills(t *testing.T) {
+	t.Parallel()
 	args := append(tinyRun, "buffer.train_batch_size=3", "trainer.save_interval=1", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "buffer.total_steps=3", "trainer.total_steps=3")
 	count := &disktest.Crash{FS: disk.OS()}
@@ -98,6 +102,7 @@ func TestMixSurvivesKills(t *testing.T) {
 }
 
 func TestSampleStrategyRefusals(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ override, want string }{
 		{"algorithm.sample_strategy_args={sft_dataset_name: other}", "auxiliary_buffers.other, which is not given"},
 		{"algorithm.sample_strategy_args={expert_data_ratio: 1, sft_dataset_name: solutions}",

@@ -40,6 +40,7 @@ func folderOf(t *testing.T, r hubtest.Repo) string {
 
 // The tokenizer of a model that a server has is looked for in the documented order.
 func TestTokenizerOfServer(t *testing.T) {
+	t.Parallel()
 	tiny, gated := hubtest.TinyLlama(), hubtest.TinyLlama()
 	gated.Gated = true
 	local := folderOf(t, tiny)
@@ -114,6 +115,7 @@ func TestTokenizerOfServer(t *testing.T) {
 
 // trinity gem on a server finds the tokenizer in the same way: with no folder here and no access to the gated model.
 func TestGemTokenizerOfServer(t *testing.T) {
+	t.Parallel()
 	gated := hubtest.TinyLlama()
 	gated.Gated = true
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/" + llama: gated, "models/" +
@@ -137,6 +139,7 @@ func TestGemTokenizerOfServer(t *testing.T) {
 
 // A tokenizer that no hub has comes from the server itself, wherever that runs.
 func TestTokenizerFromServer(t *testing.T) {
+	t.Parallel()
 	const folder = "../examples/tiny/model"
 	dir := t.TempDir()
 	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{

@@ -94,6 +94,7 @@ func withPython(t *testing.T) (Options, *atomic.Int32) {
 
 // Episodes in which the player uses tools are sampled exactly on policy, are the same each time, and resume.
 func TestGemWithTools(t *testing.T) {
+	t.Parallel()
 	o, calls := withPython(t)
 	pairs := []string{"tools=python", "tool_reward=0.05", "max_tool_uses=5", "max_steps=2", "eval_every=0",
 		"num_env=2", "batch_size=4"}
@@ -118,6 +119,7 @@ func TestGemWithTools(t *testing.T) {
 
 // The same as a workflow of trinity run.
 func TestGemWorkflowWithTools(t *testing.T) {
+	t.Parallel()
 	o, calls := withPython(t)
 	cfg, err := config.Load("../examples/tiny/guess/workflow.yaml", []string{"checkpoint_root_dir=" + t.TempDir(),
 		"buffer.batch_size=2", "algorithm.repeat_times=4", "buffer.total_steps=2", "trainer.total_steps=2",
@@ -140,6 +142,7 @@ func TestGemWorkflowWithTools(t *testing.T) {
 
 // A server that dies ends episodes as failed ones. They have no reward, and a run without any other episode says why.
 func TestGemWithADeadServer(t *testing.T) {
+	t.Parallel()
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "hint"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult,
 		any, error) {
@@ -177,6 +180,7 @@ func TestGemWithADeadServer(t *testing.T) {
 
 // What is wrong with tools is said before a run begins.
 func TestGemToolsRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for want, pairs := range map[string][]string{
 		`there is no wrapper "pythn_tool"; the nearest is "python_tool"`: {"env_wrappers=pythn_tool,concat"},

@@ -72,6 +72,7 @@ func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
 // A template that changes earlier turns trains: an episode continues in further sequences, sampler and trainer
 // agree on each token to the bit, the sequences are counted, and the run repeats, killed or not.
 func TestTemplatesThatChangeTurns(t *testing.T) {
+	t.Parallel()
 	for name, template := range editing {
 		t.Run(name, func(t *testing.T) {
 			cfg := lake(t, t.TempDir(), template)
@@ -131,6 +132,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 
 // The templates of models train too.
 func TestTemplatesOfModels(t *testing.T) {
+	t.Parallel()
 	for name, wants := range map[string]bool{"qwen3": true, "qwen25": false} { // whether it drops thoughts
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("../hf/jinja/testdata/" + name + ".jinja")
@@ -153,6 +155,7 @@ func TestTemplatesOfModels(t *testing.T) {
 
 // Episodes of several sequences go over the wire, and through a table between two processes, to the same bits.
 func TestSequencesTravel(t *testing.T) {
+	t.Parallel()
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
 	want := runs(t, lake(t, t.TempDir(), editing["drops"]), options())
 	o := options()

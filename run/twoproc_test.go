@@ -76,6 +76,7 @@ func only(lines []monitor.Line, prefixes ...string) []monitor.Line {
 // Explorer and trainer as two processes train to the same bits as in one, and so does one process with a table in
 // between.
 func TestTwoProcessesGiveTheSameBits(t *testing.T) {
+	t.Parallel()
 	for _, sync := range [][]string{nil, {"synchronizer.sync_interval=2", "synchronizer.sync_offset=1"}} {
 		base := and(tiny, sync...)
 		trained := []string{"actor/", "critic/", "sample/", "response_length/"}
@@ -100,6 +101,7 @@ var postgres = flag.String("postgres", "", "TestPostgres: the URL of a server to
 // Two processes that share a table of a Postgres server train to the same bits as one, on tasks that lie in the server
 // too.
 func TestPostgres(t *testing.T) {
+	t.Parallel()
 	if *postgres == "" {
 		t.Skip("needs a server: make postgres")
 	}
@@ -148,6 +150,7 @@ func TestPostgres(t *testing.T) {
 
 // An explorer of its own evaluates after every eval_interval steps, the last one among them: nobody else does.
 func TestExplorerEvaluatesItsLastStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := and(tiny, "buffer.total_steps=4", "trainer.total_steps=4", "explorer.eval_interval=2",
 		"buffer.explorer_input.eval_tasksets=[{name: few, path: run/testdata/few.jsonl, default_workflow_type: "+
@@ -168,6 +171,7 @@ func TestExplorerEvaluatesItsLastStep(t *testing.T) {
 
 // Either process is killed at operations on the disk; both are started again, and the job ends with the same bits.
 func TestTwoProcessesSurviveKills(t *testing.T) {
+	t.Parallel()
 	want, err := apart(t, t.TempDir(), options(), tiny...)
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +230,7 @@ func oneDies(t *testing.T, dir, killed string, crash disk.FS, base ...string) er
 
 // In the driven styles it is written down which weights each step sampled with, and the run ends all the same.
 func TestDrivenStyles(t *testing.T) {
+	t.Parallel()
 	for _, style := range []string{"explorer_driven", "trainer_driven"} {
 		dir := t.TempDir()
 		lines := runs(t, load(t, dir, and(tiny, "synchronizer.sync_style="+style)...), options())
@@ -244,6 +249,7 @@ func TestDrivenStyles(t *testing.T) {
 
 // A limit on the age of samples that the schedule cannot keep is refused; one that it can keep changes nothing.
 func TestStalenessControl(t *testing.T) {
+	t.Parallel()
 	limit := func(n string) []string {
 		return and(tiny, "algorithm.sample_strategy=staleness_control",
 			"algorithm.sample_strategy_args={max_staleness: "+n+"}", "synchronizer.sync_offset=1")
@@ -257,6 +263,7 @@ func TestStalenessControl(t *testing.T) {
 }
 
 func TestExploreToAFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.jsonl")
 	o := options()

@@ -37,6 +37,7 @@ func asUpstream(t *testing.T, job string) {
 // A job that Trinity-RFT began on a Tinker service continues after its last saved state, and the steps that its queue
 // had are explored again.
 func TestContinuesUpstreamsJob(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
 	o := options()
@@ -69,6 +70,7 @@ func TestContinuesUpstreamsJob(t *testing.T) {
 // Upstream keeps the weights alone that it published last. Stopped between two saves it leaves notes of others, which
 // are gone or of steps that are trained again: the saved state's are published anew.
 func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
+	t.Parallel()
 	for _, more := range [][]string{nil, {"synchronizer.sync_interval=3", "trainer.total_steps=5",
 		"buffer.total_steps=5"}} {
 		dir := t.TempDir()
@@ -113,6 +115,7 @@ func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
 
 // How far data sets were read is taken over from upstream's notes.
 func TestContinuesUpstreamsDataSets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for text, want := range map[string]buffer.Position{
 		`{"latest_iteration": 2, "sample_strategy_state": {"current_index": 8}}`: {Count: 8},
@@ -136,6 +139,7 @@ func TestContinuesUpstreamsDataSets(t *testing.T) {
 
 // Of the saved states the newest stay.
 func TestKeepsTheNewestCheckpoints(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	runs(t, load(t, dir, and(tiny, "trainer.max_checkpoints_to_keep=2")...), options())
 	for step, want := range map[int]bool{1: false, 2: true, 3: true} {
@@ -154,6 +158,7 @@ func TestKeepsTheNewestCheckpoints(t *testing.T) {
 
 // A replay buffer trains on samples again; a job with one is continued.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := and(tiny, "synchronizer.sync_style=explorer_driven", "trainer.total_steps=6", "trainer.save_interval=0",
 		"buffer.trainer_input.experience_buffer={replay_buffer: {enable: true, reuse_cooldown_time: 0.05, "+

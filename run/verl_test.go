@@ -22,6 +22,7 @@ func verl(tree string) []string {
 
 // Two epochs over each batch are what two steps on the same batch would be, to the bit.
 func TestEpochsOverABatch(t *testing.T) {
+	t.Parallel()
 	rows := []string{"buffer.train_batch_size=16",
 		"buffer.trainer_input.experience_buffer={storage_type: sql, name: solutions}", "trainer.save_interval=1"}
 	url, _ := tables(t, "solutions", "sft") // eight rows
@@ -51,6 +52,7 @@ func TestEpochsOverABatch(t *testing.T) {
 // In the second epoch the weights are others than those that sampled: the ratio is not 1 any more. The critic has
 // epochs of its own. Kills do not show.
 func TestEpochsOfPPO(t *testing.T) {
+	t.Parallel()
 	args := func(epochs int) []string {
 		return and(verl(fmt.Sprintf("{actor_rollout_ref: {actor: {ppo_epochs: %d}}, critic: {ppo_epochs: %d, optim: "+
 			"{lr: 3e-3}}}", epochs, epochs)),
@@ -88,6 +90,7 @@ func TestEpochsOfPPO(t *testing.T) {
 
 // With bypass_mode false the loss compares with the weights that the step begins with: off policy too the ratio is 1.
 func TestOldLogprobsAreRecomputed(t *testing.T) {
+	t.Parallel()
 	run := func(tree string) map[string]float64 {
 		lines := runs(t, load(t, t.TempDir(), and(and(tiny, verl(tree)...), "synchronizer.sync_offset=1",
 			"algorithm.kl_loss_fn=none", "trainer.total_steps=3")...), options())
@@ -106,6 +109,7 @@ func TestOldLogprobsAreRecomputed(t *testing.T) {
 
 // Micro-batches of a fixed number of sequences are aggregated each by itself.
 func TestMicroBatches(t *testing.T) {
+	t.Parallel()
 	run := func(more ...string) map[string]float64 {
 		return runs(t, load(t, t.TempDir(), and(and(tiny, verl("{actor_rollout_ref: {actor: "+
 			"{ppo_micro_batch_size_per_gpu: 2}}}")...), append(more, "trainer.total_steps=1")...)...),
@@ -118,6 +122,7 @@ func TestMicroBatches(t *testing.T) {
 }
 
 func TestVerlTreeIsChecked(t *testing.T) {
+	t.Parallel()
 	cfg := load(t, t.TempDir(), verl("{actor_rollout_ref: {actor: {ppo_mini_batch_size: 7, ppo_epochs: 2, strategy: "+
 		"fsdp}}, trainer: {max_actor_ckpt_to_keep: 3}}")...)
 	notes := strings.Join(cfg.Notes(), "\n")
