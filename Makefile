@@ -268,6 +268,10 @@ python-gem: ## compare GEM's environments in the Python host with GEM's own loop
 	mkdir -p docs/results
 	set -o pipefail; GSM8K="$(GSM8K)" rl/env/python/testdata/gem.sh | tee docs/results/python-gem.log
 
+.PHONY: bench-python
+bench-python: ## measure calls of Python, a thousand episodes open at once, and what a reward in Python adds to a step of 96 × 8 at 1 s a model call; writes the log
+	(go test ./rl/python -run 'TestManyEpisodes$$' -bench 'BenchmarkCall$$' -count 1 -v && go test ./rl/plugin -run '^$$' -bench Reward -benchtime 3s && go test ./rl/env/python -run 'TestThousandEpisodes$$' -count 1 -v && go test ./cmd/trinity -run 'TestLoopPython$$' -count 1 -v -loop -timeout 30m) | tee docs/results/bench-python.log; exit $${PIPESTATUS[0]}
+
 .PHONY: learn-python
 learn-python: ## train the shipped model on the example reward function in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
 	go test ./run -run 'TestPythonLearns$$' -count 1 -v -timeout 90m -python.full | tee docs/results/python-learn.log; exit $${PIPESTATUS[0]}
