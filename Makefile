@@ -198,8 +198,8 @@ bench-server: build ## measure the server under load: round trips, 24 runs, 256 
 	bin/trinity bench --strict --data bin | tee docs/results/bench-server.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-endpoint
-bench-endpoint: ## measure OpenAI's interface: 1,000 streams at a time, first token beside the engine's own, streams beside whole answers; writes the log (PYTHON=python with llama-cpp-python[server] and MODEL=FILE.gguf measure llama.cpp's server beside it; VLLM=python with vllm and FOLDER=the same model measure vLLM)
-	(go test ./tinker/server -run 'TestManyStreams$$|TestVanishedClients' -count 1 -v -server.streams 1000 -timeout 20m && go test ./cmd/trinity -run 'TestEndpoint$$' -count 1 -v -endpoint.full -endpoint.python "$(PYTHON)" -endpoint.model "$(if $(MODEL),$(abspath $(MODEL)))" -endpoint.vllm "$(VLLM)" -endpoint.folder "$(if $(FOLDER),$(abspath $(FOLDER)))" -timeout 60m) | tee docs/results/bench-endpoint.log; exit $${PIPESTATUS[0]}
+bench-endpoint: ## measure OpenAI's interface: 1,000 streams at a time, first token beside the engine's own, streams beside whole answers; writes the log (PYTHON=python with llama-cpp-python[server] and MODEL=FILE.gguf,… with whole paths measure llama.cpp's server beside it; VLLM=python with vllm and FOLDER=the same models as folders,… measure vLLM; go run ./bench/peers -make 0.6b makes random weights of a real shape, trinity convert their GGUF file)
+	(go test ./tinker/server -run 'TestManyStreams$$|TestVanishedClients' -count 1 -v -server.streams 1000 -timeout 20m && go test ./cmd/trinity -run 'TestEndpoint$$' -count 1 -v -endpoint.full -endpoint.python "$(PYTHON)" -endpoint.model "$(MODEL)" -endpoint.vllm "$(VLLM)" -endpoint.folder "$(FOLDER)" -timeout 2h) | tee docs/results/bench-endpoint.log; exit $${PIPESTATUS[0]}
 
 .PHONY: gem-python
 gem-python: ## compare the games with GEM itself: replay fresh episodes, and measure step and reset (needs Python and pip)
@@ -264,9 +264,12 @@ bits: build ## compare metrics and adapters of five jobs with the hashes in docs
 	.ci/bits --check docs/results/bits.log
 
 .PHONY: python-gem
-python-gem: ## compare GEM's environments in the Python host with GEM's own loop, 200 episodes of each id (needs Python 3.10 to 3.12 and pip; GSM8K=FOLDER with test.jsonl gives math:* its rows; EPISODES, SLOW and IDS select); writes the log
-	mkdir -p docs/results
-	set -o pipefail; GSM8K="$(GSM8K)" rl/env/python/testdata/gem.sh | tee docs/results/python-gem.log
+python-gem: ## compare GEM's environments in the Python host with GEM's own loop, 200 episodes of each id; each call goes on with the ids that are missing (needs Python 3.10 to 3.12 and pip; GSM8K=FOLDER with test.jsonl gives math:* its rows; EPISODES, SLOW and IDS select; FRESH=1 begins again); writes the log
+	GSM8K="$(GSM8K)" rl/env/python/testdata/gem.sh docs/results/python-gem.log
+
+.PHONY: bench-python
+bench-python: ## measure calls of Python, a thousand episodes open at once, and what a reward in Python adds to a step of 96 × 8 at 1 s a model call; writes the log
+	(go test ./rl/python -run 'TestManyEpisodes$$' -bench 'BenchmarkCall$$' -count 1 -v && go test ./rl/plugin -run '^$$' -bench Reward -benchtime 3s && go test ./rl/env/python -run 'TestThousandEpisodes$$' -count 1 -v && go test ./cmd/trinity -run 'TestLoopPython$$' -count 1 -v -loop -timeout 30m) | tee docs/results/bench-python.log; exit $${PIPESTATUS[0]}
 
 .PHONY: learn-python
 learn-python: ## train the shipped model on the example reward function in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/examples/tiny"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
@@ -38,7 +37,7 @@ func (s shape) folder(dir string) (string, error) {
 	if err := s.writeWeights(filepath.Join(dir, "model.safetensors")); err != nil {
 		return "", fmt.Errorf("peers: weights of %s: %w", s.title(), err)
 	}
-	if err := writeTokenizer(dir); err != nil {
+	if err := s.writeTokenizer(dir); err != nil {
 		return "", err
 	}
 	data, err := json.MarshalIndent(s.config(), "", "  ")
@@ -48,19 +47,20 @@ func (s shape) folder(dir string) (string, error) {
 	return dir, os.WriteFile(conf, data, 0o644)
 }
 
-// writeTokenizer copies the tokenizer of examples/tiny to the folder: no work here uses it, but some programs do not
-// start without one.
-func writeTokenizer(dir string) error {
-	for _, name := range []string{"tokenizer.json", "tokenizer_config.json"} {
-		data, err := fs.ReadFile(tiny.Files(), "model/"+name)
-		if err != nil {
+// makeFolder makes the folder of a shape and prints its path.
+func makeFolder(name, dir string) error {
+	var names []string
+	for _, s := range shapes() {
+		if s.name == name {
+			path, err := s.folder(dir)
+			if err == nil {
+				fmt.Println(path)
+			}
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			return err
-		}
+		names = append(names, s.name)
 	}
-	return nil
+	return fmt.Errorf("peers: -make %s is no shape; choose one of %s", name, strings.Join(names, ", "))
 }
 
 // writeWeights makes one tensor at a time, all in the same memory: matrices normal with deviation 0.02, norms 1.

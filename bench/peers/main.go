@@ -23,6 +23,7 @@ type options struct {
 	Python       string
 	Models       string
 	Model        string
+	Make         string
 	Path         string
 	Scripts      string
 	Out          string
@@ -49,6 +50,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 		"folder of the random weights, which are made if they are missing")
 	f.StringVar(&o.Model, "model", "",
 		"a model to measure instead of random weights: a Hugging Face folder or a GGUF file")
+	f.StringVar(&o.Make, "make", "",
+		"only make the folder of the random weights of a shape, such as 0.6b, and print its path")
 	f.StringVar(&o.Path, "path", "",
 		"trinity's kernels, such as avx2, which PyTorch is then held to as well; default the best")
 	f.StringVar(&o.Scripts, "scripts", "bench/peers", "folder of the peers' scripts")
@@ -92,6 +95,9 @@ func main() {
 func run(ctx context.Context, o options) error {
 	if o.Serve {
 		return serve(os.Stdin, os.Stdout, o.Path)
+	}
+	if o.Make != "" {
+		return makeFolder(o.Make, o.Models)
 	}
 	list, err := o.rows(ctx)
 	if err != nil {

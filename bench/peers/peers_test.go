@@ -9,11 +9,14 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
 // TestMain runs the test's binary as a program of the protocol if it is started as one.
@@ -323,5 +326,36 @@ func TestFigures(t *testing.T) {
 	r.check[1], r.ours = 11, []float64{3}
 	if r.note() != " (behind)" {
 		t.Errorf("%q", r.note())
+	}
+}
+
+// The tokenizer of random weights has a text for each id, and encodes as that of examples/tiny.
+func TestWiden(t *testing.T) {
+	const shipped = "../../examples/tiny/model"
+	s, dir := shape{vocab: 2000}, t.TempDir()
+	if err := s.writeTokenizer(dir); err != nil {
+		t.Fatal(err)
+	}
+	wide, err := tokenizer.Load(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := tokenizer.Load(filepath.Join(shipped, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"What is 12 + 30?", "w1500 stays several tokens"} {
+		got, want := wide.Encode(text, false), plain.Encode(text, false)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+	for id := range int32(2000) {
+		if wide.Decode([]int32{id}, false) == "" {
+			t.Errorf("token %d has no text", id)
+		}
+	}
+	if got := wide.Decode([]int32{1999}, false); got != "w1999" {
+		t.Errorf("the last token is %q", got)
 	}
 }

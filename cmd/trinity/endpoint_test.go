@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -24,12 +25,13 @@ import (
 
 var (
 	endpointFull   = flag.Bool("endpoint.full", false, "measure OpenAI's interface, not only check it")
-	endpointOnly   = flag.String("endpoint.only", "", "measure only this: first (token) or streams")
+	endpointOnly   = flag.String("endpoint.only", "", "measure only this: first (token), streams or peers")
 	endpointTrips  = flag.Int("endpoint.trips", 300, "first tokens to measure")
 	endpointPython = flag.String("endpoint.python", "", "Python with llama-cpp-python[server], to be measured beside")
-	endpointModel  = flag.String("endpoint.model", "", "GGUF file that both serve")
+	endpointModel  = flag.String("endpoint.model", "", "GGUF files that all serve in turn, separated by commas")
 	endpointVLLM   = flag.String("endpoint.vllm", "", "Python with vllm, to be measured beside")
-	endpointFolder = flag.String("endpoint.folder", "", "the same model as a folder, for vLLM")
+	endpointFolder = flag.String("endpoint.folder", "", "the same models as folders, for vLLM")
+	endpointRounds = flag.Int("endpoint.rounds", 5, "rounds of streams beside another server")
 )
 
 // endpointLoad puts one server of OpenAI's interface under load.
@@ -40,6 +42,7 @@ type endpointLoad struct {
 	model string
 	more  string // further parameters, with a comma before them
 
+	stop   func()  // ends the server, of another's
 	prompt []int32 // of a stream that was read alone, if more asks for token ids
 }
 
@@ -149,12 +152,57 @@ func TestEndpoint(t *testing.T) {
 	if *endpointFull {
 		trips, rounds, streams = *endpointTrips, 7, 64
 	}
-	var flags, folders []string
-	if *endpointModel != "" {
-		flags, folders = []string{"--models", *endpointModel}, []string{*endpointModel}
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	spareProcessors(0) // as in the server
+	if *endpointOnly != "peers" {
+		ours, alone := startOurs(t, "")
+		if *endpointOnly != "streams" {
+			ours.firstTokens(alone, trips)
+		}
+		if *endpointOnly != "first" {
+			ours.streamedAndWhole(streams, rounds)
+		}
+	}
+	if *endpointModel == "" {
+		return
+	}
+	folders := strings.Split(*endpointFolder, ",")
+	for i, model := range strings.Split(*endpointModel, ",") {
+		folder := ""
+		if i < len(folders) {
+			folder = folders[i]
+		}
+		t.Run(filepath.Base(model), func(t *testing.T) { endpointBeside(t, model, folder, trips) })
+	}
+}
+
+// endpointBeside measures a model of the user's: the first token beside the engine's own, then all beside each of the
+// other servers, one at a time.
+func endpointBeside(t *testing.T, model, folder string, trips int) {
+	ours, alone := startOurs(t, model)
+	ours.firstTokens(alone, max(10, trips/10))
+	if *endpointPython != "" {
+		peer := startPeer(t, "llama.cpp's server", model, *endpointPython, "-m", "llama_cpp.server", "--model", model,
+			"--n_ctx", "2048")
+		ours.beside(peer, max(10, trips/10))
+		peer.stop()
+	}
+	if *endpointVLLM != "" && folder != "" {
+		peer := startPeer(t, "vLLM", folder, *endpointVLLM, "-m", "vllm.entrypoints.openai.api_server", "--model",
+			folder, "--dtype", "bfloat16", "--max-model-len", "2048")
+		peer.more = ours.more
+		ours.beside(peer, max(10, trips/10))
+		peer.stop()
+	}
+}
+
+// startOurs starts trinity serve with a model, "" for the shipped one, and opens an engine with it in this process.
+func startOurs(t *testing.T, model string) (*endpointLoad, *engine.Engine) {
+	t.Helper()
+	var flags, folders []string
+	if model != "" {
+		flags, folders = []string{"--models", model}, []string{model}
+	}
 	p := newProcess(t, t.TempDir(), flags...)
 	p.start()
 	ours := &endpointLoad{t: t, name: "trinity", url: p.url + "/v1", model: firstModel(t, p.url),
@@ -164,54 +212,31 @@ func TestEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer alone.Close()
-	if *endpointOnly != "streams" {
-		ours.firstTokens(alone, trips)
-	}
-	if *endpointOnly != "first" {
-		ours.streamedAndWhole(streams, rounds)
-	}
-	for _, peer := range endpointPeers(t) {
-		ours.beside(peer, trips/10)
-	}
-}
-
-// endpointPeers are the servers to be measured beside, started.
-func endpointPeers(t *testing.T) (list []*endpointLoad) {
-	t.Helper()
-	if *endpointPython != "" {
-		list = append(list, startPeer(t, "llama.cpp's server", *endpointModel, *endpointPython, "-m",
-			"llama_cpp.server", "--model", *endpointModel, "--n_ctx", "2048"))
-	}
-	if *endpointVLLM != "" {
-		list = append(list, startPeer(t, "vLLM", *endpointFolder, *endpointVLLM, "-m",
-			"vllm.entrypoints.openai.api_server", "--model", *endpointFolder, "--dtype", "bfloat16", "--max-model-len",
-			"2048"))
-		list[len(list)-1].more = `,"ignore_eos":true,"return_token_ids":true`
-	}
-	return list
+	t.Cleanup(func() { alone.Close() })
+	return ours, alone
 }
 
 // beside measures two servers in turn: the time to the first of a stream's tokens, and the rate of several streams.
 func (l *endpointLoad) beside(peer *endpointLoad, trips int) {
 	both := []*endpointLoad{l, peer}
 	first := map[*endpointLoad]*load.Times{l: {}, peer: {}}
-	for i := range trips {
+	for i := range trips + 1 {
 		for _, x := range both {
-			d, _ := x.request(1000+i, 1, true)
-			first[x].Add(d)
+			if d, _ := x.request(1000+i, 1, true); i > 0 { // the first warms up
+				first[x].Add(d)
+			}
 		}
 	}
 	l.t.Logf("%s: first token p50 %s, %s %s: %.2f times as long there", l.model, show(first[l].At(.5)), peer.name,
 		show(first[peer].At(.5)), float64(first[peer].At(.5))/float64(first[l].At(.5)))
 	for _, n := range []int{1, 8} {
 		rates := map[*endpointLoad][]float64{}
-		for round := range 5 {
+		for round := range *endpointRounds {
 			for _, x := range both {
 				rates[x] = append(rates[x], x.together(n, 100*n+round, true))
 			}
 		}
-		l.t.Logf("%s: %d streams at a time: %.0f tokens/s, %s %.0f: %.2f times as fast", l.model, n, middle(rates[l]),
+		l.t.Logf("%s: %d streams at a time: %.1f tokens/s, %s %.1f: %.2f times as fast", l.model, n, middle(rates[l]),
 			peer.name, middle(rates[peer]), middle(rates[l])/middle(rates[peer]))
 	}
 }
@@ -295,13 +320,14 @@ func startPeer(t *testing.T, name, model string, command ...string) *endpointLoa
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); cmd.Wait() })
+	stop := sync.OnceFunc(func() { cancel(); cmd.Wait() })
+	t.Cleanup(stop)
 	url := "http://127.0.0.1:" + port + "/v1"
-	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		resp, err := http.Get(url + "/models")
 		if err == nil {
 			resp.Body.Close()
-			return &endpointLoad{t: t, name: name, url: url, model: model}
+			return &endpointLoad{t: t, name: name, url: url, model: model, stop: stop}
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%s did not start: %v\n%s", name, err, said)

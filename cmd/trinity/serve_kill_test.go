@@ -31,7 +31,7 @@ const scriptSteps = 8
 // so nothing accepted was lost and nothing was executed twice. Streams of OpenAI's interface, which the kills cut, run
 // beside it.
 func TestServeKilled(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*50*time.Second)
 	defer cancel()
 	whole := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s")
 	whole.start()

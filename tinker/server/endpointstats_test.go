@@ -80,6 +80,41 @@ func TestEndpointMetrics(t *testing.T) {
 	}
 }
 
+// A client that accepts JSON by name gets the same names, labels and values as one object.
+func TestMetricsJSON(t *testing.T) {
+	r := newEndpoint(t)
+	body := `{"model":"small","prompt":[5,6,7,8],"max_tokens":5,"ignore_eos":true}`
+	if code, _ := r.openai("POST", "/v1/completions", body); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	code, h, raw := r.send("GET", "/metrics", nil, "Accept", "application/json")
+	if code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "application/json") {
+		t.Fatalf("%d %v", code, h)
+	}
+	var members map[string]*float64
+	if err := json.Unmarshal(raw, &members); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	for _, key := range []string{`vllm:generation_tokens_total{model_name="tiny"}`,
+		`vllm:time_to_first_token_seconds_bucket{model_name="tiny",le="+Inf"}`, "trinity_sessions",
+		`trinity_http_request_seconds_count{route="POST /v1/completions",status="200"}`} {
+		if got := members[key]; got == nil || *got != r.metric(key) {
+			t.Errorf("%s is %v in JSON, %v in text", key, got, r.metric(key))
+		}
+	}
+	_, h, text := r.send("GET", "/metrics", nil, "Accept", "*/*")
+	if !strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
+		t.Errorf("for */* it is %s", h.Get("Content-Type"))
+	}
+	for line := range strings.Lines(string(text)) {
+		key := line[:max(0, strings.LastIndexByte(line, ' '))]
+		own := strings.Contains(key, `"GET /metrics"`) // its first request is counted once it is answered
+		if _, ok := members[key]; !ok && line[0] != '#' && !own {
+			t.Errorf("JSON lacks %s", key)
+		}
+	}
+}
+
 // vanish begins a stream of two samples and leaves after its first token, when both count as running.
 func vanish(t *testing.T, r *rig) {
 	t.Helper()

@@ -148,11 +148,21 @@ func (t *serverMetrics) tokens(phase string, n int) {
 	}
 }
 
-// metrics serves /metrics to every client with a known key, and to local clients if any key is accepted.
+// metrics serves /metrics to every client with a known key, and to local clients if any key is accepted. It is in
+// Prometheus' format, or JSON if the client accepts that by name.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	if s.keyed() && s.authenticate(r) == "" {
 		s.fail(w, r, s.noKey())
 		return
 	}
-	promhttp.HandlerFor(s.stats.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	if !acceptsJSON(r) {
+		promhttp.HandlerFor(s.stats.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+		return
+	}
+	members, err := s.stats.members()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	reply(w, http.StatusOK, members)
 }

@@ -118,12 +118,26 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 			said <- err
 		}()
 	}
-	_, crashed, err := f.begin(r, 1+rng.IntN(whole))
-	if err != nil {
-		t.Fatal(err)
+	var crashed chan struct{}
+	crashes := 0
+	restart := func() { // until a start does not crash itself
+		for {
+			at := 0
+			if crashes < *mixedCrashes {
+				at = 1 + rng.IntN(whole)
+			}
+			if _, crashed, err = f.begin(r, at); err == nil {
+				return
+			}
+			if at == 0 {
+				t.Fatalf("the start after %d crashes: %v", crashes, err)
+			}
+			crashes++
+		}
 	}
+	restart()
 	begin()
-	for crashes := 0; crashes < *mixedCrashes; {
+	for crashes < *mixedCrashes {
 		select {
 		case err := <-said:
 			if err != nil {
@@ -133,19 +147,7 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 		case <-crashed:
 			crashes++
 			f.end(r)
-			for {
-				at := 1 + rng.IntN(whole)
-				if crashes == *mixedCrashes {
-					at = 0
-				}
-				if _, crashed, err = f.begin(r, at); err == nil {
-					break
-				}
-				if at == 0 {
-					t.Fatalf("the start after %d crashes: %v", crashes, err)
-				}
-				crashes++ // it crashed while it started
-			}
+			restart()
 		}
 	}
 	if err := <-said; err != nil {

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Compares environments of GEM in the host with GEM's own loop: the games and the tasks of one turn, observation by observation and
-# reward by reward. EPISODES is how many of each id (200), SLOW how many of those that take seconds to begin (200); GSM8K a folder with
-# test.jsonl of openai/grade-school-math, for math:*, else a few rows of our own; IDS compares only those. Needs Python 3.10 to 3.12
-# and pip.
+# reward by reward. gem.sh LOG writes LOG after every few ids. What was compared is kept beside the environment, so that the next call goes
+# on with what is missing; FRESH=1 begins again. EPISODES is how many of each id (200), SLOW how many of those that take seconds to begin
+# (200); GSM8K a folder with test.jsonl of openai/grade-school-math, for math:*, else a few rows of our own; IDS compares only those. Needs
+# Python 3.10 to 3.12 and pip.
 set -euo pipefail
 cd "$(dirname "$0")/../../../.."
+log=$1
 venv=${VENV:-.cache/gem-full}
+episodes=${EPISODES:-200}
 if [ ! -x "$venv/bin/python" ]; then
 	"${PYTHON:-python3}" -m venv "$venv"
 	"$venv/bin/pip" install --quiet gem-llm==0.1.0 datasets numpy pandas
@@ -20,23 +23,54 @@ cp rl/env/game/words/english.txt "$work/nltk/corpora/words/en"
 # The lists are there; what GEM would download again on each start must fail at once.
 export NLTK_DATA=$work/nltk PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 HF_HUB_OFFLINE=1
 "$python" $scripts/gemrows.py "$work" ${GSM8K:+"$GSM8K/test.jsonl"}
-"$python" -c 'import importlib.metadata as m; print("; ".join(f"{p} {m.version(p)}" for p in ("gem-llm", "reasoning-gym", "nltk", "datasets")))'
+versions=$("$python" -c 'import importlib.metadata as m; print("; ".join(f"{p} {m.version(p)}" for p in ("gem-llm", "reasoning-gym", "nltk", "datasets")))')
+go test -c -o "$work/python.test" ./rl/env/python
 
-compare() { # name, episodes, ids
-	"$python" $scripts/loop.py "$2" "$work" "${@:3}" >"$work/$1.jsonl" 2>"$work/$1.err" || { tail "$work/$1.err"; exit 1; }
-	go test ./rl/env/python -count 1 -run 'TestGEM$' -v -timeout 5h -gem.python "$python" -gem.episodes "$work/$1.jsonl" -gem.rows "$work" |
-		sed -unE 's/^ *gem_test.go:[0-9]+: //p; /^(---|ok|FAIL)/p'
+state=$venv/compared
+[ -z "${FRESH:-}" ] || rm -f "$state"
+touch "$state"
+report() { # of how many ids
+	local all
+	all=$(grep -c . "$state" || true)
+	{
+		echo "$versions"
+		if [ "$all" -lt "$1" ]; then
+			echo "an unfinished run: $all of $1 ids; make python-gem goes on with the others"
+		fi
+		cat "$state"
+		echo "$(grep -c -E '[^0-9]([0-9]+) of \1 episodes equal|cannot be made' "$state") of $all ids are equal"
+	} >"$log"
+}
+compare() { # ids
+	"$python" $scripts/loop.py "$n" "$work" "$@" >"$work/episodes.jsonl" 2>"$work/loop.err" || { tail "$work/loop.err"; exit 1; }
+	(cd rl/env/python && "$work/python.test" -test.run 'TestGEM$' -test.v -test.timeout 5h -gem.python "$python" \
+		-gem.episodes "$work/episodes.jsonl" -gem.rows "$work" || true) >"$work/said"
+	sed -nE 's/^ *gem_test.go:[0-9]+: //p' "$work/said" | grep -E 'episodes equal|cannot be made' | tee -a "$state"
+	grep -E ', seed [0-9]+: |the host does not' "$work/said" || true
 }
 variants() { for n in "$@"; do for v in easy hard random; do echo "game:$n-v0-$v"; done; done; }
-episodes=${EPISODES:-200}
-if [ -n "${IDS:-}" ]; then
-	# shellcheck disable=SC2086
-	compare ids "$episodes" $IDS
-	exit
-fi
-# shellcheck disable=SC2046
-compare games "$episodes" $(variants GuessTheNumber Mastermind Minesweeper TowerofHanoi Game2048 Wordle Hangman WordSearch FifteenPuzzle) \
-	game:Game2048-v0-extreme-hard game:Crosswords-v0-easy game:Crosswords-v0-hard game:Sudoku-v0-easy game:Sokoban-v0-easy
-compare rows "$episodes" math:GSM8K math:ASDiv2K qa:NaturalQuestions logic:RuleTaker-d1 eval:MATH500 code:Taco8k
-compare reasoning "$episodes" rg
-compare slow "${SLOW:-200}" game:Sudoku-v0-hard game:Sudoku-v0-random game:Sokoban-v0-hard game:Sokoban-v0-random
+quick=$(
+	variants GuessTheNumber Mastermind Minesweeper TowerofHanoi Game2048 Wordle Hangman WordSearch FifteenPuzzle
+	printf '%s\n' game:Game2048-v0-extreme-hard game:Crosswords-v0-easy game:Crosswords-v0-hard game:Sudoku-v0-easy game:Sokoban-v0-easy
+	printf '%s\n' math:GSM8K math:ASDiv2K qa:NaturalQuestions logic:RuleTaker-d1 eval:MATH500 code:Taco8k
+	"$python" -c 'import sys, os
+out = os.fdopen(os.dup(1), "w"); os.dup2(2, 1)
+import gem.envs
+out.writelines(i + "\n" for i in gem.envs.registration.ENV_REGISTRY if i.startswith("rg:")); out.flush(); os._exit(0)' 2>"$work/ids.err"
+)
+slow=$(printf '%s\n' game:Sudoku-v0-hard game:Sudoku-v0-random game:Sokoban-v0-hard game:Sokoban-v0-random)
+if [ -n "${IDS:-}" ]; then quick=$(printf '%s\n' $IDS) slow=; fi
+total=$(printf '%s\n' $quick $slow | wc -l)
+for part in "$quick" "$slow"; do
+	n=$episodes
+	[ "$part" != "$slow" ] || n=${SLOW:-200}
+	left=$(for id in $part; do grep -q "^$id " "$state" || echo "$id"; done)
+	while [ -n "$left" ]; do
+		# shellcheck disable=SC2046
+		compare $(head -n 6 <<<"$left")
+		report "$total"
+		left=$(tail -n +7 <<<"$left")
+	done
+done
+report "$total"
+tail -n 1 "$log"
