@@ -33,7 +33,7 @@ var rooms = []string{
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox hf/gguf",
+		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process hf/gguf",
 	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
