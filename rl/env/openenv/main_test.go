@@ -2,7 +2,11 @@ package openenv
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,10 +14,36 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv/openenvtest"
 )
 
+// asServer is the variable that makes the test's program a server: what openenv:FOLDER starts in place of Python.
+const asServer = "TRINITY_TEST_OPENENV"
+
 func TestMain(m *testing.M) {
+	if how := os.Getenv(asServer); how != "" {
+		serve(how)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { http.DefaultTransport.(*http.Transport).CloseIdleConnections() }))
+}
+
+// serve is python3 -m uvicorn APP … --port PORT for the game, which behaves as how says.
+func serve(how string) {
+	fmt.Println("starting", strings.Join(os.Args[1:], " "), os.Getenv("MAX_CONCURRENT_ENVS"), os.Getenv("PYTHONPATH"))
+	if how == "missing" {
+		fmt.Println("/usr/bin/python3: No module named uvicorn")
+		os.Exit(1)
+	}
+	var o openenvtest.Options
+	switch how {
+	case "dies": // in the second step of its life
+		o.Alter = after(1, func(string) (string, openenvtest.Fate) { os.Exit(3); return "", 0 }).Alter
+	case "hangs":
+		time.Sleep(time.Hour)
+	}
+	port := os.Args[slices.Index(os.Args, "--port")+1]
+	fmt.Println(http.ListenAndServe("127.0.0.1:"+port, openenvtest.New(o)))
+	os.Exit(1)
 }
 
 // told is what a source says and records.

@@ -35,7 +35,6 @@ type Options struct {
 	Stateful bool   // an episode depends on how many the session had before
 	NoTasks  bool   // there is no task API (501)
 	Schema   string // instead of that of the game
-	Header   string // sent with every answer
 
 	// Alter changes the answer to the message with a number, from 0, of the session with a number, from 0. nil changes
 	// nothing. Calls may be concurrent.
@@ -57,14 +56,20 @@ type Server struct {
 	Train    atomic.Int64 // tasks of the split train
 }
 
-// Start starts a server that ends with the test.
-func Start(t testing.TB, o Options) *Server {
+// New makes a server that does not listen anywhere: a handler.
+func New(o Options) *Server {
 	s := &Server{o: o}
 	if s.o.Max == 0 {
 		s.o.Max = 1000
 	}
 	s.Train.Store(int64(len(splits["train"])))
 	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB, o Options) *Server {
+	s := New(o)
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Stop)
 	return s
