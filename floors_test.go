@@ -42,7 +42,7 @@ var floors = []string{
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure",
-	"loop/buffer rl/plugin",
+	"loop/buffer rl/plugin rl/agent",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
 	"config",

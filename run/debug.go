@@ -58,6 +58,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	if err := p.openOffers(); err != nil {
 		return err
 	}
+	p.openCarriers(o.Out)
 	set, _, _, err := p.data().TrainTasksets(ctx)
 	if err != nil {
 		return err

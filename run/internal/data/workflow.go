@@ -115,7 +115,8 @@ func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
 	r := workflow.Rollout{Params: p, Renderer: o.Model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: o.Context,
 		Truncate: o.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts, URL: o.URL, Format: formatOf(t.Format)}
+		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts, URL: o.URL,
+		Carriers: o.Carriers, Format: formatOf(t.Format)}
 	r.Model = workflow.Model{Name: o.Model.Name, Dir: o.Model.Dir, MaxTokens: plan.MaxTokens(o.Config, o.Context),
 		Judges: o.Judge.Names(), Thinking: o.Model.Thinking,
 		Ungraded: len(o.Config.DataProcessor.ExperiencePipeline.Operators) > 0}
