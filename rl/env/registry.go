@@ -51,6 +51,15 @@ type Spec struct {
 	New func(p Params) (Env, error)
 }
 
+// CheckSeed refuses an environment that ignores seeds, if strict.
+func (s Spec) CheckSeed(strict bool) error {
+	if !strict || !s.Unsteady {
+		return nil
+	}
+	return fmt.Errorf("env: %s ignores the seed of reset, and strict_seed is true; let it draw everything from the seed, "+
+		"or set strict_seed to false: the repetitions of a task then begin in different states", s.ID)
+}
+
 // Registry finds environments by id. It does not change, and any number of goroutines may use it.
 type Registry struct {
 	specs []Spec

@@ -81,7 +81,13 @@ func (s *started) python() string {
 			return own
 		}
 	}
-	return s.kind.source.opts.Python
+	given := s.kind.source.opts.Python
+	if strings.ContainsRune(given, filepath.Separator) { // from the current folder, not from that of the server
+		if abs, err := filepath.Abs(given); err == nil {
+			return abs
+		}
+	}
+	return given
 }
 
 // start starts the process and waits until it is healthy. The caller holds mu.
@@ -109,7 +115,7 @@ func (s *started) start(ctx context.Context) error {
 		o.Env = append(o.Env, "PYTHONPATH="+paths)
 	}
 	if s.proc, err = s.kind.source.guard.Start(o); err != nil {
-		return fmt.Errorf("the server of %s cannot be started: %w", s.kind.name, err)
+		return fmt.Errorf("the server of %s cannot be started: %w; name the Python with --python", s.kind.name, err)
 	}
 	s.url = "http://127.0.0.1:" + strconv.Itoa(port)
 	if err := s.healthy(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
@@ -34,6 +35,9 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 		}
 		if find := o.Site.Own.Environments; find != nil {
 			r.Environments = r.Environments.With(python.Prefix, find)
+		}
+		if find := o.Site.Own.Servers; find != nil {
+			r.Environments = r.Environments.With(openenv.Prefix, find)
 		}
 		r.Chat, r.Tools = o.Model.Template, o.Tools
 	}
