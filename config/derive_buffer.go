@@ -218,9 +218,15 @@ func (c *Config) derivePipeline() {
 }
 
 // OffersRollouts reports whether a taskset leaves its rollouts to programs (rollout_workflow).
-func (c *Config) OffersRollouts() bool {
+func (c *Config) OffersRollouts() bool { return c.explores("rollout_workflow") }
+
+// StartsPrograms reports whether a taskset's rollouts are carried out by programs that the run starts.
+func (c *Config) StartsPrograms() bool { return c.explores("agent_workflow", "verifiers_workflow") }
+
+// explores reports whether a taskset has one of the workflows.
+func (c *Config) explores(names ...string) bool {
 	in := &c.Buffer.ExplorerInput
-	const name = "rollout_workflow"
-	return c.Mode.Explores() && (in.DefaultWorkflowType == name || slices.ContainsFunc(
-		slices.Concat(in.Training(), in.EvalTasksets), func(t Taskset) bool { return t.DefaultWorkflowType == name }))
+	return c.Mode.Explores() && (slices.Contains(names, in.DefaultWorkflowType) || slices.ContainsFunc(
+		slices.Concat(in.Training(), in.EvalTasksets),
+		func(t Taskset) bool { return slices.Contains(names, t.DefaultWorkflowType) }))
 }

@@ -32,7 +32,8 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	if o, err = o.withPython(ctx, cfg); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.python.Close()) }()
+	o = o.withServers(ctx, playedIDs(cfg)...)
+	defer func() { err = errors.Join(err, o.servers.Close(), o.python.Close()) }()
 	o.python.show(o.Out)
 	ctx, cancel := o.site().WhileWanted(ctx)
 	defer cancel()
@@ -58,6 +59,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	if err := p.openOffers(); err != nil {
 		return err
 	}
+	p.openCarriers(o.Out)
 	set, _, _, err := p.data().TrainTasksets(ctx)
 	if err != nil {
 		return err

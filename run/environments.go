@@ -2,37 +2,47 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
 	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// Environments are those that a command plays, native ones and those in Python. Close it.
+// Environments are those that a command plays: native ones, those in Python and those on OpenEnv servers. Close it.
 type Environments struct {
 	*env.Registry
-	source *environments.Source
-	host   *python.Host
-	log    *pythonLog
+	source  *environments.Source
+	host    *python.Host
+	log     *pythonLog
+	servers *servers
 }
 
 // OpenEnvironments returns all native environments, with the data of the folder data, and starts Python if one of ids
-// is in Python.
+// is in Python. What is on OpenEnv servers is looked up when it is asked for.
 func OpenEnvironments(ctx context.Context, o Options, data string, ids ...string) (*Environments, error) {
 	o = o.withDefaults()
 	registry, err := game.Registry(data)
-	if err != nil || !slices.ContainsFunc(ids, environments.Is) {
-		return &Environments{Registry: registry}, err
+	if err != nil {
+		return nil, err
 	}
-	e := &Environments{log: &pythonLog{}}
+	e := &Environments{Registry: registry, log: &pythonLog{}}
+	if e.servers = o.withServers(ctx, ids...).servers; e.servers != nil {
+		registry = registry.With(openenv.Prefix, e.servers.source.Spec)
+		e.Registry = registry
+	}
+	if !slices.ContainsFunc(ids, environments.Is) {
+		return e, nil
+	}
 	e.host, err = python.Open(ctx, python.Options{Executable: o.Python.Executable, Dirs: o.Python.Path,
 		Imports: []string{environments.Module}, Processes: gemProcesses, Log: e.log.add})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, e.servers.Close())
 	}
 	e.source = o.environmentsOn(ctx, e.host, e.log)
 	e.Registry = registry.With(environments.Prefix, e.source.Spec)
@@ -42,19 +52,21 @@ func OpenEnvironments(ctx context.Context, o Options, data string, ids ...string
 // gemProcesses is how many processes play the episodes of trinity gem.
 const gemProcesses = 2
 
-// Close ends the processes.
+// Close ends sessions and processes.
 func (e *Environments) Close() error {
+	err := e.servers.Close()
 	if e.host == nil {
-		return nil
+		return err
 	}
 	e.source.Close()
-	err := e.host.Close()
+	err = errors.Join(err, e.host.Close())
 	e.log.close()
 	return err
 }
 
-// logTo writes what Python prints to log/python.log in a folder.
+// logTo writes what Python prints to log/python.log in a folder, and what is on servers to files of its own.
 func (e *Environments) logTo(dir string) {
+	e.servers.keepIn(dir, "info")
 	if e.host != nil {
 		(&plugins{log: e.log}).logTo(dir, "info")
 	}
@@ -72,11 +84,5 @@ func (o Options) environmentsOn(ctx context.Context, h *python.Host, log *python
 
 // playsPython reports whether a taskset of a configuration plays an environment in Python.
 func playsPython(cfg *config.Config) bool {
-	in := cfg.Buffer.ExplorerInput
-	for _, t := range slices.Concat(in.Training(), in.EvalTasksets) {
-		if id, is := t.WorkflowArgs["env_id"].(string); is && environments.Is(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(playedIDs(cfg), environments.Is)
 }

@@ -158,6 +158,13 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if _, err := registry.Make(g.c.EnvID, nil); err != nil {
 		return err
 	}
+	spec, err := registry.Spec(g.c.EnvID)
+	if err != nil {
+		return err
+	}
+	if err := spec.CheckSeed(g.c.StrictSeed); err != nil {
+		return err
+	}
 	find := service.Finder{Site: g.site, Config: g.cfg, Backend: g.backend, Gem: true}
 	m, err := find.Model(ctx, nil)
 	if err != nil {
@@ -187,7 +194,7 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	}
 	g.server = x.service.Server
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.folder.Path, LogDir: g.logs, Record: g.record(), FS: g.site.FS, Make: create,
+		Config: g.c, Dir: g.folder.Path, LogDir: g.logs, Record: g.record(), FS: g.site.FS, Make: create, Unsteady: spec.Unsteady,
 		Service: x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
 		Durable: x.service.Durable, Tokens: m.Tokenizer, Context: x.context,
 		Out: g.site.Out, Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,

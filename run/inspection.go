@@ -19,8 +19,9 @@ type Inspection struct {
 	Notes   []string      // what the parts say of arguments that they do not use
 	Stages  []*Inspection // of a configuration with stages, which has nothing else
 
-	seen   *inspect.Inspection // nil with Stages
-	python *plugins            // to be closed with it
+	seen    *inspect.Inspection // nil with Stages
+	python  *plugins            // to be closed with it, and so are
+	servers *servers
 }
 
 // Inspect does everything of a run that comes before its first sample and needs no service. The error joins one
@@ -36,6 +37,16 @@ func Inspect(ctx context.Context, cfg *config.Config, o Options) (in *Inspection
 				in.python = o.python
 			} else {
 				err = errors.Join(err, o.python.Close())
+			}
+		}()
+	}
+	if o.servers == nil {
+		o = o.withServers(ctx, playedIDs(cfg)...)
+		defer func() {
+			if err == nil {
+				in.servers = o.servers
+			} else {
+				err = errors.Join(err, o.servers.Close())
 			}
 		}()
 	}
@@ -102,7 +113,7 @@ func (in *Inspection) Close() error {
 	if in.seen != nil {
 		errs = append(errs, in.seen.Close())
 	}
-	errs = append(errs, in.python.Close())
+	errs = append(errs, in.servers.Close(), in.python.Close())
 	return errors.Join(errs...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -31,7 +32,9 @@ type parts struct {
 	tools   env.Toolbox            // for environments
 	offers  *proxy.Offers          // to programs that carry rollouts out; nil: there are none
 	listens bool                   // offers are served at the address of the configuration
-	url     func() (string, error) // where they are served to plug-ins; nil: nowhere
+	url     func() (string, error) // where they are served to plug-ins and programs that the run starts; nil: nowhere
+	// what carries rollouts out by programs that it starts
+	carriers map[string]workflow.Carrier
 }
 
 // teller is how a run speaks to a person.
@@ -44,7 +47,8 @@ type teller struct {
 func (p parts) data() data.Opener {
 	return data.Opener{Site: p.site, Config: p.cfg, Method: p.method, Model: p.models.base, External: p.models.external,
 		URL: p.url, Judge: p.models.judge, Context: p.models.context, Date: p.id.Date, Note: p.say.notes.Add,
-		Warn: p.say.progress.Warn, Opened: p.opened, Tools: p.tools, Rollouts: p.rollouts()}
+		Warn: p.say.progress.Warn, Opened: p.opened, Tools: p.tools, Rollouts: p.rollouts(),
+		Carriers: p.carriers}
 }
 
 // loops are the two halves of a run, each at the place where the job continues, and what lies between them.
@@ -65,6 +69,7 @@ func buildLoops(ctx context.Context, p parts, seen *inspect.Inspection) (*loops,
 	if err := p.openOffers(); err != nil {
 		return nil, err
 	}
+	p.openCarriers(nil)
 	if err := prepare.Of(p.cfg, p.method.Schema, p.site).Run(ctx); err != nil {
 		return nil, err
 	}

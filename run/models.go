@@ -46,6 +46,7 @@ func openModels(
 		return x, nil, err
 	}
 	o.python.logTo(set.folder.Path, set.cfg.Log.Level)
+	o.servers.keepIn(set.folder.Path, set.cfg.Log.Level)
 	if need.Teacher {
 		if x.teacher, err = find.Teacher(ctx, x.base); err != nil {
 			return x, nil, err

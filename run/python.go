@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -143,16 +144,21 @@ func (p *plugins) logTo(dir, level string) {
 	if p == nil {
 		return
 	}
+	p.log.open(dir, "python", level)
+}
+
+// open makes l write to log/NAME.log in the folder of a job.
+func (l *pythonLog) open(dir, name, level string) {
 	dir = filepath.Join(dir, "log")
 	if os.MkdirAll(dir, 0o755) != nil {
 		return
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "python.log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return
 	}
 	least, _ := logfile.Level(level)
-	p.log.to(f, slog.New(logfile.NewHandler(f, "python", least)))
+	l.to(f, slog.New(logfile.NewHandler(f, name, least)))
 }
 
 // ask gives operators the auxiliary models. p may be nil.
@@ -172,8 +178,10 @@ func (p *plugins) show(out io.Writer) {
 	p.log.also = out
 }
 
-// pythonLog takes what Python prints and logs. It keeps the first lines until it is told where they go.
+// pythonLog takes what Python, or another program, prints and logs. It keeps the first lines until it is told where
+// they go.
 type pythonLog struct {
+	who   string // prints; "" is python
 	mu    sync.Mutex
 	file  io.Closer
 	log   *slog.Logger
@@ -188,7 +196,7 @@ func (l *pythonLog) add(e python.Entry) {
 	defer l.mu.Unlock()
 	if l.also != nil {
 		for line := range strings.Lines(e.Text) {
-			fmt.Fprintf(l.also, "python   %s\n", strings.TrimRight(line, "\n"))
+			fmt.Fprintf(l.also, "%-8s %s\n", cmp.Or(l.who, "python"), strings.TrimRight(line, "\n"))
 		}
 	}
 	if l.log == nil {

@@ -15,7 +15,7 @@ import (
 // openOffers makes what serves the rollouts of rollout_workflow, if there are any or the caller gives an address for
 // them. The serve modes have rollouts of their own.
 func (p *parts) openOffers() error {
-	work, theirs := p.cfg.OffersRollouts(), len(p.site.Own.Workflows) > 0
+	work, theirs := p.cfg.OffersRollouts(), len(p.site.Own.Workflows) > 0 || p.cfg.StartsPrograms()
 	switch {
 	case p.site.Rollouts != "" && p.cfg.Mode == config.Train && !p.staged:
 		return errors.New("run: --rollouts serves rollouts while a run explores, and mode train does not; start it " +

@@ -59,7 +59,8 @@ type Options struct {
 
 	fs disk.FS // disk.OS; tests put one in its place that fails
 
-	python *plugins // what is loaded; nil: nothing is
+	python  *plugins // what is loaded; nil: nothing is
+	servers *servers // of OpenEnv; nil: there are none
 
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
@@ -98,6 +99,9 @@ func (o Options) site() site.Site {
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
 	o.python.into(&own)
+	if o.servers != nil {
+		own.Servers = o.servers.source.Spec
+	}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
 		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
 		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes}
@@ -112,7 +116,8 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summa
 	if o, err = o.withPython(ctx, cfg); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, o.python.Close()) }()
+	o = o.withServers(ctx, playedIDs(cfg)...)
+	defer func() { err = errors.Join(err, o.servers.Close(), o.python.Close()) }()
 	if len(cfg.Stages) > 0 {
 		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
 			return nil, err

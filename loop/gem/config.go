@@ -58,6 +58,8 @@ type Config struct {
 	SearchURL         string  `key:"search_url"`
 	Python            string  `key:"python"`
 	Sandbox           string  `key:"sandbox"`
+
+	StrictSeed bool `key:"strict_seed"`
 }
 
 // ToolSpec is what the configuration says of tools.
@@ -150,6 +152,7 @@ func helps() map[string]string {
 		"tool_timeout":              "seconds that the model's Python code may run",
 		"search_url":                "the server of the search tool; None takes SEARCH_URL",
 		"python":                    "the Python that runs the model's code; None takes VIRTUAL_ENV's, or python3",
+		"strict_seed":               "refuse an environment that ignores the seed of reset",
 		"sandbox":                   "for the model's Python code: auto, bubblewrap, namespaces, or none (unprotected)",
 	}
 }

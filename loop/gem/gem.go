@@ -36,14 +36,16 @@ type Options struct {
 	Service tinker.Service
 	Create  tinker.CreateModelRequest
 	Make    func() (env.Env, error) // a new environment with its wrappers
-	Tokens  Tokenizer
-	Context int // tokens that the model can read and write in all; 0: not known
-	FS      disk.FS
-	LogDir  string         // of metrics.jsonl
-	Record  monitor.Config // what else is recorded, and under which names; the Trainer sets where and since when
-	Out     io.Writer      // progress
-	Color   bool
-	Now     func() time.Time
+	// Unsteady says that seeds do not decide how episodes begin: each is reset by itself, those of a group too.
+	Unsteady bool
+	Tokens   Tokenizer
+	Context  int // tokens that the model can read and write in all; 0: not known
+	FS       disk.FS
+	LogDir   string         // of metrics.jsonl
+	Record   monitor.Config // what else is recorded, and under which names; the Trainer sets where and since when
+	Out      io.Writer      // progress
+	Color    bool
+	Now      func() time.Time
 
 	// Durable says that the service keeps a model through a restart of this process. Without it a restart may have to
 	// go back to the last saved state.
@@ -76,6 +78,10 @@ func New(o Options) (*Trainer, error) {
 		return nil, err
 	}
 	c := &o.Config
+	if o.Unsteady && c.Method == "grpo" && c.ForkTurn > 0 {
+		return nil, fmt.Errorf("gem: fork_turn=%d: the environment ignores seeds, so its episodes cannot have their first "+
+			"turns in common; set fork_turn=0, or method=reinforce", c.ForkTurn)
+	}
 	return &Trainer{Options: o, metrics: monitor.Metrics{}, policy: Policy{Tokens: o.Tokens, Template: template,
 		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed), Context: o.Context}}, nil
 }

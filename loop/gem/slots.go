@@ -35,6 +35,9 @@ func (t *Trainer) slots(ctx context.Context, step, round int) []slot {
 // opening returns how the episodes of a group begin: each gets a fork of one environment, which was reset with the
 // group's own seed and, with fork_turn, played some turns. It is made when it is first asked for.
 func (t *Trainer) opening(ctx context.Context, step, round, group int) func() (opened, error) {
+	if t.Unsteady {
+		return t.openingEach(step, round, group)
+	}
 	var once sync.Once
 	var lock sync.Mutex
 	var first opened
@@ -44,8 +47,7 @@ func (t *Trainer) opening(ctx context.Context, step, round, group int) func() (o
 			if first.env, err = t.Make(); err != nil {
 				return
 			}
-			draw := rng.New(uint64(t.Config.Seed)).Stream("environment", step, round, group)
-			if first.obs, err = first.env.Reset(draw.Uint64()); err == nil && t.Config.Method == "grpo" {
+			if first.obs, err = first.env.Reset(t.seedOf(step, round, group)); err == nil && t.Config.Method == "grpo" {
 				first, err = t.advance(ctx, first, step, round, group)
 			}
 		})
@@ -58,6 +60,22 @@ func (t *Trainer) opening(ctx context.Context, step, round, group int) func() (o
 		own.env = first.env.Fork()
 		return own, nil
 	}
+}
+
+// openingEach is opening for environments that ignore seeds: nothing that began can be had twice.
+func (t *Trainer) openingEach(step, round, group int) func() (opened, error) {
+	return func() (o opened, err error) {
+		if o.env, err = t.Make(); err == nil {
+			o.obs, err = o.env.Reset(t.seedOf(step, round, group))
+		}
+		return o, err
+	}
+}
+
+// seedOf is the seed of a group's environments.
+func (t *Trainer) seedOf(step, round, group int) uint64 {
+	draw := rng.New(uint64(t.Config.Seed)).Stream("environment", step, round, group)
+	return draw.Uint64()
 }
 
 // advance plays fork_turn turns, or as many as leave the episode one more.

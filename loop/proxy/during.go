@@ -10,20 +10,24 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
-// during is the model for the calls of one rollout, whatever name a request has. It implements openai.Models.
+// during is the model for the calls of one rollout, by any name if the rollout does not limit them. It implements openai.Models.
 type during struct {
 	*door
-	id string
-	at *rollout // once Open found it
+	id      string
+	session string   // the header of the request
+	at      *rollout // once Open found it
 }
 
 // Open implements openai.Models.
-func (m *during) Open(ctx context.Context, _, _ string) (*openai.Model, error) {
+func (m *during) Open(ctx context.Context, _, name string) (*openai.Model, error) {
 	r, err := m.calls.find(ctx, m.id, true)
 	if err != nil {
 		return nil, err
 	}
 	m.at = r
+	if err := r.knows(name); err != nil {
+		return nil, err
+	}
 	sampler, version, err := r.sampling()
 	if err != nil {
 		return nil, err
@@ -31,7 +35,7 @@ func (m *during) Open(ctx context.Context, _, _ string) (*openai.Model, error) {
 	if err := r.over(); err != nil {
 		return nil, err
 	}
-	k := &taker{rollout: r, version: version, text: m.text, now: m.now, begun: m.now(), grow: m.calls.grow}
+	k := &taker{rollout: r, session: m.session, version: version, text: m.text, now: m.now, begun: m.now(), grow: m.calls.grow}
 	return &openai.Model{Text: m.text, Context: cmp.Or(r.context, math.MaxInt32), Sampler: whileOpen{sampler, r},
 		Close: func() {}, Name: m.name, Keeper: k}, nil
 }

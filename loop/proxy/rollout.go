@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
@@ -25,16 +26,19 @@ type rollout struct {
 	params   tinker.SamplingParams
 	seed     func(a *openai.Asked) (uint64, error)
 	context  int // tokens; 0: not known
+	limits   workflow.Limits
 	// finish is called once with the whole rollout when the reward arrives; if it fails, there was no reward.
 	finish func(ctx context.Context, e *experience.Experience, g grade) error
 
 	ctx context.Context // of its calls
 	end context.CancelCauseFunc
 
-	mu    sync.Mutex
-	tree  tree
-	asked map[uint64]int // how often a prompt was asked, by its hash
-	bytes int            // of its calls
+	mu      sync.Mutex
+	tree    tree
+	asked   map[uint64]int // how often a prompt was asked, by its hash
+	bytes   int            // of its calls
+	sampled int            // tokens of its calls
+	begun   int            // calls
 }
 
 // grade is what a program says about its rollout.
@@ -122,6 +126,7 @@ func (r *rollout) seeds(seed uint64) func(*openai.Asked) (uint64, error) {
 // taker records the calls of a rollout. It implements openai.Keeper.
 type taker struct {
 	rollout *rollout
+	session string
 	version int
 	text    *openai.Text
 	now     func() time.Time
@@ -154,6 +159,9 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 	r, p, was := k.rollout, a.Params, *a.Params
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.spend(); err != nil {
+		return nil, err
+	}
 	if !k.asked {
 		k.parent = r.tree.extended(a.Prompts[0])
 	}
@@ -181,13 +189,14 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 		}
 	}
 	end(a, r.params)
+	r.bound(p)
 	return overrode, nil
 }
 
 // Record implements openai.Keeper.
 func (k *taker) Record(ctx context.Context, kept openai.Kept) error {
 	r, q := k.rollout, kept.Sequences[0]
-	c := &call{id: kept.ID, parent: k.parent, prompt: kept.Prompt, sampled: q.Tokens, logprobs: q.Logprobs,
+	c := &call{id: kept.ID, session: k.session, parent: k.parent, prompt: kept.Prompt, sampled: q.Tokens, logprobs: q.Logprobs,
 		text: kept.Text, heard: k.text.Tokenizer.Decode(q.Tokens, true), stop: q.StopReason, version: k.version,
 		messages: kept.Messages, message: kept.Message(0), begun: k.begun, took: k.now().Sub(k.begun)}
 	size := 4*len(c.prompt) + 8*len(c.sampled) + len(c.text) + len(c.heard) + len(c.messages) + len(c.message)
@@ -196,10 +205,14 @@ func (k *taker) Record(ctx context.Context, kept openai.Kept) error {
 	if err := cmp.Or(r.over(), ctx.Err()); err != nil {
 		return err
 	}
+	if n := r.limits.Tokens; n > 0 && r.sampled+len(c.sampled) > n { // calls at the same time
+		return r.errSpent()
+	}
 	if err := k.grow(r, c.id, size); err != nil {
 		return err
 	}
 	r.bytes += size
+	r.sampled += len(c.sampled)
 	r.tree.add(c)
 	return nil
 }

@@ -94,7 +94,7 @@ func unknownPath(r *http.Request) error {
 
 // model serves a path of OpenAI's interface for a rollout.
 func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
-	m := &during{door: d, id: id}
+	m := &during{door: d, id: id, session: r.Header.Get(session)}
 	api := openai.New(m, d.now)
 	if head, ok := strings.CutSuffix(id, "/inference"); ok && below == "generate" {
 		m.id, below = head, "inference/v1/generate"

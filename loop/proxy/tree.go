@@ -15,8 +15,8 @@ import (
 // call is one call of the model in a rollout: a prompt and the answer to it.
 type call struct {
 	id       string // of the answer
+	session  string // the header of the request
 	parent   *call  // whose tokens the prompt begins with; nil: the call begins a sequence
-	heir     bool   // another call continues it
 	prompt   []int32
 	sampled  []int32
 	logprobs []float32 // of sampled
@@ -83,17 +83,29 @@ func (t *tree) extended(ids []int32) (parent *call) {
 }
 
 // add takes up a call.
-func (t *tree) add(c *call) {
-	if c.parent != nil {
-		c.parent.heir = true
+func (t *tree) add(c *call) { t.calls = append(t.calls, c) }
+
+// of is the part of the tree that one session asked. Its calls may continue those of others.
+func (t *tree) of(session string) *tree {
+	own := &tree{}
+	for _, c := range t.calls {
+		if c.session == session {
+			own.add(c)
+		}
 	}
-	t.calls = append(t.calls, c)
+	return own
 }
 
-// leaves are the calls that no other continues.
+// leaves are the calls that no other of the tree continues.
 func (t *tree) leaves() (list []*call) {
+	continued := map[*call]bool{}
 	for _, c := range t.calls {
-		if !c.heir {
+		for up := c.parent; up != nil && !continued[up]; up = up.parent {
+			continued[up] = true
+		}
+	}
+	for _, c := range t.calls {
+		if !continued[c] {
 			list = append(list, c)
 		}
 	}
@@ -111,13 +123,18 @@ func (c *call) path() (list []*call) {
 
 // experience is the whole rollout, without a name and a reward: one sequence for each leaf, with the tokens from the
 // beginning to the leaf, one sequence after another (experience.Experience.Starts). What was sampled is trained, and
-// everything once: a call that several leaves share is trained in the first of them and masked in the others. So a
+// everything once: a call that several leaves share is trained in the first of them and masked in the others, and what
+// a call continues that is not of this tree is masked. So a
 // rollout has one reward and one advantage, however many branches it has. There is at least one call.
 func (t *tree) experience() *experience.Experience {
 	last, first := t.calls[len(t.calls)-1], t.calls[0]
 	e := &experience.Experience{PromptText: first.text, StopReason: experience.StopReason(last.stop),
 		MessagesJSON: string(last.messages)}
 	leaves, trained := t.leaves(), map[*call]bool{}
+	own := map[*call]bool{}
+	for _, c := range t.calls {
+		own[c] = true
+	}
 	for i, leaf := range leaves {
 		if i > 0 {
 			e.Starts = append(e.Starts, len(e.Tokens))
@@ -126,7 +143,7 @@ func (t *tree) experience() *experience.Experience {
 		logprobs, mask := make([]float32, leaf.tokens()), make([]bool, leaf.tokens())
 		path := leaf.path()
 		for _, c := range path {
-			if trained[c] {
+			if trained[c] || !own[c] {
 				continue
 			}
 			trained[c] = true

@@ -6,6 +6,8 @@ package env
 
 import (
 	"errors"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 )
 
 // ErrOver is returned by Step when no episode is being played: before the first Reset and after the end of an episode.
@@ -55,6 +57,11 @@ type Observation struct {
 
 	// Tool says that a tool wrote Text, not the environment.
 	Tool bool
+
+	// Tools describe, for a chat template, the tools that the player calls in its actions, nil for none. They are part
+	// of the task, after Reset. Text describes them in words too, and Plain is Text without that.
+	Tools jinja.List
+	Plain string
 
 	// Metrics are named numbers for logs, nil for none. Whoever gets them may keep them: they are not changed later.
 	Metrics map[string]float64

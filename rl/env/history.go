@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 )
 
 // Mode says what a History shows.
@@ -41,6 +42,7 @@ type History struct {
 	observations []Observation
 	actions      []string // one less than observations
 	forgotten    int      // turns that Limit dropped
+	tools        jinja.List
 }
 
 // NewHistory wraps an environment.
@@ -52,8 +54,20 @@ func (h *History) Reset(seed uint64) (Observation, error) {
 	if err != nil {
 		return Observation{}, err
 	}
+	if h.tools = h.callable(o); h.tools != nil {
+		o.Text = o.Plain
+	}
 	h.observations, h.actions, h.forgotten = append(h.observations[:0], o), h.actions[:0], 0
 	return h.show(o)
+}
+
+// callable are the tools of a task that the chat template describes, nil if it describes none.
+func (h *History) callable(o Observation) jinja.List {
+	if styled, ok := h.o.Renderer.(interface{ CallStyle() chat.CallStyle }); h.o.Mode != Chat ||
+		ok && styled.CallStyle() == chat.NoCalls {
+		return nil
+	}
+	return o.Tools
 }
 
 // Step plays an action and shows the episode so far.
@@ -78,7 +92,7 @@ func (h *History) Step(action string) (Transition, error) {
 
 // Fork copies the history and forks what it wraps.
 func (h *History) Fork() Env {
-	return &History{h.inner.Fork(), h.o, slices.Clone(h.observations), slices.Clone(h.actions), h.forgotten}
+	return &History{h.inner.Fork(), h.o, slices.Clone(h.observations), slices.Clone(h.actions), h.forgotten, h.tools}
 }
 
 // SampleAction is that of the wrapped environment.
@@ -91,7 +105,7 @@ func (h *History) show(o Observation) (_ Observation, err error) {
 	} else {
 		o.Text, err = h.text(o)
 	}
-	o.Prefix, o.Suffix = "", ""
+	o.Prefix, o.Suffix, o.Tools, o.Plain = "", "", nil, ""
 	return o, err
 }
 
@@ -145,7 +159,7 @@ func (h *History) chat(last Observation) (string, error) {
 			messages = append(messages, chat.Message{Role: "assistant", Content: h.actions[i]})
 		}
 	}
-	return h.o.Renderer.Render(messages, chat.Options{AddGenerationPrompt: true})
+	return h.o.Renderer.Render(messages, chat.Options{AddGenerationPrompt: true, Tools: h.tools})
 }
 
 // line ends a text with a newline unless it has one or is empty.

@@ -40,8 +40,24 @@ type Spec struct {
 	Needs  string // what it needs besides this program, "" for nothing
 	Note   string // a remark for the reader of a list, may be ""
 
+	// Tasks is how many tasks the environment has, which the parameter "task" chooses from; 0: seeds are its tasks.
+	Tasks int
+
+	// Unsteady says that a seed does not decide how an episode begins. A fork of such an environment is worth nothing:
+	// whatever is to be repeated is reset again, and begins elsewhere.
+	Unsteady bool
+
 	// New makes the environment. It checks the values of p, which has exactly the keys of Params.
 	New func(p Params) (Env, error)
+}
+
+// CheckSeed refuses an environment that ignores seeds, if strict.
+func (s Spec) CheckSeed(strict bool) error {
+	if !strict || !s.Unsteady {
+		return nil
+	}
+	return fmt.Errorf("env: %s ignores the seed of reset, and strict_seed is true; let it draw everything from the seed, "+
+		"or set strict_seed to false: the repetitions of a task then begin in different states", s.ID)
 }
 
 // Registry finds environments by id. It does not change, and any number of goroutines may use it.

@@ -131,7 +131,9 @@ func (t *Tools) Reset(seed uint64) (Observation, error) {
 	if len(texts) > 1 {
 		all = "Available tools:\n" + all
 	}
-	o.Text += "\n" + all
+	if o.Text += "\n" + all; o.Tools != nil {
+		o.Plain += "\n" + all
+	}
 	o.Metrics = with(o.Metrics, "prev_ep_tool_use_counter", float64(t.uses), "prev_ep_tool_success_counter",
 		float64(t.ok))
 	t.uses, t.ok, t.playing = 0, 0, true

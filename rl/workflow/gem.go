@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
@@ -22,6 +23,7 @@ import (
 //	template   around an observation: qwen3_game, qwen3_general or no ("qwen3_game")
 //	max_turns  of an episode, instead of the environment's own
 //	gamma      discount of returns (0.9)
+//	strict_seed  refuses an environment that ignores the seed of reset (false)
 //	data_dir   a folder with upstream's words and clues, or an encyclopedia, which whoever makes
 //	           Rollout.Environments reads
 //	tools      that the player has: python, search, mcp:… (env.ToolSpec); GEM's own wrappers, such as python_tool, are
@@ -44,6 +46,7 @@ type gemArgs struct {
 	template env.Template
 	gamma    float64
 	retells  bool // observations tell the actions so far
+	spec     env.Spec
 }
 
 func readGemArgs(r *Rollout) (a gemArgs, err error) {
@@ -57,6 +60,7 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	a.gamma = given.Float("gamma", a.gamma)
 	given.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "from 0 to 1")
 	given.Text("data_dir", "")
+	strict := given.Bool("strict_seed", false)
 	a.readTools(given, names)
 	if err := given.Close(); err != nil {
 		return a, fmt.Errorf("workflow: gem_workflow: workflow_args.%w", err)
@@ -71,8 +75,13 @@ func readGemArgs(r *Rollout) (a gemArgs, err error) {
 	if a.template, err = env.TemplateOf(template); err != nil {
 		return a, err
 	}
-	_, err = r.Environments.Make(a.id, a.params)
-	return a, err
+	if _, err = r.Environments.Make(a.id, a.params); err != nil {
+		return a, err
+	}
+	if a.spec, err = r.Environments.Spec(a.id); err != nil {
+		return a, err
+	}
+	return a, a.spec.CheckSeed(strict)
 }
 
 // readTools reads the arguments of tools.
@@ -119,13 +128,48 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	if err := a.open(ctx, r); err != nil {
 		return nil, err
 	}
-	first, err := r.Environments.Make(a.id, a.params)
+	begin, err := a.beginnings(r, t)
 	if err != nil {
 		return nil, err
 	}
-	first = env.Wrap(first, a.wrappers...)
-	seed := rng.New(uint64(t.Index)).Stream("environment")
-	obs, err := first.Reset(seed.Uint64())
+	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		var x *experience.Experience
+		e, obs, err := begin(run)
+		if err == nil {
+			x, err = a.episode(ctx, r, t, run, e, obs)
+		}
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return []*experience.Experience{x}, err
+	})
+}
+
+// beginnings returns how the repetitions of a task begin: with forks of one environment, or each with a reset of its own
+// where seeds are ignored. The row's number is the number of the task, where the environment has tasks, and the seed.
+func (a *gemArgs) beginnings(r *Rollout, t Task) (func(run int) (env.Env, env.Observation, error), error) {
+	params := maps.Clone(a.params)
+	if a.spec.Tasks > 0 {
+		if params == nil {
+			params = env.Params{}
+		}
+		params["task"] = t.Index % a.spec.Tasks
+	}
+	draw := rng.New(uint64(t.Index)).Stream("environment")
+	seed := draw.Uint64()
+	reset := func() (env.Env, env.Observation, error) {
+		e, err := r.Environments.Make(a.id, params)
+		if err != nil {
+			return nil, env.Observation{}, err
+		}
+		e = env.Wrap(e, a.wrappers...)
+		obs, err := e.Reset(seed)
+		return e, obs, err
+	}
+	if a.spec.Unsteady {
+		return func(int) (env.Env, env.Observation, error) { return reset() }, nil
+	}
+	first, obs, err := reset()
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +177,7 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	for i := range starts {
 		starts[i] = first.Fork()
 	}
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		x, err := a.episode(ctx, r, t, run, starts[run], obs)
-		if m, ok := r.masked(t, run, err); ok {
-			return []*experience.Experience{m}, nil
-		}
-		return []*experience.Experience{x}, err
-	})
+	return func(run int) (env.Env, env.Observation, error) { return starts[run], obs, nil }, nil
 }
 
 // Prepare implements Preparer: the environment rewards.

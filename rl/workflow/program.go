@@ -29,6 +29,14 @@ type Opening struct {
 	Context int                   // tokens; 0: not known
 	Seed    uint64                // what the answers draw derives from it and the prompts
 	Private bool                  // only who knows the URL carries it out
+	Limits  Limits
+}
+
+// Limits bound what a rollout may ask of the model. The zero value bounds nothing.
+type Limits struct {
+	Tokens int      // that are sampled in all calls; 0: any number
+	Calls  int      // 0: any number
+	Models []string // names that calls may use; nil: any
 }
 
 // Offered is a rollout that programs can carry out.
@@ -41,6 +49,16 @@ type Offered interface {
 	ID() string
 	// Calls are the answers so far, in the order in which they were complete.
 	Calls() []Answer
+	// Grade ends the rollout and makes an experience of each part that has calls; they have no EID yet. Without parts
+	// it takes the reward that was sent to the rollout's URL, which one that was sent is an error for otherwise.
+	Grade(ctx context.Context, parts []Part) ([]*experience.Experience, error)
+}
+
+// Part is what is rewarded by itself in a rollout: the calls of one session.
+type Part struct {
+	Session string // the header X-Session-ID of its calls; "" means all calls of the rollout
+	Reward  float64
+	Metrics map[string]float64
 }
 
 // Answer is one answer that the model gave.
@@ -51,6 +69,15 @@ type Answer struct {
 	Sampled  []int32
 	Logprobs []float32 // of Sampled
 	Stop     tinker.StopReason
+}
+
+// Outside reports whether what carries a workflow's rollouts out makes the prompts, so that none is known before.
+func Outside(w Workflow) bool {
+	switch w.(type) {
+	case Program, Carried:
+		return true
+	}
+	return false
 }
 
 // Program is rollout_workflow: each repetition of a task is a rollout that a program of any kind carries out. The

@@ -52,6 +52,9 @@ func (h *hand) Wait(ctx context.Context) (*experience.Experience, error) {
 
 func (h *hand) ID() string      { return "" }
 func (h *hand) Calls() []Answer { return nil }
+func (h *hand) Grade(context.Context, []Part) ([]*experience.Experience, error) {
+	return nil, nil
+}
 func (h *hand) Close() {
 	h.crew.mu.Lock()
 	defer h.crew.mu.Unlock()

@@ -59,7 +59,8 @@ type Rollout struct {
 	Tools        env.Toolbox   // for gem_workflow; nil: there are none
 	Chat         env.Renderer  // the model's chat template, for gem_workflow
 
-	Rollouts Rollouts // for rollout_workflow; nil: nothing serves them
+	Rollouts Rollouts           // for rollout_workflow; nil: nothing serves them
+	Carriers map[string]Carrier // for agent_workflow and verifiers_workflow, by Carried.By
 
 	// the rest is for workflows in other languages
 	URL    func() (string, error) // where Rollouts are served; nil: nowhere
@@ -117,6 +118,8 @@ func Workflows() map[string]Workflow {
 		"on_policy_distill_math_workflow": DistillMath{},
 		"gem_workflow":                    Gem{},
 		"rollout_workflow":                Program{},
+		"agent_workflow":                  Carried{By: "agent"},
+		"verifiers_workflow":              Carried{By: "verifiers"},
 	}
 }
 
@@ -154,7 +157,7 @@ func ReadsRows(w Workflow) bool {
 	switch w := w.(type) {
 	case interface{ ReadsRows() bool }:
 		return w.ReadsRows()
-	case FrozenLake, Sudoku, ToolCall, Program:
+	case FrozenLake, Sudoku, ToolCall, Program, Carried:
 		return true
 	}
 	return false

@@ -156,7 +156,7 @@ func (s *seeing) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Fu
 func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32, error) {
 	s := &seeing{}
 	w, r := set.Way(t)
-	if _, outside := w.(workflow.Program); outside {
+	if workflow.Outside(w) {
 		row, err := t.Row.MarshalJSON()
 		if err != nil {
 			return nil, err

@@ -30,5 +30,6 @@ type Opener struct {
 	Opened   func(close func() error)
 	Tools    env.Toolbox            // for environments; nil: there are none
 	Rollouts workflow.Rollouts      // where rollout_workflow opens its own; nil: nowhere
-	URL      func() (string, error) // where those of plug-ins are served; nil: nowhere
+	URL      func() (string, error) // where those of plug-ins and of Carriers are served; nil: nowhere
+	Carriers map[string]workflow.Carrier
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
@@ -34,6 +35,9 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 		}
 		if find := o.Site.Own.Environments; find != nil {
 			r.Environments = r.Environments.With(python.Prefix, find)
+		}
+		if find := o.Site.Own.Servers; find != nil {
+			r.Environments = r.Environments.With(openenv.Prefix, find)
 		}
 		r.Chat, r.Tools = o.Model.Template, o.Tools
 	}
@@ -115,7 +119,8 @@ func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
 	r := workflow.Rollout{Params: p, Renderer: o.Model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
 		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: o.Context,
 		Truncate: o.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts, URL: o.URL, Format: formatOf(t.Format)}
+		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts, URL: o.URL,
+		Carriers: o.Carriers, Format: formatOf(t.Format)}
 	r.Model = workflow.Model{Name: o.Model.Name, Dir: o.Model.Dir, MaxTokens: plan.MaxTokens(o.Config, o.Context),
 		Judges: o.Judge.Names(), Thinking: o.Model.Thinking,
 		Ungraded: len(o.Config.DataProcessor.ExperiencePipeline.Operators) > 0}

@@ -27,11 +27,16 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	t := tasks[0]
-	if w, _ := in.train.Way(t); w == (workflow.Program{}) {
+	w, _ := in.train.Way(t)
+	if w == (workflow.Program{}) {
 		return errors.New("run: with rollout_workflow the programs that carry its rollouts out make the prompts; " +
 			"GET /sessions/ID/traces shows those of an open rollout")
 	}
-	if w, _ := in.train.Way(t); isForeign(w) {
+	if workflow.Outside(w) {
+		return errors.New("run: the programs that the run starts make the prompts; trinity debug -m workflow runs one " +
+			"task and shows them")
+	}
+	if isForeign(w) {
 		return errors.New("run: a workflow of a plug-in file makes its prompts as it runs; trinity debug -m workflow " +
 			"runs one task and shows them")
 	}

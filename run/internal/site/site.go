@@ -49,6 +49,7 @@ type Own struct {
 	Readers   map[string]OpenReader
 
 	Environments env.Finder // of environments in Python; nil: there is no Python
+	Servers      env.Finder // of environments on OpenEnv servers; nil: there are none
 }
 
 // OpenReader reads all rows of a taskset, whose section is given.

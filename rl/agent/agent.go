@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/process"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+)
+
+// Options set Agents up.
+type Options struct {
+	// Log gets the lines that programs print, each with the name of its task. It must not block for long. nil drops
+	// them.
+	Log func(task, line string)
+}
+
+// Agents starts programs. It implements workflow.Carrier. Close it.
+type Agents struct {
+	opts  Options
+	guard *process.Guard
+
+	mu    sync.Mutex
+	slots map[string]chan struct{} // of the programs of one command
+}
+
+// New returns Agents. Nothing is started before the first rollout.
+func New(o Options) *Agents {
+	if o.Log == nil {
+		o.Log = func(string, string) {}
+	}
+	return &Agents{opts: o, guard: process.NewGuard(), slots: map[string]chan struct{}{}}
+}
+
+// Close ends all programs that still run.
+func (a *Agents) Close() error { return a.guard.Close() }
+
+// Check implements workflow.Carrier.
+func (a *Agents) Check(values map[string]any) (workflow.Carrying, error) {
+	read, err := readArgs(values)
+	if err != nil {
+		return nil, err
+	}
+	return &carrying{agents: a, args: read}, nil
+}
+
+// carrying implements workflow.Carrying.
+type carrying struct {
+	agents *Agents
+	args
+}
+
+// Limits implements workflow.Carrying.
+func (c *carrying) Limits() workflow.Limits { return c.limits }
+
+// Carry implements workflow.Carrying.
+func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part, error) {
+	release, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	parts, err := c.run(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("agent: rollout %s: %w", w.ID, err)
+	}
+	return parts, nil
+}
+
+// enter waits until one more program of this command may run.
+func (c *carrying) enter(ctx context.Context) (release func(), err error) {
+	key := fmt.Sprint(c.concurrency, "\x00", strings.Join(c.command, "\x00"))
+	c.agents.mu.Lock()
+	slots := c.agents.slots[key]
+	if slots == nil {
+		slots = make(chan struct{}, c.concurrency)
+		c.agents.slots[key] = slots
+	}
+	c.agents.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,273 @@
+package openenv
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+	"github.com/seed-d9ad8ee0/trinity/rl/env"
+)
+
+// kind is the environment of an id: what was found out of its servers, and their sessions.
+type kind struct {
+	source *Source
+	id     string
+	address
+	spec    env.Spec
+	web     *web
+	servers []*started
+	pool    *pool
+	schema  *schema // of actions
+	actions string  // the schema in one line
+	tasks   *tasks  // nil: the seeds are the tasks
+
+	tools     bool // actions are calls of tools
+	toolTypes map[string]*schema
+	toolList  jinja.List
+	toolText  string
+
+	steady bool // one seed is one episode, as far as its beginning shows
+	fresh  bool // every episode needs a session of its own
+
+	once     sync.Once
+	err      error
+	unpaid   sync.Once // a note on episodes without any reward
+	mu       sync.Mutex
+	metadata map[int]json.RawMessage // of tasks
+}
+
+func (k *kind) note(text string) { k.source.opts.Note(k.id + ": " + text) }
+
+// describe tries the server and finds out what it offers.
+func (k *kind) describe(ctx context.Context) (err error) {
+	if k.address, err = parse(k.id, k.source.opts.Find); err != nil {
+		return err
+	}
+	k.web, k.metadata = newWeb(&k.args), map[int]json.RawMessage{}
+	bases := []func(context.Context) (string, error){func(context.Context) (string, error) { return k.name, nil }}
+	if k.from != running {
+		bases = bases[:0]
+		for i := range k.args.servers {
+			k.servers = append(k.servers, &started{kind: k, number: i})
+			bases = append(bases, k.servers[i].base)
+		}
+	}
+	url, err := bases[0](ctx)
+	if err != nil {
+		return err
+	}
+	if k.schema, err = k.web.schema(ctx, url); err != nil {
+		return err
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, k.schema.raw); err != nil {
+		return err
+	}
+	k.actions, k.tools = line.String(), k.schema.tools()
+	if fill := k.args.template.fill; fill != "" && k.schema.Properties[fill] == nil && !k.tools {
+		return fmt.Errorf("fill is %q, and the action has no such field; it has %s", fill,
+			strings.Join(slices.Sorted(maps.Keys(k.schema.Properties)), ", "))
+	}
+	params := env.Params{"max_turns": k.args.turns}
+	if k.args.split != "" {
+		if k.tasks, err = openTasks(ctx, k.web, bases[0], k.args.split); err != nil {
+			return err
+		}
+		params["task"] = env.Drawn
+	}
+	k.pool = newPool(k, bases...)
+	if err := k.try(ctx); err != nil {
+		return err
+	}
+	k.spec = env.Spec{ID: k.id, Params: params, Needs: "an OpenEnv server", New: k.make, Unsteady: !k.steady}
+	if k.tasks != nil {
+		k.spec.Tasks = k.tasks.count
+	}
+	return nil
+}
+
+// trySeed is the seed of the resets that are compared.
+const trySeed = 1
+
+// try resets the environment twice in one session and once in another, with one seed, and compares what it shows.
+func (k *kind) try(ctx context.Context) error {
+	s, err := k.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { k.pool.drop(s) }()
+	if k.tools {
+		if err := k.offer(ctx, s); err != nil {
+			return err
+		}
+	}
+	var texts [3]string
+	for i := range texts {
+		if i == 2 {
+			k.pool.drop(s)
+			next, err := k.pool.take(ctx)
+			if err != nil {
+				return err
+			}
+			s = next
+		}
+		if _, texts[i], err = k.reset(ctx, s, trySeed, 0, nil); err != nil {
+			return err
+		}
+	}
+	k.steady, k.fresh = texts[0] == texts[2], texts[0] != texts[1]
+	if !k.steady {
+		return k.unsteady(texts)
+	}
+	if k.tasks == nil || k.tasks.count < 2 {
+		return nil
+	}
+	_, other, err := k.reset(ctx, s, trySeed, 1, nil)
+	if err == nil && other == texts[0] && !k.fresh {
+		k.note("tasks 0 and 1 of split " + k.args.split + " begin alike; reset of the environment may ignore split and " +
+			"index, which servers drop without a word where reset does not declare them")
+	}
+	return err
+}
+
+// unsteady says that a seed does not decide how an episode begins.
+func (k *kind) unsteady(texts [3]string) error {
+	at := 0
+	for at < len(texts[0]) && at < len(texts[2]) && texts[0][at] == texts[2][at] {
+		at++
+	}
+	from := max(0, at-40)
+	text := fmt.Sprintf("two resets with seed %d do not begin alike: …%q and …%q. The server ignores seeds, so the "+
+		"repetitions of a task (a group of GRPO) begin in different states and their rewards are compared all the same; "+
+		"and an episode whose session is lost fails. To mend it, let reset draw everything from its argument seed; or, "+
+		"if only an id or a time differs, show other fields (show=FIELD in the id); or train without groups "+
+		"(method=reinforce)", trySeed, cut(strings.ToValidUTF8(texts[0][from:], ""), 100),
+		cut(strings.ToValidUTF8(texts[2][from:], ""), 100))
+	if k.args.strict {
+		return fmt.Errorf("%s. It is refused, as strict_seed is true", text)
+	}
+	k.note(text + ". strict_seed=true refuses such servers")
+	return nil
+}
+
+// offer finds out which tools there are.
+func (k *kind) offer(ctx context.Context, s *session) error {
+	if _, _, err := k.reset(ctx, s, trySeed, 0, nil); err != nil {
+		return err
+	}
+	r, err := k.ask(ctx, s, "step", listTools, nil)
+	if err != nil {
+		return err
+	}
+	list, err := readTools(r.observation)
+	if err != nil {
+		return err
+	}
+	k.toolTypes = map[string]*schema{}
+	for _, t := range list {
+		k.toolTypes[t.Name] = t.schema
+	}
+	k.toolList, k.toolText, err = described(list)
+	return err
+}
+
+// ask sends a reset or a step and returns the observation. An error message of the server is an error; after it the
+// session is not used again, unless it was the player's mistake.
+func (k *kind) ask(ctx context.Context, s *session, what string, data any, record *Episode) (reply, error) {
+	m, err := message(what, data)
+	if err != nil {
+		return reply{}, err
+	}
+	record.said(Message{Sent: string(m)})
+	raw, err := s.ask(ctx, what, m, k.args.timeout)
+	if err != nil {
+		return reply{}, err
+	}
+	record.said(Message{Received: string(raw)})
+	r, err := decode(raw)
+	switch {
+	case err != nil:
+		return reply{}, err
+	case r.fault != nil && (r.fault.Code == noSession || r.fault.Code == noCapacity):
+		return reply{}, &lost{r.fault}
+	case r.fault != nil:
+		return reply{}, r.fault
+	case r.kind != "observation":
+		return reply{}, garbage(raw, "an observation was asked for")
+	}
+	return r, nil
+}
+
+// reset begins an episode and returns what the player reads of it.
+func (k *kind) reset(ctx context.Context, s *session, seed uint32, index int, record *Episode) (reply, string, error) {
+	data := map[string]any{"seed": seed}
+	maps.Copy(data, k.args.reset)
+	if k.tasks != nil {
+		data["split"], data["index"] = k.args.split, index
+	}
+	s.resets++
+	r, err := k.ask(ctx, s, "reset", data, record)
+	if err != nil {
+		return r, "", err
+	}
+	if r.done {
+		return r, "", fmt.Errorf("the episode of seed %d is over as it begins: reset answers with done: true", seed)
+	}
+	text, err := k.text(r, k.args.template.first)
+	return r, k.args.template.prompt + text, err
+}
+
+// text is what the player reads of an observation.
+func (k *kind) text(r reply, paths []path) (string, error) {
+	switch {
+	case paths != nil:
+		text, err := shown(r.observation, paths)
+		if err != nil {
+			err = fmt.Errorf("%w; correct show or first in the id, unless the server declares another observation than "+
+				"it sends", err)
+		}
+		return text, err
+	case k.tools:
+		return string(r.observation), nil
+	}
+	return whole(r.observation, json.RawMessage(k.actions)), nil
+}
+
+// taskOf is what the task API says of a task.
+func (k *kind) taskOf(ctx context.Context, index int) (json.RawMessage, error) {
+	k.mu.Lock()
+	task, known := k.metadata[index]
+	k.mu.Unlock()
+	if known {
+		return task, nil
+	}
+	task, err := k.tasks.task(ctx, index)
+	if err != nil {
+		return nil, k.tasks.shrunk(ctx, index, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.metadata[index] = task
+	return task, nil
+}
+
+// make implements Spec.New.
+func (k *kind) make(p env.Params) (env.Env, error) {
+	e := &Env{kind: k, task: env.Drawn, limit: p["max_turns"]}
+	if e.limit < 1 {
+		return nil, fmt.Errorf("max_turns is %d; it must be 1 or more", e.limit)
+	}
+	if n, has := p["task"]; has && n != env.Drawn {
+		if n < 0 || n >= k.tasks.count {
+			return nil, fmt.Errorf("task is %d; the split %s has tasks 0 to %d", n, k.args.split, k.tasks.count-1)
+		}
+		e.task = n
+	}
+	return e, nil
+}
