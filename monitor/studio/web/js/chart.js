@@ -68,7 +68,7 @@ export class Chart {
     return {
       width: this.plot.clientWidth, height: 168, padding: [8, 8, 0, 0], legend: { show: false },
       cursor: { sync: { key: "studio", scales: ["x", null] }, drag: { x: true, y: false }, points: { size: 6 }, bind: {} },
-      scales: { x: { time: false }, y: { distr: this.options.log ? 3 : 1 } },
+      scales: { x: { time: false }, y: this.options.log ? { distr: 3 } : { range: (u, low, high) => range(low, high) } },
       axes: [
         { ...axis, size: 28, values: (u, ticks) => ticks.map((v) => time ? seconds(v) : number(v)) },
         { ...axis, size: 56, values: (u, ticks) => ticks.map((v) => v === null ? "" : number(v, 3)) },
@@ -140,4 +140,11 @@ export class Chart {
       this.open(this.stepAt(i));
     } else if (e.key === "Backspace") this.zoom(null, null);
   }
+}
+
+// range leaves room above and below, also for a curve that is flat.
+function range(low, high) {
+  if (low === null) return [0, 1];
+  const room = high === low ? Math.abs(high) / 10 || 1 : (high - low) * 0.06;
+  return [low - room, high + room];
 }

@@ -19,7 +19,7 @@ export function fixed(x, places = 3) {
 }
 
 export function signed(x, places = 3) {
-  return missing(x) ? none : (x > 0 ? "+" : "") + x.toFixed(places);
+  return missing(x) ? none : (x > 0 ? "+" : x < 0 ? "−" : "") + Math.abs(x).toFixed(places);
 }
 
 export function percent(x) {

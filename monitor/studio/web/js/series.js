@@ -2,7 +2,7 @@
 
 // smoothed is the exponential moving average, corrected for its start, as TensorBoard draws it. weight is 0 (none) to just below 1.
 export function smoothed(values, weight) {
-  if (!weight) return values;
+  if (!weight || values.length < 20) return values; // evaluations are few: an average would hide them
   let last = 0, n = 0;
   return values.map((v) => {
     if (v === null || v === undefined) return null;
@@ -44,7 +44,7 @@ export function columns(series, options, smooth) {
       bands.push({ high: lines.length + 1, low: lines.length + 2, colour });
       lines.push({ colour, bound: true }, { colour, bound: true });
     }
-    if (options.smooth) {
+    if (options.smooth && s.value.length >= 20) {
       parts.push([x, positive(s.value)]);
       lines.push({ colour, faint: true });
     }

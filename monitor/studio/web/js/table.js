@@ -3,7 +3,7 @@ import { h, put, later } from "./dom.js";
 
 const margin = 12; // rows kept above and below what is in sight
 
-// Table shows rows: an object with length and get(i), which may be undefined while a row is on its way; want(from, to) asks for rows.
+// Table shows rows: an array, or an object with length and get(i), which may be undefined while a row is on its way; want(from, to) asks for rows.
 // A column is {label, title, cell(row, i), n (a number), cut, wide (left out on narrow screens), sort (the key of its order)}.
 // The first link of a row is what opens it.
 export class Table {
@@ -75,7 +75,7 @@ export class Table {
   }
 
   row(i) {
-    const row = this.rows.get(i);
+    const row = this.rows.get ? this.rows.get(i) : this.rows[i];
     return h("tr", { "aria-rowindex": i + 2, "data-index": i, "data-full": row ? "1" : null },
       this.columns.map((c) => h("td", { class: classes(c) }, row ? c.cell(row, i) : "…")));
   }

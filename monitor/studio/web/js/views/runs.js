@@ -57,8 +57,8 @@ export async function show(view) {
 function columns(choose, refresh) {
   return [
     { label: h("span.unseen", null, "Compare"), cell: (r) => h("input", { type: "checkbox", checked: chosen.has(r.id), "aria-label": `Compare ${r.name}`, onchange: (e) => choose(r.id, e.target.checked) }), wide: true },
-    { label: "Run", sort: "name", cell: (r) => [h("a", { href: link(["run", r.id]), title: r.path }, h("b", null, r.name)), " ", h("span.muted.small", null, [r.project, r.group].filter(Boolean).join("/")),
-      (r.tags ?? []).map((t) => [" ", h("span.badge.tag", null, t)]), " ", tagButton(r, refresh)] },
+    { label: "Run", sort: "name", cell: (r) => [h("a", { href: link(["run", r.id]), title: r.path }, h("b", null, r.name)), " ", h("span.muted.small.wide", null, [r.project, r.group].filter(Boolean).join("/")),
+      (r.tags ?? []).map((t) => [" ", h("span.badge.tag.wide", null, t)]), " ", tagButton(r, refresh)] },
     { label: "State", sort: "state", cell: (r) => stateBadge(r) },
     { label: "Reward", cell: (r) => spark(r.reward) },
     { label: "Evaluation", title: "before → after training", cell: (r) => r.evaluation ? h("span.num", { title: r.evaluation.name }, `${fixed(r.evaluation.before)} → `, h("b", null, fixed(r.evaluation.after))) : "–", wide: true },
@@ -79,7 +79,7 @@ export function stateBadge(run) {
 const short = (name) => (name ?? "–").split("/").slice(-2).join("/") || "–";
 
 function tagButton(run, refresh) {
-  return h("button.quiet.tags", { type: "button", "aria-label": `Tags of ${run.name}`, title: "Change tags", onclick: () => editTags(run, refresh) }, "#");
+  return h("button.quiet.tags.wide", { type: "button", "aria-label": `Tags of ${run.name}`, title: "Change tags", onclick: () => editTags(run, refresh) }, "#");
 }
 
 function editTags(run, refresh) {

@@ -16,7 +16,7 @@ export async function show(view) {
     [`Task ${sample.task_name ?? sample.task}`, group], [`Sample #${sample.repeat}`, null]]);
   const tab = view.query.get("tab") ?? "conversation";
   const body = h("section.tab-body", { role: "tabpanel", id: "panel", tabindex: 0 });
-  const buttons = tabs.map(([name, label]) => h("button.tab", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", onclick: () => open(name), onkeydown: (e) => arrow(e, name) }, label));
+  const buttons = tabs.map(([name, label]) => h("button.tab-button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", onclick: () => open(name), onkeydown: (e) => arrow(e, name) }, label));
 
   async function open(name) {
     const module = await import(`../${{ conversation: "conversation", tokens: "tokens", ask: "ask", record: "record" }[name] ?? "conversation"}.js`);

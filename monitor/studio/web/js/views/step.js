@@ -21,7 +21,7 @@ export async function show(view) {
 
   const state = { query: { ...query, step: step === null ? null : step } };
   const status = h("p.muted", { role: "status" }), bars = h("div"), exports = h("span.row");
-  const table = new Table({ columns: columns(id, () => state.pattern), rows: { length: 0, get() {} }, label: "Samples", sort: query.sort, empty: "No sample matches.", onsort: (sort) => change({ sort }) });
+  const table = new Table({ columns: columns(id, step, () => state.pattern), rows: { length: 0, get() {} }, label: "Samples", sort: query.sort, empty: "No sample matches.", onsort: (sort) => change({ sort }) });
   let controller = new AbortController();
 
   async function load() {
@@ -80,7 +80,7 @@ function stepLinks(id, query, to) {
 
 function facts(s, change) {
   return h("span.muted", null, `${plural(s.samples, "sample")} in ${plural(s.groups, "group")}, mean reward ${fixed(s.reward_mean)}, `,
-    h("button.quiet", { type: "button", onclick: () => change({ signal: "0" }), title: "Show only groups in which all rewards are equal" }, `${plural(s.no_signal, "group")} without signal`), `, ${number(s.truncated)} truncated`);
+    h("button.text-button", { type: "button", onclick: () => change({ signal: "0" }), title: "Show only groups in which all rewards are equal" }, `${plural(s.no_signal, "group")} without signal`), `, ${number(s.truncated)} truncated`);
 }
 
 // controls are the filters. change is called with what the person changed; set shows a query.
@@ -91,10 +91,10 @@ function controls(query, change) {
   const regex = h("input", { type: "checkbox", name: "is-regex" });
   const element = h("form.card.filters", { "aria-label": "Filters", onsubmit: (e) => e.preventDefault() },
     h("div.row", null, h("span.grow", null, search), h("label.field", null, regex, "Regular expression")),
-    h("div.row", null, number("task", "Task"), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length (truncated)"]]),
+    h("details", { open: innerWidth > 720 }, h("summary", null, "Filters"), h("div.row", null, number("task", "Task"), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length (truncated)"]]),
       choice("signal", "Signal", [["", "any"], ["1", "groups with signal"], ["0", "groups without"]])),
     h("div.row", null, number("reward_min", "Reward from"), number("reward_max", "to"),
-      h("button", { type: "button", onclick: () => change({ task: "", repeat: "", reward_min: "", reward_max: "", stop: "", signal: "", q: "", regex: "" }) }, "Clear filters")));
+      h("button", { type: "button", onclick: () => change({ task: "", repeat: "", reward_min: "", reward_max: "", stop: "", signal: "", q: "", regex: "" }) }, "Clear filters"))));
   const searched = () => change(regex.checked ? { regex: search.value, q: "" } : { q: search.value, regex: "" });
   search.addEventListener("input", settle(searched, 250));
   regex.addEventListener("change", searched);
@@ -113,15 +113,15 @@ function pattern({ q, regex }) {
   try { return new RegExp(regex || q.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "g" + (regex ? "" : "i")); } catch { return null; }
 }
 
-function columns(run, search) {
+function columns(run, step, search) {
   const sample = (r, text, label) => h("a", { href: link(["run", run, "sample", r.id]), "aria-label": label }, text);
   return [
     { label: "Reward", n: true, sort: "reward", cell: (r) => sample(r, h("b", null, fixed(r.reward)), `Sample ${r.repeat} of task ${r.task}, step ${r.step}: reward ${fixed(r.reward)}`) },
-    { label: "Step", n: true, sort: "step", wide: true, cell: (r) => String(r.step) },
+    ...(step === null ? [{ label: "Step", n: true, sort: "step", wide: true, cell: (r) => String(r.step) }] : []),
     { label: "Task", n: true, sort: "task", cell: (r) => [h("a", { href: link(["run", run, "group", r.step, r.task], { set: r.set }), title: `The group of ${r.task_name ?? r.task}` }, String(r.task)), ` #${r.repeat}`] },
     { label: "Answer", cut: true, cell: (r) => h("a.answer", { href: link(["run", run, "sample", r.id]), tabindex: -1, dir: "auto" }, head(r.head, search())) },
     { label: "Advantage", n: true, sort: "advantage", cell: (r) => r.signal ? signed(r.advantage) : h("span.badge", { title: "All samples of the group have this reward: nothing is learned from it" }, "no signal") },
-    { label: "Tokens", n: true, sort: "length", cell: (r) => number(r.response_tokens) },
+    { label: "Tokens", n: true, wide: true, sort: "length", cell: (r) => number(r.response_tokens) },
     { label: "Stop", wide: true, cell: (r) => r.stop === "length" ? h("span.badge.warn", null, "length") : r.stop || "–" },
     { label: "Entropy", n: true, wide: true, sort: "entropy", cell: (r) => fixed(r.entropy) },
     { label: "Parts", wide: true, cell: (r) => Object.entries(r.parts ?? {}).map(([k, v]) => h("span.part", { title: k }, `${k} `, h("b.num", null, number(v)))) },
