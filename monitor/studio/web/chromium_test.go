@@ -266,14 +266,15 @@ func (p *tab) until(expression string) {
 // ready waits until a view is shown.
 func (p *tab) ready() {
 	p.t.Helper()
-	p.until(`document.querySelector("main h1") && !document.querySelector("main td")?.textContent.startsWith("…")`)
+	p.until(`document.querySelector("main h1") && document.querySelector("main").dataset.shown ===
+		location.hash.replace(/^#\/?|\?.*$/g, "") && !document.querySelector("main td")?.textContent.startsWith("…")`)
 }
 
 // at opens another address of the studio in the same tab.
 func (p *tab) at(hash string) {
 	p.t.Helper()
 	quoted, _ := json.Marshal(hash)
-	p.js(`document.querySelector("main").replaceChildren(), location.hash === `+string(quoted)+
+	p.js(`document.querySelector("main").replaceChildren(), document.querySelector("main").dataset.shown = "", location.hash === `+string(quoted)+
 		` ? dispatchEvent(new Event("hashchange")) : location.hash = `+string(quoted), nil)
 	p.ready()
 }

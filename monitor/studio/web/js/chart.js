@@ -13,8 +13,8 @@ export class Chart {
     Object.assign(this, { name, open, zoomed });
     this.readout = h("output.readout.num");
     this.plot = h("div.plot");
-    this.element = h("figure.card.chart", { tabindex: 0, role: "group", "aria-label": name, onkeydown: (e) => this.key(e) },
-      h("figcaption", null, h("span.name", { title: name }, name), this.readout), this.plot);
+    this.element = h("div.card.chart", { tabindex: 0, role: "group", "aria-label": name, onkeydown: (e) => this.key(e) },
+      h("div.caption", null, h("span.name", { title: name }, name), this.readout), this.plot);
     this.resize = new ResizeObserver(() => this.size());
     this.resize.observe(this.plot);
     charts.add(this);

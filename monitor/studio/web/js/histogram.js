@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 import { number } from "./format.js";
 
-// histogram draws edges (one more than counts). range is what is chosen now, as texts; choose is called with the new one, or with "" to choose all.
+// histogram draws edges (one more than counts). range is what is chosen now, as texts; choose is called with the new one and whether its upper end is left out, or with "" to choose all.
 export function histogram({ edges, counts }, [from, to], choose) {
   if (!counts?.length) return h("p.empty", null, "No rewards.");
   const most = Math.max(...counts);
@@ -12,7 +12,7 @@ export function histogram({ edges, counts }, [from, to], choose) {
     const fill = h("i");
     fill.style.height = `${n ? Math.max(3, (100 * n) / most) : 0}%`;
     return h("button.hist-bar", { type: "button", title: text, "aria-label": `Reward ${text} samples`, "aria-pressed": String(chosen(i)), disabled: n === 0,
-      onclick: () => chosen(i) ? choose("", "") : choose(String(edges[i]), String(edges[i + 1])) }, h("span.hist-count", { "aria-hidden": "true" }, n ? number(n) : ""), fill);
+      onclick: () => chosen(i) ? choose("", "", false) : choose(String(edges[i]), String(edges[i + 1]), i < counts.length - 1) }, h("span.hist-count", { "aria-hidden": "true" }, n ? number(n) : ""), fill);
   });
   const any = from !== "" || to !== "";
   return h("div.hist", null, h("div.hist-bars", { class: any ? "picked" : "", role: "group", "aria-label": "Reward histogram" }, bars),

@@ -49,6 +49,7 @@ async function show() {
     put(root, h("h1", null, "This cannot be shown"), h("p.note.bad", { role: "alert" }, error.message),
       h("p", null, h("a", { href: "#/runs" }, "All runs")));
   }
+  main.dataset.shown = path.map(encodeURIComponent).join("/"); // what is shown now, for those who wait for it
   if (root.parentNode === main) return;
   const moved = main.childElementCount > 0;
   put(main, root);

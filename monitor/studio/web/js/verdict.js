@@ -9,8 +9,8 @@ const shapes = { right: "ok", wrong: "bad", partial: "warn", unknown: "unknown" 
 // verdict is a badge: right, wrong or partial.
 export function verdict(sample) {
   const v = sample.grade?.verdict;
-  if (!v || v === "unknown") return null;
-  return h("span.badge", { class: kind(v) }, h("span", { "aria-hidden": "true" }, icon(shapes[v] ?? v)), v);
+  if (!(v in shapes) || v === "unknown") return null;
+  return h("span.badge", { class: kind(v) }, h("span", { "aria-hidden": "true" }, icon(shapes[v])), v);
 }
 
 // reasons are sentences, from the most to the least important.
@@ -18,11 +18,12 @@ export function reasons(sample) {
   const g = sample.grade, list = [];
   const quote = (x) => h("code", null, visible(String(x)));
   if (sample.stop === "length") list.push([`The answer was cut off after ${number(sample.response_tokens)} tokens: it reached the limit before its end.`]);
-  if (g?.reason) list.push([g.reason]);
-  if (g && g.extracted != null && g.expected != null) {
+  const told = g?.reason || (g?.verdict && !(g.verdict in shapes) ? g.verdict : "");
+  if (told) list.push([visible(told)]);
+  if (g?.extracted && g.expected) {
     list.push(g.verdict === "right" ? ["The grader found the answer ", quote(g.extracted), ", which is right."]
       : ["The grader found the answer ", quote(g.extracted), " and expected ", quote(g.expected), "."]);
-  } else if (g && g.expected != null) {
+  } else if (g?.expected) {
     list.push(["The grader found no answer in the text. It expected ", quote(g.expected), "."]);
   } else if (sample.truth != null) list.push(["The task's own answer is ", quote(sample.truth), "."]);
   if (sample.signal === false && sample.set !== undefined && !sample.set) list.push(["All samples of the group have the same reward, so nothing is learned from it."]);

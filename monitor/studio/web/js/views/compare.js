@@ -30,7 +30,7 @@ function grid(label, head, rows) {
 
 function overview(runs) {
   const line = (name, f) => h("tr", null, h("th", { scope: "row" }, name), runs.map((r) => h("td.num", null, f(r))));
-  return grid("Runs", ["", ...runs.map((r, i) => [h("span", { class: `dash dash${i % 6}`, "aria-hidden": "true" }), h("a", { href: link(["run", r.id]) }, r.name)])], [
+  return grid("Runs", ["Run", ...runs.map((r, i) => [h("span", { class: `dash dash${i % 6}`, "aria-hidden": "true" }), h("a", { href: link(["run", r.id]) }, r.name)])], [
     line("State", stateBadge), line("Step", (r) => `${number(r.step)}${r.steps ? ` of ${number(r.steps)}` : ""}`), line("Last reward", (r) => fixed(r.reward?.at(-1)?.[1])),
     line("Evaluation", (r) => r.evaluation ? `${fixed(r.evaluation.before)} → ${fixed(r.evaluation.after)}` : "–"), line("Tokens/s", (r) => number(r.tokens_per_second == null ? null : Math.round(r.tokens_per_second))),
     line("Algorithm", (r) => r.algorithm || "–"), line("Model", (r) => r.model || "–"),
@@ -51,5 +51,5 @@ async function shared(view, runs, root) {
   const { samples } = await get(["runs", runs[0].id, "samples"], { step: last.step, set: last.set, limit: 400, sort: "task" }, view.signal);
   const by = new Map(samples.filter((s) => s.key).map((s) => [s.key, s]));
   put(root, h("p.muted", null, `Tasks of ${last.set ? `the evaluation ${last.set}` : "training"} at step ${last.step}. More can be opened from a sample or a group.`),
-    h("ul.row", null, [...by.values()].slice(0, 60).map((s) => h("li", null, h("a.badge", { href: link(["task"], { run: runs.map((r) => r.id), task: s.key }), title: s.head }, `task ${s.task}`)))));
+    h("ul.row", null, [...by.values()].slice(0, 60).map((s) => h("li", null, h("a.badge", { href: link(["task"], { run: runs.map((r) => r.id), task: s.key }), title: s.head }, s.task_name || `task ${s.task}`)))));
 }

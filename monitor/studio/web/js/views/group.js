@@ -9,7 +9,7 @@ import { prose, visible, common } from "../text.js";
 export async function show(view) {
   const [, id, , step, task] = view.path, set = view.query.get("set") ?? "";
   const [run, group] = await Promise.all([get(["runs", id], {}, view.signal), get(["runs", id, "groups", step, task], { set }, view.signal)]);
-  const title = `Task ${group.task_name ?? task}`;
+  const title = taskName(group.task_name, task);
   view.crumbs([[run.name, link(["run", id])], [set ? `Evaluation ${set}, step ${step}` : `Step ${step}`, link(["run", id, "step", step], { set })], [title, null]]);
   const state = { base: view.query.get("base") ?? "", at: -1 };
   const columns = h("ol.columns");
@@ -51,8 +51,14 @@ function card(run, s, at, base) {
   return h("li.card.column", { "aria-label": `Sample ${s.repeat}` },
     h("div.row", null, h("a.open", { href: link(["run", run, "sample", s.id]) }, `Sample #${s.repeat}`), h("b.num.push", null, fixed(s.reward)), verdict(s)),
     h("p.muted.small.num", null, `advantage ${signed(s.advantage)} · ${plural(s.response_tokens, "token")} · ${s.stop || "–"}`,
-      s.grade?.extracted != null ? [" · answer ", h("code", null, visible(String(s.grade.extracted)))] : null),
+      s.grade?.extracted ? [" · answer ", h("code", null, visible(String(s.grade.extracted)))] : null),
     h("pre.text", { dir: "auto" }, h("span.same", null, visible(s.response.slice(0, at))),
       rest ? [h("span.split", { title: `first difference, at character ${number(at)}` }, "▸"), visible(rest)] : null,
       base === s ? h("p.muted.small", null, "the others are compared with this one") : rest ? null : h("p.muted.small", null, "(alike to the end)")));
+}
+
+// taskName is what a person calls a task.
+export function taskName(name, id) {
+  const text = String(name || id);
+  return /^\d/.test(text) ? `Task ${text}` : text[0].toUpperCase() + text.slice(1);
 }

@@ -2,6 +2,7 @@
 import { h, put } from "../dom.js";
 import { get } from "../api.js";
 import { link, keep, go } from "../router.js";
+import { taskName } from "./group.js";
 import { why } from "../verdict.js";
 import { number, fixed, signed } from "../format.js";
 
@@ -13,7 +14,7 @@ export async function show(view) {
   const [run, sample] = await Promise.all([get(["runs", id], {}, view.signal), get(["runs", id, "samples", sampleId], { from: 0, count: firstTokens }, view.signal)]);
   const set = sample.set ?? "", group = link(["run", id, "group", sample.step, sample.task], { set });
   view.crumbs([[run.name, link(["run", id])], [set ? `Evaluation ${set}, step ${sample.step}` : `Step ${sample.step}`, link(["run", id, "step", sample.step], { set })],
-    [`Task ${sample.task_name ?? sample.task}`, group], [`Sample #${sample.repeat}`, null]]);
+    [taskName(sample.task_name, sample.task), group], [`Sample #${sample.repeat}`, null]]);
   const tab = view.query.get("tab") ?? "conversation";
   const body = h("section.tab-body", { role: "tabpanel", id: "panel", tabindex: 0 });
   const buttons = tabs.map(([name, label]) => h("button.tab-button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", onclick: () => open(name), onkeydown: (e) => arrow(e, name) }, label));

@@ -8,7 +8,7 @@ import { histogram } from "../histogram.js";
 import { number, fixed, signed, plural } from "../format.js";
 import { visible } from "../text.js";
 
-const filters = ["task", "repeat", "reward_min", "reward_max", "stop", "signal", "q", "regex", "sort", "set"];
+const filters = ["task", "repeat", "reward_min", "reward_max", "reward_open", "stop", "signal", "q", "regex", "sort", "set"];
 
 export async function show(view) {
   const [, id, , at] = view.path;
@@ -44,7 +44,7 @@ export async function show(view) {
   }
   async function histogramOf() {
     const answer = await get(["runs", id, "histogram"], { ...state.query, sort: null }, view.signal);
-    put(bars, histogram(answer, [state.query.reward_min, state.query.reward_max], (from, to) => change({ reward_min: from, reward_max: to })));
+    put(bars, histogram(answer, [state.query.reward_min, state.query.reward_max], (from, to, open) => change({ reward_min: from, reward_max: to, reward_open: open ? "1" : "" })));
   }
   function change(changes) {
     Object.assign(state.query, changes);
@@ -91,14 +91,14 @@ function controls(query, change) {
   const regex = h("input", { type: "checkbox", name: "is-regex" });
   const element = h("form.card.filters", { "aria-label": "Filters", onsubmit: (e) => e.preventDefault() },
     h("div.row", null, h("span.grow", null, search), h("label.field", null, regex, "Regular expression")),
-    h("details", { open: innerWidth > 720 }, h("summary", null, "Filters"), h("div.row", null, number("task", "Task"), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length (truncated)"]]),
+    h("details", { open: innerWidth > 720 }, h("summary", null, "Filters"), h("div.row", null, h("label.field", null, "Task", h("input.short", { name: "task", value: query.task })), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length (truncated)"]]),
       choice("signal", "Signal", [["", "any"], ["1", "groups with signal"], ["0", "groups without"]])),
     h("div.row", null, number("reward_min", "Reward from"), number("reward_max", "to"),
-      h("button", { type: "button", onclick: () => change({ task: "", repeat: "", reward_min: "", reward_max: "", stop: "", signal: "", q: "", regex: "" }) }, "Clear filters"))));
+      h("button", { type: "button", onclick: () => change({ task: "", repeat: "", reward_min: "", reward_max: "", reward_open: "", stop: "", signal: "", q: "", regex: "" }) }, "Clear filters"))));
   const searched = () => change(regex.checked ? { regex: search.value, q: "" } : { q: search.value, regex: "" });
   search.addEventListener("input", settle(searched, 250));
   regex.addEventListener("change", searched);
-  element.addEventListener("change", (e) => { if (e.target.name && e.target.name !== "is-regex") change({ [e.target.name]: e.target.value }); });
+  element.addEventListener("change", (e) => { if (e.target.name && e.target.name !== "is-regex") change({ [e.target.name]: e.target.value, ...(e.target.name === "reward_max" ? { reward_open: "" } : {}) }); });
   const set = (q) => {
     for (const field of element.elements) if (field.name && field.name in q && field !== document.activeElement) field.value = q[field.name] ?? "";
     if (search !== document.activeElement) search.value = q.q || q.regex || "";
@@ -116,9 +116,9 @@ function pattern({ q, regex }) {
 function columns(run, step, search) {
   const sample = (r, text, label) => h("a", { href: link(["run", run, "sample", r.id]), "aria-label": label }, text);
   return [
-    { label: "Reward", n: true, sort: "reward", cell: (r) => sample(r, h("b", null, fixed(r.reward)), `Sample ${r.repeat} of task ${r.task}, step ${r.step}: reward ${fixed(r.reward)}`) },
+    { label: "Reward", n: true, sort: "reward", cell: (r) => sample(r, h("b", null, fixed(r.reward)), `Sample ${r.repeat} of ${r.task_name || r.task}, step ${r.step}: reward ${fixed(r.reward)}`) },
     ...(step === null ? [{ label: "Step", n: true, sort: "step", wide: true, cell: (r) => String(r.step) }] : []),
-    { label: "Task", n: true, sort: "task", cell: (r) => [h("a", { href: link(["run", run, "group", r.step, r.task], { set: r.set }), title: `The group of ${r.task_name ?? r.task}` }, String(r.task)), ` #${r.repeat}`] },
+    { label: "Task", sort: "task", cell: (r) => [h("a", { href: link(["run", run, "group", r.step, r.task], { set: r.set }), title: "All samples of this task in this step" }, visible(String(r.task_name || r.task))), h("span.muted", null, ` #${r.repeat}`)] },
     { label: "Answer", cut: true, cell: (r) => h("a.answer", { href: link(["run", run, "sample", r.id]), tabindex: -1, dir: "auto" }, head(r.head, search())) },
     { label: "Advantage", n: true, sort: "advantage", cell: (r) => r.signal ? signed(r.advantage) : h("span.badge", { title: "All samples of the group have this reward: nothing is learned from it" }, "no signal") },
     { label: "Tokens", n: true, wide: true, sort: "length", cell: (r) => number(r.response_tokens) },

@@ -5,7 +5,7 @@ import { link, go } from "../router.js";
 import { spark } from "../spark.js";
 import { fixed, plural } from "../format.js";
 import { visible } from "../text.js";
-import { promptOf } from "./group.js";
+import { promptOf, taskName } from "./group.js";
 
 export async function show(view) {
   const ids = view.query.getAll("run"), task = view.query.get("task");
@@ -21,7 +21,7 @@ export async function show(view) {
     return h("td", null, samples.length ? answers(r.run, samples, set) : h("span.muted", null, "–"));
   };
   put(view.root,
-    h("div.row", null, h("h1", null, `Task ${one[1].task_name ?? one[1].task}`), h("span.muted", null, `${plural(steps.length, "step")} in ${plural(runs.length, "run")}`), h("span.push", null, adder(all, ids, task))),
+    h("div.row", null, h("h1", null, taskName(one[1].task_name, one[1].task)), h("span.muted", null, `${plural(steps.length, "step")} in ${plural(runs.length, "run")}`), h("span.push", null, adder(all, ids, task))),
     group ? h("section.card", { "aria-labelledby": "prompt" }, h("h2", { id: "prompt" }, "Prompt"), promptOf(group)) : null,
     h("div.scroll", { tabindex: 0, role: "region", "aria-label": "Answers" }, h("table.wrap.across", null,
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Step"), runs.map((r) => h("th", { scope: "col" }, h("a", { href: link(["run", r.run]) }, of(r.run).name), trend(r))))),
