@@ -34,7 +34,8 @@ var rooms = []string{
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox hf/gguf",
-	"internal/arg internal/wal internal/disk/disktest monitor/rollout monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+	"internal/arg internal/wal internal/disk/disktest monitor/rollout monitor/studio/web " +
+		"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn monitor " +

@@ -72,7 +72,7 @@ type Group struct {
 	Rows  []int32
 	Mean  float64 // of the rewards; NaN without any
 	Std   float64
-	Equal bool // there are several, and all rewards are equal
+	Equal bool // there are several, all rewards are equal, and no advantage says anything else
 }
 
 // Refresh looks at the folder and indexes what is new. It tells after each change of the table how much is done.
@@ -215,15 +215,16 @@ func indexed(f File, s *Segment) *Indexed {
 }
 
 func (g *Group) measure(rows []Row) {
-	n, sum, low, high := 0, 0.0, math.Inf(1), math.Inf(-1)
+	n, sum, low, high, most := 0, 0.0, math.Inf(1), math.Inf(-1), 0.0
 	for _, i := range g.Rows {
 		if v := rows[i].Reward; !math.IsNaN(v) {
 			n++
 			sum += v
 			low, high = min(low, v), max(high, v)
 		}
+		most = max(most, math.Abs(orZero(rows[i].Advantage)))
 	}
-	g.Equal = n > 1 && low == high
+	g.Equal = n > 1 && low == high && most < 1e-9
 	if g.Mean, g.Std = math.NaN(), math.NaN(); n == 0 {
 		return
 	}
@@ -235,6 +236,14 @@ func (g *Group) measure(rows []Row) {
 		}
 	}
 	g.Std = math.Sqrt(sq / float64(max(1, n-1)))
+}
+
+// orZero is 0 for NaN.
+func orZero(v float32) float64 {
+	if v != v {
+		return 0
+	}
+	return float64(v)
 }
 
 // load reads the index files, once.
@@ -263,6 +272,20 @@ func (x *Index) load() (first bool) {
 	return true
 }
 
+// Note appends the index of a file to that of a run, which is written by one writer. It is not synced: what is lost is
+// made again.
+func Note(dir, writer string, s *Segment) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, writer+".idx"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	_, err = f.Write(s.Append(nil))
+	return errors.Join(err, f.Close())
+}
+
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
@@ -279,7 +302,7 @@ func (x *Index) save() error {
 	for _, dir := range x.read {
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {
-			err = replace(filepath.Join(dir, "studio.idx"), buf)
+			err = Replace(filepath.Join(dir, "studio.idx"), buf)
 		}
 		if err == nil {
 			return nil
@@ -289,14 +312,14 @@ func (x *Index) save() error {
 	return errors.Join(errs...)
 }
 
-// replace writes a file in one step. It need not survive a loss of power.
-func replace(path string, data []byte) error {
+// Replace writes a file in one step. It need not survive a loss of power.
+func Replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".studio-*")
 	if err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

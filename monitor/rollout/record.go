@@ -17,7 +17,8 @@ const Version = 2
 // Record is one sample.
 type Record struct {
 	Version      int                `json:"v,omitempty"`
-	ID           string             `json:"id"` // <step>/<task>/<repeat>/<turn>/<suffix>
+	ID           string             `json:"id"`             // <step>/<task>/<repeat>/<turn>/<suffix>
+	Task         string             `json:"task,omitempty"` // of ID: samples of one task in one step form a group
 	ModelVersion int                `json:"model_version"`
 	TaskIndex    int                `json:"task_index"`
 	TasksetID    int                `json:"taskset_id,omitempty"`

@@ -48,6 +48,9 @@ func Describe(line []byte) (row Row, parts map[string]float64, err error) {
 	if turns, ok := d.metrics["num_turns"]; ok && !d.turns {
 		d.row.Turns = int32(turns)
 	}
+	if d.group != "" {
+		d.row.Group = d.group
+	}
 	if d.from >= 0 {
 		d.row.Text = Span{int32(d.from), int32(d.to - d.from)}
 	}
@@ -60,6 +63,7 @@ type describer struct {
 	row            Row
 	from, to       int
 	turns          bool
+	group          string
 	parts, metrics map[string]float64
 }
 
@@ -68,6 +72,8 @@ func (d *describer) field(key, value []byte, at int) {
 	switch string(key) {
 	case "id":
 		r.identify(Unquote(value))
+	case "task":
+		d.group = Unquote(value)
 	case "prompt":
 		r.Key = TaskKey(Unquote(value))
 		d.text(at, len(value))

@@ -30,6 +30,7 @@ func (s *Studio) routes() *http.ServeMux {
 		"GET /api/runs/{run}/samples/{sample}":     s.of((*Studio).sample),
 		"GET /api/runs/{run}/groups/{step}/{task}": s.of((*Studio).group),
 		"GET /api/runs/{run}/checkpoints":          s.of((*Studio).checkpoints),
+		"GET /api/runs/{run}/export":               s.of((*Studio).export),
 		"GET /api/tasks":                           s.tasks,
 		"GET /api/compare":                         s.compare,
 		"GET /api/events":                          s.stream,

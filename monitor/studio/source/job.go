@@ -149,16 +149,32 @@ func (j *job) state(l Look) (State, string) {
 	return Unknown, "the folder has no locks"
 }
 
-// SettingsFile is where a run notes its configuration.
-const SettingsFile = "settings.json"
+// settingsFile is where a run notes its configuration, below rollout.Notes.
+const settingsFile = "settings.json"
+
+// noted is the content of settingsFile.
+type noted struct {
+	Settings []Setting `json:"settings"`
+}
+
+// NoteSettings writes the configuration of a job into its folder, for Settings.
+func NoteSettings(dir string, list []Setting) error {
+	data, err := json.MarshalIndent(noted{list}, "", " ")
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	path := filepath.Join(dir, rollout.Notes, settingsFile)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	return rollout.Replace(path, append(data, '\n'))
+}
 
 // Settings implements Run.
 func (j *job) Settings() []Setting {
-	var noted struct {
-		Settings []Setting `json:"settings"`
-	}
-	readJSON(filepath.Join(j.path, SettingsFile), &noted)
-	return noted.Settings
+	var n noted
+	readJSON(filepath.Join(j.path, rollout.Notes, settingsFile), &n)
+	return n.Settings
 }
 
 var stepFolder = regexp.MustCompile(`^global_step_(\d+)$`)
