@@ -18,10 +18,14 @@ export function startKeys() {
   document.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
     if (typing(e.target)) {
-      if (e.key === "Escape") e.target.blur();
+      if (e.key === "Escape") { // the field keeps its text: Chromium would empty a search field
+        e.preventDefault();
+        e.target.blur();
+      }
       return;
     }
     if (document.querySelector("dialog[open]")) return;
+    if (e.key === "Enter" && e.target.closest("a, button, summary, input")) return; // it does what it is for
     for (const bindings of [...layers].reverse()) {
       const found = bindings.find(([key]) => key === e.key);
       if (found) {

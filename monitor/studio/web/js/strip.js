@@ -74,7 +74,7 @@ export class Strip {
   span(i) {
     const t = this.tokens[i], m = measures[this.measure], v = m.value(t);
     const shade = v === null || v === undefined || (t.mask === 0 && this.measure === "advantage") ? "" : m.shade(v, this.most);
-    const name = ["t", shade, t.special && "special", t.mask === 0 && "masked", i === this.current && "current"].filter(Boolean).join(" ");
+    const name = ["t", shade, t.special && "special", t.begins && "begins", t.mask === 0 && "masked", i === this.current && "current"].filter(Boolean).join(" ");
     return h("span", { class: name, "data-i": i }, shown(t, this.all));
   }
 
@@ -134,7 +134,7 @@ export class Strip {
 // shown is what a token looks like: its text, its bytes where they are no text, and a sign for a line's end.
 export function shown(t, all = false) {
   if (t.bytes && !t.text) return h("span.inv", null, hex(atob(t.bytes)));
-  if (!t.text) return h("span.inv", null, "∅");
+  if (!t.text) return h("span.inv", null, `#${t.id}`); // the tokenizer is not here
   const nodes = visible(t.text, all);
   if (all || !t.text.includes("\n")) return nodes;
   return t.text.split("\n").flatMap((part, i) => (i ? [h("span.inv.ws", null, "↵"), "\n", ...visible(part)] : visible(part)));

@@ -53,7 +53,8 @@ export async function show({ run, sample, root, query, signal }) {
   }).catch(() => {});
 
   const trained = tokens.filter((t) => t.mask === 1).length;
-  put(root, h("div.row", null, h("label.field", null, "Colour by", select), versions, h("label.field", null, white, "Show white space"),
+  put(root, sample.decoded === false ? h("p.note", null, "The tokenizer of the model is not here, so tokens are shown by their ids.") : null,
+    h("div.row", null, h("label.field", null, "Colour by", select), versions, h("label.field", null, white, "Show white space"),
     h("span.muted.small", null, `${plural(count, "token")}${count === tokens.length ? `, ${number(trained)} trained on` : ""}; dimmed ones are not trained on`)), key, problem,
   overview.element, h("div.token-view", null, strip.element, inspector));
   put(inspector, h("p.muted", null, "Point at a token, or move with the arrow keys, to see its id, bytes, logprob and alternatives. n finds the next unlikely token."));
@@ -71,7 +72,7 @@ function inspect(i, t, count) {
     return v === null || v === undefined ? null : line(label, text(v));
   });
   return [
-    h("p.token-text", null, h("code", null, t.text ? visible(t.text, true) : "∅"), t.special ? h("span.badge", null, "special") : null),
+    h("p.token-text", null, h("code", null, t.text ? visible(t.text, true) : t.bytes ? hex(atob(t.bytes)) : `#${t.id}`), t.special ? h("span.badge", null, "special") : null),
     h("dl.pairs.num", null, line("Position", `${number(i)} of ${number(count)}`), line("Id", String(t.id)), line("Bytes", h("code", null, bytes)), values,
       t.reference != null ? line("Reference's logprob", number(t.reference)) : null, line("Trained on", t.mask === 0 ? "no" : "yes")),
     t.alternatives?.length ? [h("h3", null, "Alternatives"), h("table.alternatives", null, h("thead", { class: "unseen" }, h("tr", null, h("th", null, "token"), h("th", null, "probability"))),

@@ -53,13 +53,13 @@ export async function show(view) {
     load();
   }
 
-  const form = controls(state.query, change);
+  const form = controls(state.query, change, step === null ? [...new Set(steps.map((s) => s.set ?? ""))].filter(Boolean) : []);
   view.keys([...table.keys(), ...(step === null ? [] : [["]", "Next step", () => move(1)], ["[", "Step before", () => move(-1)]])]);
   const same = steps.filter((s) => (s.set ?? "") === query.set).map((s) => s.step).sort((a, b) => a - b);
   const to = (by) => same[same.indexOf(step) + by];
   const move = (by) => { if (to(by) !== undefined) go(link(["run", id, "step", to(by)], { ...query })); };
   put(view.root,
-    h("div.row", null, h("h1", null, title), step === null ? null : stepLinks(id, query, to), here ? facts(here, change) : null, h("span.push", null, exports)),
+    h("div.row", null, h("h1", null, title), step === null ? null : stepLinks(id, query, to), here && here.indexed !== false ? facts(here, change) : null, h("span.push", null, exports)),
     h("div.step-top", null, h("section.card", { "aria-labelledby": "hist" }, h("h2", { id: "hist" }, "Reward"), bars), form.element),
     status, table.element);
   view.listen((e) => { if (e.type === "run" && e.run === id && (step === null || e.step === step)) fresh(); });
@@ -84,7 +84,8 @@ function facts(s, change) {
 }
 
 // controls are the filters. change is called with what the person changed; set shows a query.
-function controls(query, change) {
+// sets are the evaluations to choose from, where more than one step is shown.
+function controls(query, change, sets) {
   const number = (key, label) => h("label.field", null, label, h("input.short", { type: "number", step: "any", name: key, value: query[key] }));
   const choice = (key, label, options) => h("label.field", null, label, h("select", { name: key }, options.map(([value, text]) => h("option", { value }, text))));
   const search = h("input", { type: "search", "data-search": "", placeholder: "Search prompts and answers", "aria-label": "Search prompts and answers", value: query.q || query.regex });
@@ -92,7 +93,8 @@ function controls(query, change) {
   const element = h("form.card.filters", { "aria-label": "Filters", onsubmit: (e) => e.preventDefault() },
     h("div.row", null, h("span.grow", null, search), h("label.field", null, regex, "Regular expression")),
     h("details", { open: innerWidth > 720 }, h("summary", null, "Filters"), h("div.row", null, h("label.field", null, "Task", h("input.short", { name: "task", value: query.task })), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length (truncated)"]]),
-      choice("signal", "Signal", [["", "any"], ["1", "groups with signal"], ["0", "groups without"]])),
+      choice("signal", "Signal", [["", "any"], ["1", "groups with signal"], ["0", "groups without"]]),
+      sets.length ? choice("set", "Samples of", [["", "training"], ...sets.map((s) => [s, `evaluation ${s}`]), ["*", "both"]]) : null),
     h("div.row", null, number("reward_min", "Reward from"), number("reward_max", "to"),
       h("button", { type: "button", onclick: () => change({ task: "", repeat: "", reward_min: "", reward_max: "", reward_open: "", stop: "", signal: "", q: "", regex: "" }) }, "Clear filters"))));
   const searched = () => change(regex.checked ? { regex: search.value, q: "" } : { q: search.value, regex: "" });
@@ -117,7 +119,7 @@ function columns(run, step, search) {
   const sample = (r, text, label) => h("a", { href: link(["run", run, "sample", r.id]), "aria-label": label }, text);
   return [
     { label: "Reward", n: true, sort: "reward", cell: (r) => sample(r, h("b", null, fixed(r.reward)), `Sample ${r.repeat} of ${r.task_name || r.task}, step ${r.step}: reward ${fixed(r.reward)}`) },
-    ...(step === null ? [{ label: "Step", n: true, sort: "step", wide: true, cell: (r) => String(r.step) }] : []),
+    ...(step === null ? [{ label: "Step", n: true, sort: "step", wide: true, cell: (r) => r.set ? `${r.step} ${r.set}` : String(r.step) }] : []),
     { label: "Task", sort: "task", cell: (r) => [h("a", { href: link(["run", run, "group", r.step, r.task], { set: r.set }), title: "All samples of this task in this step" }, visible(String(r.task_name || r.task))), h("span.muted", null, ` #${r.repeat}`)] },
     { label: "Answer", cut: true, cell: (r) => h("a.answer", { href: link(["run", run, "sample", r.id]), tabindex: -1, dir: "auto" }, head(r.head, search())) },
     { label: "Advantage", n: true, sort: "advantage", cell: (r) => r.signal ? signed(r.advantage) : h("span.badge", { title: "All samples of the group have this reward: nothing is learned from it" }, "no signal") },

@@ -32,7 +32,7 @@ function columns(run, bounds) {
     { label: "Step", sort: "step", cell: (s) => h("a", { href: link(["run", run.id, "step", s.step], { set: s.set }) }, s.set ? `${s.step} · evaluation ${s.set}` : `${s.step}`) },
     { label: "Reward", n: true, sort: "reward_mean", cell: (s) => fixed(s.reward_mean) },
     { label: h("span.unseen", null, "Range"), cell: (s) => range(s.reward_min, s.reward_mean, s.reward_max, bounds()) },
-    { label: "Samples", n: true, sort: "samples", cell: (s) => number(s.samples) },
+    { label: "Samples", n: true, sort: "samples", cell: (s) => s.indexed === false ? h("span.muted", null, "being indexed") : number(s.samples) },
     { label: "Groups", n: true, wide: true, cell: (s) => number(s.groups) },
     { label: "Without signal", n: true, sort: "no_signal", cell: (s) => [number(s.no_signal), h("span.muted", null, ` ${percent(share(s))}`)] },
     { label: "Truncated", n: true, sort: "truncated", wide: true, cell: (s) => [number(s.truncated), h("span.muted", null, ` ${percent(s.samples ? s.truncated / s.samples : 0)}`)] },
