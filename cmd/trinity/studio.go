@@ -20,11 +20,12 @@ import (
 )
 
 type studioCmd struct {
-	Dirs      []string `arg:"" optional:"" name:"dir" help:"Folders with runs below them, or addresses of Tinker servers; by default ./checkpoints."`
+	Dirs      []string `arg:"" optional:"" name:"dir" help:"Folders of runs, or URLs of servers; else ./checkpoints."`
 	Addr      string   `help:"Where to listen." default:"127.0.0.1:8265"`
-	Token     string   `help:"What clients must send. One is made for addresses that other machines can reach." placeholder:"TEXT"`
+	Token     string   `help:"What clients must send; made for addresses that are not local." placeholder:"TEXT"`
 	AllowHost []string `help:"Names by which clients reach the studio, besides this machine's." placeholder:"NAME"`
 	Webhook   string   `help:"An address that is told when a run ends, stalls or loses exactness." placeholder:"URL"`
+	Threads   int      `help:"Threads of the engine that answers questions; 0 is all." default:"0"`
 	Key       string   `help:"The key for Tinker servers; else TINKER_API_KEY." placeholder:"KEY"`
 }
 
@@ -36,6 +37,9 @@ func (c *studioCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
+	engine := &asker{s: s, threads: c.Threads}
+	defer engine.Close()
+	o.Ask = engine
 	err = serveStudio(ctx, s, c.Addr, o)
 	if ctx.Err() != nil {
 		return nil

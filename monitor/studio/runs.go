@@ -172,15 +172,6 @@ func (s *Studio) metrics(e *entry, w http.ResponseWriter, r *http.Request) error
 	return answer(w, map[string]any{"series": series})
 }
 
-// checkpoints is GET /api/runs/{run}/checkpoints.
-func (s *Studio) checkpoints(e *entry, w http.ResponseWriter, _ *http.Request) error {
-	list := e.run.Checkpoints()
-	if list == nil {
-		list = []source.Checkpoint{}
-	}
-	return answer(w, map[string]any{"checkpoints": list, "ask": s.opts.Ask != nil})
-}
-
 // compare is GET /api/compare.
 func (s *Studio) compare(w http.ResponseWriter, r *http.Request) error {
 	values := map[string]map[string]any{}

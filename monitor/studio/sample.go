@@ -353,3 +353,11 @@ func common[T comparable](a, b []T) (n int, differ bool) {
 	}
 	return n, n < len(a) || n < len(b)
 }
+
+// named adds the texts of alternatives.
+func named(list []Alternative, read *tokenizer.Tokenizer) []Alternative {
+	for i := range list {
+		list[i].Text = tokenOf(list[i].ID, read).Text
+	}
+	return list
+}
