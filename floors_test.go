@@ -18,7 +18,7 @@ var rooms = []string{
 	"internal:",
 	"hf: internal",
 	"tinker: hf internal",
-	"monitor: internal",
+	"monitor: hf internal",
 	"config: internal",
 	"rl: tinker hf internal",
 	"engine: tinker hf internal",
@@ -34,11 +34,13 @@ var rooms = []string{
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process hf/gguf",
-	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+	"internal/arg internal/wal internal/disk/disktest monitor/rollout monitor/studio/web " +
+		"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
-		"rl/experience rl/operator rl/reward rl/python engine/internal/nn monitor",
-	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+		"rl/experience rl/operator rl/reward rl/python engine/internal/nn monitor " +
+		"monitor/studio/curve monitor/studio/source",
+	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot monitor/studio " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure",

@@ -79,7 +79,7 @@ func fits(t *testing.T, cfg *config.Config, step int) {
 			}
 			from = to
 		}
-		if r.Metrics.(map[string]any)["out_of_room"] == 1.0 && *r.Reward != 0 {
+		if r.Metrics["out_of_room"] == 1 && *r.Reward != 0 {
 			t.Errorf("step %d: %s ended for want of room and has reward %g", step, r.ID, *r.Reward)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -81,7 +82,20 @@ func (s *setting) identify() (err error) {
 	if note != "" {
 		fmt.Fprintln(s.site.Out, "note:", note)
 	}
+	if err == nil {
+		s.noteSettings()
+	}
 	return err
+}
+
+// noteSettings writes the configuration into the job's folder for trinity studio. The job does not need it, so a
+// failure does not matter.
+func (s *setting) noteSettings() {
+	var list []source.Setting
+	for _, v := range s.cfg.Values() {
+		list = append(list, source.Setting{Key: v.Key, Value: v.Value, Origin: v.Origin.String()})
+	}
+	source.NoteSettings(s.folder.Path, list)
 }
 
 // progress makes what tells a person how the run goes.

@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
-	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
 // Templates that change earlier turns: one drops what an answer says up to </think>, the other shows their
@@ -53,14 +53,14 @@ func lake(t testing.TB, dir, template string, more ...string) *config.Config {
 }
 
 // kept are the rollouts of a step.
-func kept(t testing.TB, cfg *config.Config, step int) (list []buffer.Rollout) {
+func kept(t testing.TB, cfg *config.Config, step int) (list []rollout.Record) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(cfg.JobDir(), "rollouts", fmt.Sprintf("step_%06d.jsonl", step)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		var r buffer.Rollout
+		var r rollout.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 		sum := 0
 		for _, r := range list {
 			sum += len(r.Starts)
-			if got := r.Metrics.(map[string]any)["new_sequences"]; len(r.Starts) > 0 && got != float64(len(r.Starts)) {
+			if got := r.Metrics["new_sequences"]; len(r.Starts) > 0 && got != float64(len(r.Starts)) {
 				t.Errorf("%s has the metric %v for %d new sequences", r.ID, got, len(r.Starts))
 			}
 			for _, at := range r.Starts {

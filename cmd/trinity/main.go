@@ -13,6 +13,7 @@
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
+//	trinity studio [DIR ...]
 //
 // Exit codes: 0 done (or stopped by Ctrl-C and saved), 1 failed, 2 wrong usage.
 package main
@@ -47,6 +48,7 @@ type commands struct {
 	Convert    convertCmd    `cmd:"" help:"Merge an adapter into full weights: a Hugging Face folder or a GGUF file."`
 	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
+	Studio     studioCmd     `cmd:"" help:"Show runs in a browser, down to the token."`
 	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
 	Completion completionCmd `cmd:"" help:"Print the shell code that enables completion."`
 	Man        manCmd        `cmd:"" help:"Print the man page."`

@@ -1,41 +1,28 @@
 package buffer
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Rollout is one sample as rollouts/ keeps it, for people and scripts to read.
-type Rollout struct {
-	ID           string   `json:"id"`
-	ModelVersion int      `json:"model_version"`
-	TaskIndex    int      `json:"task_index"`
-	TasksetID    int      `json:"taskset_id,omitempty"`
-	Prompt       string   `json:"prompt"`
-	Response     string   `json:"response"`
-	Reward       *float64 `json:"reward"`
-	Advantage    *float32 `json:"advantage"`
-	StopReason   string   `json:"stop_reason"`
-	Metrics      any      `json:"metrics"`
-	PromptTokens []int32  `json:"prompt_tokens"`
-	Tokens       []int32  `json:"tokens"`
-	// nats, of each token in Tokens; 0 for what the model read
-	Logprobs []float32 `json:"logprobs"`
-	Starts   []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
-}
-
 // Rollouts is the folder rollouts/ of a job, with a JSON line for each sample.
 type Rollouts struct {
-	FS  disk.FS
-	Dir string
+	FS     disk.FS
+	Dir    string
+	Writer string // of this process's part of the index; "" is run
 }
 
 // Write writes the samples of an explore step to step_<n>.jsonl.
@@ -49,39 +36,114 @@ func (r Rollouts) Evaluated(step int, prefix, set string, list []*experience.Exp
 	return r.write(strings.TrimSuffix(prefix, "/")+"_"+disk.Name(set)+fmt.Sprintf("_step_%06d.jsonl", step), list)
 }
 
-// write writes a file, whole or not at all.
+// write writes a file, whole or not at all, and then what an index holds of it.
 func (r Rollouts) write(name string, list []*experience.Experience) error {
 	if err := r.FS.MkdirAll(r.Dir); err != nil {
 		return fmt.Errorf("buffer: %w", err)
 	}
-	return disk.Replace(r.FS, filepath.Join(r.Dir, name), func(w io.Writer) error {
-		var buf []byte
-		for _, e := range list {
-			line, err := json.Marshal(rolloutOf(e))
-			if err != nil {
-				return fmt.Errorf("sample %s: %w", e.EID, err)
-			}
-			buf = append(append(buf, line...), '\n')
+	path := filepath.Join(r.Dir, name)
+	seg := &rollout.Segment{File: name}
+	err := disk.Replace(r.FS, path, func(w io.Writer) error {
+		buf, err := encode(list, seg)
+		if err != nil {
+			return err
 		}
-		_, err := w.Write(buf)
+		_, err = w.Write(buf)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	r.note(path, seg)
+	return nil
 }
 
-func rolloutOf(e *experience.Experience) Rollout {
-	r := Rollout{
-		ID: e.EID.String(), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
+// note adds the file to the index of the job. Whoever looks at a file that is not in it makes its index then, so a
+// failure does not matter.
+func (r Rollouts) note(path string, seg *rollout.Segment) {
+	st, err := os.Stat(path)
+	if err != nil || st.Size() != seg.Size {
+		return
+	}
+	seg.Time = st.ModTime().UnixNano()
+	rollout.Note(filepath.Join(filepath.Dir(r.Dir), rollout.Notes), cmp.Or(r.Writer, "run"), seg)
+}
+
+// encode is the lines of a file; seg gets their rows.
+func encode(list []*experience.Experience, seg *rollout.Segment) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	for i, e := range list {
+		from := buf.Len()
+		if err := enc.Encode(recordOf(e)); err != nil {
+			return nil, fmt.Errorf("sample %s: %w", e.EID, err)
+		}
+		line := buf.Bytes()[from : buf.Len()-1]
+		row, parts, err := rollout.Describe(line)
+		if err != nil {
+			return nil, fmt.Errorf("sample %s: %w", e.EID, err)
+		}
+		row.Offset, row.Length, row.Line = int64(from), int32(len(line)), int32(i)
+		seg.Add(row, parts)
+	}
+	seg.Size = int64(buf.Len())
+	return buf.Bytes(), nil
+}
+
+// recordOf is an experience as rollouts/ keeps it.
+func recordOf(e *experience.Experience) *rollout.Record {
+	r := &rollout.Record{Version: rollout.Version,
+		ID: e.EID.String(), Task: strings.ReplaceAll(e.EID.Task, "/", "."), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
 		Prompt: e.PromptText, Response: e.ResponseText, Reward: finite(e.Reward), StopReason: string(e.StopReason),
-		Metrics: finiteOnly(e.Metrics), PromptTokens: e.Tokens[:e.PromptLength],
-		Tokens: e.Response(), Logprobs: e.Logprobs,
+		Truncated: string(e.TruncateStatus), Metrics: finiteOnly(e.Metrics), PromptTokens: e.Tokens[:e.PromptLength],
+		Tokens: e.Response(), Logprobs: e.Logprobs, Mask: rollout.MaskOf(e.ActionMask),
 	}
 	for _, at := range e.Starts {
 		r.Starts = append(r.Starts, at-e.PromptLength)
 	}
 	if len(e.Advantages) > 0 {
 		r.Advantage = &e.Advantages[0]
+		if slices.ContainsFunc(e.Advantages, func(a float32) bool { return a != e.Advantages[0] }) && len(r.Mask) == 0 {
+			r.Advantages = e.Advantages
+		}
 	}
+	annotate(r, e)
 	return r
+}
+
+// annotate adds what the workflow noted.
+func annotate(r *rollout.Record, e *experience.Experience) {
+	messages := e.MessagesJSON
+	if n := e.Note; n != nil {
+		r.Turns, r.ToolCalls, r.Board = n.Turns, n.ToolCalls, n.Board
+		if n.Graded {
+			r.Grade = &rollout.Grade{Extracted: n.Extracted, Expected: n.Expected, Truth: n.Truth}
+		} else if n.Truth != "" {
+			r.Grade = &rollout.Grade{Truth: n.Truth}
+		}
+		for _, p := range n.Parts {
+			if r.Parts == nil {
+				r.Parts = map[string]float64{}
+			}
+			if finite(&p.Value) != nil {
+				r.Parts[p.Name] = p.Value
+			}
+		}
+		messages = cmp.Or(messages, n.Messages)
+	}
+	if messages == "" || json.Unmarshal([]byte(messages), &r.Messages) != nil {
+		return
+	}
+	answered := slices.ContainsFunc(r.Messages, func(m rollout.Message) bool { return m.Role == "assistant" })
+	if !answered {
+		r.Messages = append(r.Messages, rollout.Message{Role: "assistant", Content: e.ResponseText})
+	}
+	for _, m := range r.Messages {
+		if e.Note == nil || e.Note.ToolCalls == 0 {
+			r.ToolCalls += len(m.ToolCalls)
+		}
+	}
 }
 
 // finite is a number that JSON has, or nil.

@@ -28,6 +28,9 @@ func (t source) Read(ctx context.Context, step, _ int) ([]*experience.Experience
 	}
 	t.printEpisodes(episodes)
 	turns := t.score(step-1, episodes)
+	if err := t.write(step-1, episodes); err != nil {
+		return nil, err
+	}
 	episodeMetrics(t.metrics, episodes, failed)
 	t.say("🎈 Start training at step %d", step-1)
 	return turns, nil
@@ -153,6 +156,9 @@ func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 		x.Info.ModelVersion = s.step
 		if turn.Stop == experience.StopLength {
 			x.TruncateStatus = experience.ResponseTruncated
+		}
+		if o.obs.Suffix != "" {
+			x.Note = &experience.Note{Board: o.obs.Suffix}
 		}
 		t.measure(x, retells && known > 0 && !continues)
 		turns = append(turns, x)

@@ -37,7 +37,10 @@ func Decode(buf []byte) (*Experience, []byte, error) {
 	e.TruncateStatus = TruncateStatus(d.string("truncate status"))
 	e.StopReason = StopReason(d.string("stop reason"))
 	if version > 2 {
-		e.Starts = d.starts(len(e.Tokens))
+		e.Starts = d.starts(len(e.Tokens), version == 3)
+	}
+	if version > 3 {
+		e.Note = d.note()
 	}
 	if d.err != nil {
 		return nil, nil, d.err
@@ -146,13 +149,13 @@ func (d *decoder) promptLength(tokens int) int {
 	return int(p)
 }
 
-// starts reads places among the tokens, at least one.
-func (d *decoder) starts(tokens int) []int {
+// starts reads places among the tokens, at least one where some is set.
+func (d *decoder) starts(tokens int, some bool) []int {
 	n := d.uvarint("starts")
-	if d.err == nil && (n == 0 || n > uint64(tokens)) {
+	if d.err == nil && (n == 0 && some || n > uint64(tokens)) {
 		d.fail("starts", fmt.Sprintf("%d sequences begin among %d tokens", n, tokens))
 	}
-	if d.err != nil {
+	if d.err != nil || n == 0 {
 		return nil
 	}
 	out := make([]int, n)

@@ -9,8 +9,9 @@ import (
 
 // formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it
 // does not know; it still reads version 1, which had no baseline. Version 3 is version 2 with the places where
-// further sequences begin after it, and is written only where there are some.
-const formatVersion = 3
+// further sequences begin after it, and is written only where there are some. Version 4 is version 3, though there may
+// be no such places, with a note after it, and is written only where there is one.
+const formatVersion = 4
 
 // Append appends the binary form of e to buf and returns the longer slice. Equal experiences give equal bytes: floats
 // are written bit for bit and metrics in order of their names.
@@ -20,8 +21,11 @@ const formatVersion = 3
 // masks as packed bits.
 func Append(buf []byte, e *Experience) []byte {
 	version := byte(2)
-	if len(e.Starts) > 0 {
+	switch {
+	case e.Note != nil:
 		version = formatVersion
+	case len(e.Starts) > 0:
+		version = 3
 	}
 	buf = append(buf, version)
 	buf = appendString(buf, e.EID.Batch)
@@ -51,7 +55,10 @@ func Append(buf []byte, e *Experience) []byte {
 	for _, at := range e.Starts {
 		buf = binary.AppendUvarint(buf, uint64(at))
 	}
-	return buf
+	if version == 3 {
+		return buf
+	}
+	return appendNote(buf, e.Note)
 }
 
 func appendString(buf []byte, s string) []byte {

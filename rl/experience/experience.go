@@ -71,6 +71,7 @@ type Experience struct {
 	ResponseText string
 	MessagesJSON string // the chat messages after the tokens as a JSON array, or empty
 
+	Note           *Note              // for people; nil: there is nothing to say
 	Metrics        map[string]float64 // what the workflow measured, for example accuracy
 	Info           Info
 	TruncateStatus TruncateStatus
@@ -115,6 +116,7 @@ func (e *Experience) Clone() *Experience {
 	c.TokenRewards = slices.Clone(e.TokenRewards)
 	c.Advantages = slices.Clone(e.Advantages)
 	c.Returns = slices.Clone(e.Returns)
+	c.Note = e.Note.clone()
 	if e.Reward != nil {
 		c.SetReward(*e.Reward)
 	}

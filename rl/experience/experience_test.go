@@ -42,6 +42,14 @@ func several() *Experience {
 	return e
 }
 
+// noted is full with a note.
+func noted() *Experience {
+	e := full()
+	e.Note = &Note{Messages: `[{"role":"user"}]`, Truth: "7", Extracted: "6", Expected: "7", Board: "F S", Turns: 3,
+		ToolCalls: 2, Graded: true, Parts: []Part{{"accuracy", 0}, {"format_score", -0.1}}}
+	return e
+}
+
 func TestSpans(t *testing.T) {
 	e := several()
 	if err := e.Validate(); err != nil {
@@ -84,6 +92,7 @@ func TestEncodeDecode(t *testing.T) {
 	tests := map[string]*Experience{
 		"every field":       full(),
 		"several sequences": several(),
+		"a note":            noted(),
 		"nothing":           {},
 		"empty slices, not nil": {Tokens: []int32{}, Logprobs: []float32{}, ActionMask: []bool{},
 			Metrics: map[string]float64{}},
@@ -131,7 +140,9 @@ func TestEncodingIsDeterministic(t *testing.T) {
 }
 
 func TestDecodeRefusesEveryCut(t *testing.T) {
-	buf := Append(nil, several())
+	both := several()
+	both.Note = noted().Note
+	buf := Append(nil, both)
 	for n := range buf {
 		if _, _, err := Decode(buf[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes decode without an error", n, len(buf))
@@ -158,6 +169,7 @@ func TestDecodeVersion1(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(Append(nil, full()))
 	f.Add(Append(nil, several()))
+	f.Add(Append(nil, noted()))
 	f.Add(Append(nil, &Experience{}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, _, err := Decode(data)

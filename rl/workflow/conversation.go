@@ -150,6 +150,7 @@ func (c *conversation) experience(t Task, run int, reward float64, cut bool) *ex
 		e.Metrics[NewSequences] = float64(n)
 	}
 	e.SetReward(reward)
+	e.Note = &experience.Note{Messages: noteMessages(c.messages), Turns: len(c.answers)}
 	stamp(e, c.r, t)
 	return e
 }

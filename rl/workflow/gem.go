@@ -191,6 +191,8 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 	obs env.Observation) (*experience.Experience, error) {
 	draws := rng.New(t.Seed).Stream("episode", run)
 	var turns []*experience.Experience
+	var told []said
+	before, calls := "", 0
 	var seq chat.Sequence
 	sum, long := 0.0, new(tooLong)
 	for done := false; !done; {
@@ -209,6 +211,13 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 			return nil, err
 		}
 		x.SetReward(next.Reward)
+		read := obs.Prefix + unsaid(before, obs.Text) + obs.Suffix
+		told = append(told, said{Role: "user", Content: read, Turn: len(turns) + 1},
+			said{Role: "assistant", Content: x.ResponseText, Turn: len(turns) + 1, Reward: &next.Reward})
+		before = obs.Text
+		if next.Tool {
+			calls++
+		}
 		sum += next.Reward
 		turns = append(turns, x)
 		obs, done = next.Observation, next.Done()
@@ -230,6 +239,7 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 	if sum >= 1-1e-9 {
 		x.Metrics["accuracy"] = 1
 	}
+	x.Note = &experience.Note{Messages: noteOf(told), Turns: len(turns), ToolCalls: calls, Board: obs.Suffix}
 	return x, nil
 }
 

@@ -69,8 +69,10 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []chat.Message) ([
 		return nil, err
 	}
 	var list []*experience.Experience
+	told := noteMessages(messages)
 	for i, seq := range res.Sequences {
 		e := sampled(r, t, experience.EID{Batch: t.Batch, Task: t.ID, Run: i}, text, prompt, seq)
+		e.Note = &experience.Note{Messages: told}
 		if capped && seq.StopReason == tinker.StopLength {
 			e.Metrics[OutOfRoom] = 1
 		}
@@ -121,6 +123,7 @@ func grade(r *Rollout, t Task, e *experience.Experience) error {
 		e.Metrics[s.Name] = s.Value
 	}
 	e.SetReward(scores.Total())
+	noteGrade(e, r, t, scores)
 	return nil
 }
 

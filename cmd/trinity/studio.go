@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+)
+
+type studioCmd struct {
+	Dirs      []string `arg:"" optional:"" name:"dir" help:"Folders of runs, or URLs of servers; else ./checkpoints."`
+	Addr      string   `help:"Where to listen." default:"127.0.0.1:8265"`
+	Token     string   `help:"What clients must send; made for addresses that are not local." placeholder:"TEXT"`
+	AllowHost []string `help:"Names by which clients reach the studio, besides this machine's." placeholder:"NAME"`
+	Webhook   string   `help:"An address that is told when a run ends, stalls or loses exactness." placeholder:"URL"`
+	Threads   int      `help:"Threads of the engine that answers questions; 0 is all." default:"0"`
+	Key       string   `help:"The key for Tinker servers; else TINKER_API_KEY." placeholder:"KEY"`
+}
+
+// Run implements the command.
+func (c *studioCmd) Run(s *surroundings) error {
+	ctx, cancel := s.untilStop()
+	defer cancel()
+	o, err := c.options(s)
+	if err != nil {
+		return err
+	}
+	engine := &asker{s: s, threads: c.Threads}
+	defer engine.Close()
+	o.Ask = engine
+	err = serveStudio(ctx, s, c.Addr, o)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// options are what the studio gets from this process.
+func (c *studioCmd) options(s *surroundings) (studio.Options, error) {
+	o := studio.Options{Token: c.Token, Hosts: c.AllowHost, Webhook: c.Webhook, Key: c.Key, Version: version(),
+		Model: s.cachedModel, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	if s.cacheDir != "" {
+		o.Cache = filepath.Join(s.cacheDir, "trinity", "studio")
+	}
+	if key, ok := s.env("TINKER_API_KEY"); ok && o.Key == "" {
+		o.Key = key
+	}
+	for _, dir := range c.Dirs {
+		if strings.HasPrefix(dir, "http://") || strings.HasPrefix(dir, "https://") {
+			o.URLs = append(o.URLs, dir)
+		} else {
+			o.Dirs = append(o.Dirs, dir)
+		}
+	}
+	if len(c.Dirs) == 0 {
+		o.Dirs = []string{"checkpoints"}
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return o, usageError{fmt.Errorf("trinity: --addr %s: %w; write host:port, such as 127.0.0.1:8265", c.Addr, err)}
+	}
+	return o, nil
+}
+
+// serveStudio serves a studio until ctx ends, and prints its address.
+func serveStudio(ctx context.Context, s *surroundings, addr string, o studio.Options) error {
+	l, err := listenTCP(addr)
+	if err != nil {
+		return fmt.Errorf("studio: %w; choose another address with --addr", err)
+	}
+	local, ok := l.Addr().(*net.TCPAddr)
+	open := !ok || !local.IP.IsLoopback()
+	if open && o.Token == "" {
+		secret := make([]byte, 16)
+		rand.Read(secret) // never fails
+		o.Token = hex.EncodeToString(secret)
+	}
+	url := "http://" + l.Addr().String() + "/"
+	if o.Token != "" {
+		url += "?token=" + o.Token
+	}
+	fmt.Fprintf(s.out, "studio   %s\n", url)
+	st := studio.New(o)
+	srv := web.Server(st, web.Options{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)})
+	l = web.Listen(l, web.Connections{PerAddress: 256, Total: 1024, Log: o.Log})
+	work, ctx := errgroup.WithContext(ctx)
+	work.Go(func() error { return st.Run(ctx) })
+	work.Go(func() error {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("studio: %w", err)
+		}
+		return nil
+	})
+	work.Go(func() error {
+		<-ctx.Done()
+		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if srv.Shutdown(wait) != nil {
+			srv.Close()
+		}
+		return nil
+	})
+	return work.Wait()
+}
+
+// cachedModel is the folder of a model that is on this machine; nothing is downloaded.
+func (s *surroundings) cachedModel(name string) (string, error) {
+	f := s.finder()
+	f.Hub, f.Note = s.cachedHub(), func(string) {}
+	m, err := f.Model(s.ctx, name)
+	return m.Dir, err
+}

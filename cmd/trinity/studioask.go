@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// asker answers the studio's questions with the local engine, which is started at the first one and stopped when there
+// have been none for a while. It has one set of weights at a time.
+type asker struct {
+	s       *surroundings
+	threads int
+
+	mu      sync.Mutex // held while it answers
+	weights studio.Weights
+	talk    *talk // nil: the engine is stopped
+	dir     string
+	idle    *time.Timer
+}
+
+// askIdle is how long the engine waits for another question.
+const askIdle = 5 * time.Minute
+
+// open makes the engine serve weights.
+func (a *asker) open(w studio.Weights) (*talk, error) {
+	if a.idle != nil {
+		a.idle.Stop()
+	}
+	a.idle = time.AfterFunc(askIdle, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.stop()
+	})
+	if a.talk != nil && a.weights == w {
+		return a.talk, nil
+	}
+	if err := a.stop(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "trinity-studio-")
+	if err != nil {
+		return nil, err
+	}
+	c := chatCmd{Model: w.Checkpoint, Threads: a.threads, Temperature: 1, MaxTokens: 1}
+	if c.Model == "" {
+		c.Model = w.Model
+	}
+	quiet := *a.s
+	quiet.err, quiet.out = io.Discard, io.Discard
+	t, err := c.open(&quiet, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	a.talk, a.dir, a.weights = t, dir, w
+	return t, nil
+}
+
+// stop stops the engine.
+func (a *asker) stop() error {
+	if a.talk == nil {
+		return nil
+	}
+	err := errors.Join(a.talk.engine.Close(), os.RemoveAll(a.dir))
+	a.talk = nil
+	return err
+}
+
+// Close stops the engine for good.
+func (a *asker) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.idle != nil {
+		a.idle.Stop()
+	}
+	return a.stop()
+}
+
+// Ask implements studio.Asker.
+func (a *asker) Ask(ctx context.Context, q studio.Question, drawn func(studio.Drawn) error) (studio.Answer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t, err := a.open(q.Weights)
+	if err != nil {
+		return studio.Answer{}, err
+	}
+	prompt, err := promptOf(t, q)
+	if err != nil {
+		return studio.Answer{}, err
+	}
+	p := tinker.DefaultSampling()
+	p.Temperature, p.Seed, p.MaxTokens = q.Temperature, q.Seed, min(q.MaxTokens, t.context-len(prompt))
+	if p.MaxTokens < 1 {
+		return studio.Answer{}, tinker.Userf("studio: the prompt has %d tokens and the model's context is %d", len(prompt),
+			t.context)
+	}
+	ctx, cancel := context.WithCancel(ctx) // what is not read any more need not be drawn
+	defer cancel()
+	stream, err := tinker.OpenStream(ctx, t.client, tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p,
+		TopKSampleLogprobs: 5})
+	if err != nil {
+		return studio.Answer{}, err
+	}
+	return follow(ctx, t, stream, drawn)
+}
+
+// follow hands a stream's tokens on.
+func follow(ctx context.Context, t *talk, stream *tinker.Stream, drawn func(studio.Drawn) error) (said studio.Answer,
+	err error) {
+	var tokens []int32
+	for {
+		some, err := stream.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			said.Text = t.tokenizer.Decode(tokens, true)
+			return said, nil
+		}
+		if err != nil {
+			return said, err
+		}
+		for _, d := range some {
+			tokens = append(tokens, d.Token)
+			said.Stop = string(d.Stop)
+			one := studio.Drawn{ID: d.Token, Logprob: float64(d.Logprob), Likely: likeliest(d.Top)}
+			if err := drawn(one); err != nil {
+				return said, err
+			}
+		}
+	}
+}
+
+func likeliest(top []tinker.TokenLogprob) []studio.Alternative {
+	list := make([]studio.Alternative, len(top))
+	for i, t := range top {
+		list[i] = studio.Alternative{ID: t.Token, Logprob: float64(t.Logprob)}
+	}
+	return list
+}
+
+// promptOf is the tokens of a question.
+func promptOf(t *talk, q studio.Question) ([]int32, error) {
+	switch {
+	case len(q.Tokens) > 0:
+		return q.Tokens, nil
+	case len(q.Messages) == 0:
+		return t.tokenizer.Encode(q.Prompt, false), nil
+	}
+	last := q.Messages[len(q.Messages)-1].Role
+	options := chat.Options{AddGenerationPrompt: last != "assistant", ContinueFinal: last == "assistant"}
+	return t.template.Encode(t.tokenizer, chatMessages(q.Messages), options)
+}
+
+func chatMessages(list []rollout.Message) []chat.Message {
+	out := make([]chat.Message, len(list))
+	for i, m := range list {
+		out[i] = chat.Message{Role: m.Role, Content: m.Content}
+		if m.Thinking != "" {
+			out[i].Content = "<think>" + m.Thinking + "</think>" + m.Content
+		}
+	}
+	return out
+}
+
+// Score implements studio.Asker.
+func (a *asker) Score(ctx context.Context, w studio.Weights, tokens []int32, k int) ([]studio.Scored, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t, err := a.open(w)
+	if err != nil {
+		return nil, err
+	}
+	p := tinker.DefaultSampling()
+	p.MaxTokens = 1
+	res, err := tinker.Sample(ctx, t.client, tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: p,
+		PromptLogprobs: true, TopKPromptLogprobs: k})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]studio.Scored, len(tokens))
+	for i := range out {
+		if i < len(res.PromptLogprobs) {
+			out[i].Logprob = float64(res.PromptLogprobs[i])
+		}
+		if i < len(res.TopKPromptLogprobs) {
+			out[i].Likely = likeliest(res.TopKPromptLogprobs[i])
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,331 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Notes is the folder below a job where its index is.
+const Notes = ".studio"
+
+// Index knows where the records of a folder are. It is safe for concurrent use.
+type Index struct {
+	folder Folder
+	read   []string // folders with index files; new ones go to the first that can be written to
+
+	refresh sync.Mutex // one at a time
+	loaded  bool
+	unsaved int64               // bytes indexed since the index was written
+	frames  map[string]*Segment // of index files, until their file is looked at
+
+	mu    sync.Mutex
+	table *Table
+}
+
+// NewIndex is the index of a folder. Index files are read from the folders read, and written to the first of them that
+// can be written to.
+func NewIndex(folder Folder, read ...string) *Index {
+	return &Index{folder: folder, read: read, table: &Table{}}
+}
+
+// saveEvery is how many bytes of new records are indexed before the index is written again: a run writes its own as it
+// goes.
+const saveEvery = 64 << 20
+
+// Table is what is known now. It does not change; the next Refresh makes another.
+func (x *Index) Table() *Table {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.table
+}
+
+// Table is the index of a folder at one time: its files in order of set and step.
+type Table struct {
+	Files []*Indexed
+	Bytes int64 // of all files
+	Done  int64 // of those that are indexed
+}
+
+// Indexed is a file, with its rows where they are known.
+type Indexed struct {
+	File
+	*Segment        // nil: not indexed yet
+	Signal   []bool // of each row: its group's rewards differ
+	Groups   []Group
+}
+
+// Group is the rows of one task in a file.
+type Group struct {
+	Name  string
+	Rows  []int32
+	Mean  float64 // of the rewards; NaN without any
+	Std   float64
+	Equal bool // there are several, all rewards are equal, and no advantage says anything else
+}
+
+// Refresh looks at the folder and indexes what is new. It tells after each change of the table how much is done.
+func (x *Index) Refresh(ctx context.Context, told func(*Table)) error {
+	x.refresh.Lock()
+	defer x.refresh.Unlock()
+	first := x.load()
+	files, err := x.folder.Files()
+	if err != nil {
+		return err
+	}
+	before := map[string]*Indexed{}
+	for _, f := range x.Table().Files {
+		before[f.Name] = f
+	}
+	t, missing := x.match(files, before)
+	if len(missing) == 0 && len(t.Files) == len(before) && t.same(before) {
+		return nil
+	}
+	x.set(t, told)
+	if len(missing) == 0 {
+		return nil
+	}
+	read, err := x.scan(ctx, t, missing, told)
+	if x.unsaved += read; first || x.unsaved > saveEvery {
+		x.unsaved = 0
+		err = errors.Join(err, x.save())
+	}
+	return err
+}
+
+// same reports whether all files of t are those of before.
+func (t *Table) same(before map[string]*Indexed) bool {
+	for _, f := range t.Files {
+		if before[f.Name] != f {
+			return false
+		}
+	}
+	return true
+}
+
+// match makes the table of files, with the rows that are known.
+func (x *Index) match(files []File, before map[string]*Indexed) (t *Table, missing []int) {
+	t = &Table{Files: make([]*Indexed, len(files))}
+	slices.SortFunc(files, func(a, b File) int {
+		return cmp.Or(strings.Compare(a.Set, b.Set), cmp.Compare(a.Step, b.Step), strings.Compare(a.Name, b.Name))
+	})
+	for i, f := range files {
+		t.Bytes += f.Size
+		was := before[f.Name]
+		switch {
+		case was != nil && was.File == f && was.Segment != nil:
+			t.Files[i] = was
+		case x.frames[f.Name].of(f):
+			t.Files[i] = indexed(f, x.frames[f.Name])
+		default:
+			t.Files[i] = &Indexed{File: f}
+			missing = append(missing, i)
+			continue
+		}
+		t.Done += f.Size
+	}
+	clear(x.frames)
+	return t, missing
+}
+
+func (s *Segment) of(f File) bool { return s != nil && s.Size == f.Size && s.Time == f.Time }
+
+func (x *Index) set(t *Table, told func(*Table)) {
+	x.mu.Lock()
+	x.table = t
+	x.mu.Unlock()
+	if told != nil {
+		told(t)
+	}
+}
+
+// pause is the time between two tables while files are indexed.
+const pause = 200 * time.Millisecond
+
+// scan indexes the missing files of a table, the newest first, and sets tables as it goes. It returns the bytes read.
+func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(*Table)) (bytes int64, err error) {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(max(1, runtime.GOMAXPROCS(0)))
+	now := Table{Files: slices.Clone(from.Files), Bytes: from.Bytes, Done: from.Done}
+	var mu sync.Mutex
+	at := time.Now()
+	publish := func() {
+		next := now
+		next.Files = slices.Clone(now.Files)
+		at = time.Now()
+		x.set(&next, told)
+	}
+	for _, i := range slices.Backward(missing) {
+		f := now.Files[i].File
+		work.Go(func() error {
+			s, err := x.folder.Scan(ctx, f)
+			if err != nil {
+				return ctx.Err() // else it is gone or cannot be read; the next look tells
+			}
+			f.Size, f.Time = s.Size, s.Time
+			mu.Lock()
+			defer mu.Unlock()
+			now.Files[i] = indexed(f, s)
+			now.Done += f.Size
+			bytes += f.Size
+			if time.Since(at) > pause {
+				publish()
+			}
+			return nil
+		})
+	}
+	err = work.Wait()
+	publish()
+	return bytes, err
+}
+
+// indexed adds what is computed from the rows.
+func indexed(f File, s *Segment) *Indexed {
+	x := &Indexed{File: f, Segment: s, Signal: make([]bool, len(s.Rows))}
+	at := map[string]int{}
+	for i := range s.Rows {
+		name := s.Rows[i].Group
+		g, ok := at[name]
+		if !ok {
+			g = len(x.Groups)
+			at[name] = g
+			x.Groups = append(x.Groups, Group{Name: name})
+		}
+		x.Groups[g].Rows = append(x.Groups[g].Rows, int32(i))
+	}
+	for i := range x.Groups {
+		g := &x.Groups[i]
+		g.measure(s.Rows)
+		for _, row := range g.Rows {
+			x.Signal[row] = !g.Equal
+		}
+	}
+	return x
+}
+
+func (g *Group) measure(rows []Row) {
+	n, sum, low, high, most := 0, 0.0, math.Inf(1), math.Inf(-1), 0.0
+	for _, i := range g.Rows {
+		if v := rows[i].Reward; !math.IsNaN(v) {
+			n++
+			sum += v
+			low, high = min(low, v), max(high, v)
+		}
+		most = max(most, math.Abs(orZero(rows[i].Advantage)))
+	}
+	g.Equal = n > 1 && low == high && most < 1e-9
+	if g.Mean, g.Std = math.NaN(), math.NaN(); n == 0 {
+		return
+	}
+	g.Mean = sum / float64(n)
+	sq := 0.0
+	for _, i := range g.Rows {
+		if v := rows[i].Reward; !math.IsNaN(v) {
+			sq += (v - g.Mean) * (v - g.Mean)
+		}
+	}
+	g.Std = math.Sqrt(sq / float64(max(1, n-1)))
+}
+
+// orZero is 0 for NaN.
+func orZero(v float32) float64 {
+	if v != v {
+		return 0
+	}
+	return float64(v)
+}
+
+// load reads the index files, once.
+func (x *Index) load() (first bool) {
+	if x.loaded {
+		return false
+	}
+	x.loaded, x.frames = true, map[string]*Segment{}
+	for _, dir := range x.read {
+		names, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.idx"))
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				continue
+			}
+			for _, s := range Segments(data) {
+				if old := x.frames[s.File]; old == nil || s.Time >= old.Time {
+					x.frames[s.File] = s
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Note appends the index of a file to that of a run, which is written by one writer. It is not synced: what is lost is
+// made again.
+func Note(dir, writer string, s *Segment) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, writer+".idx"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	_, err = f.Write(s.Append(nil))
+	return errors.Join(err, f.Close())
+}
+
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// save writes the index to the first folder that can be written to.
+func (x *Index) save() error {
+	var buf []byte
+	for _, f := range x.Table().Files {
+		if f.Segment != nil {
+			buf = f.Segment.Append(buf)
+		}
+	}
+	var errs []error
+	for _, dir := range x.read {
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = Replace(filepath.Join(dir, "studio.idx"), buf)
+		}
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Replace writes a file in one step. It need not survive a loss of power.
+func Replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".studio-*")
+	if err != nil {
+		return fmt.Errorf("rollout: %w", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("rollout: %w", err)
+	}
+	return nil
+}

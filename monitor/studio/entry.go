@@ -1,0 +1,289 @@
+package studio
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+)
+
+// entry is a run with what is known of it. It is safe for concurrent use.
+type entry struct {
+	id     string
+	run    source.Run
+	opts   Options
+	folder rollout.Folder // nil: no samples
+	notes  []string       // where the studio's own files are, the first that can be written to
+
+	busy sync.Mutex // held while the run's files are read
+
+	mu      sync.Mutex
+	log     *curve.Log
+	logPath string
+	index   *rollout.Index
+	now     summary
+	stamps  [3]time.Time // of the files when they were looked at last
+	touched time.Time    // when something was asked for last
+	clock   map[int]time.Time
+	clockAt time.Time
+
+	tokens sync.Once
+	reader *tokenizer.Tokenizer // nil: the model's folder is gone
+}
+
+// summary is what the list of runs shows.
+type summary struct {
+	at         time.Time // when it was made; zero: never
+	look       source.Look
+	step       int
+	speed      *float64
+	reward     [][2]float64
+	evaluation *evaluation
+	left       *float64 // seconds
+	disk       int64
+	diskAt     time.Time
+	tags       []string
+}
+
+type evaluation struct {
+	Name   string   `json:"name"`
+	Before *float64 `json:"before"`
+	After  *float64 `json:"after"`
+}
+
+func newEntry(id string, r source.Run, o Options) *entry {
+	e := &entry{id: id, run: r, opts: o, folder: r.Rollouts()}
+	if r.Kind() != source.Server {
+		e.notes = append(e.notes, filepath.Join(r.Path(), rollout.Notes))
+	}
+	if o.Cache != "" {
+		e.notes = append(e.notes, filepath.Join(o.Cache, id))
+	}
+	e.now.tags = e.readTags()
+	return e
+}
+
+// changed reports whether the run's files changed since it was asked last, or may have.
+func (e *entry) changed() bool {
+	path, _ := e.run.Metrics()
+	now := [3]time.Time{modified(path), modified(filepath.Join(e.run.Path(), "rollouts")),
+		modified(filepath.Join(e.run.Path(), "lock"))}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.stamps
+	e.stamps = now
+	stale := e.now.look.State == source.Running && time.Since(e.now.at) > 2*time.Second
+	return was != now || e.now.at.IsZero() || stale
+}
+
+func modified(path string) time.Time {
+	st, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return st.ModTime()
+}
+
+// seen is the summary as it is.
+func (e *entry) seen() summary {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.now
+}
+
+func (e *entry) used() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.touched
+}
+
+// curves is the log of metrics, read.
+func (e *entry) curves() *curve.Log {
+	path, key := e.run.Metrics()
+	e.mu.Lock()
+	if e.log == nil || e.logPath != path {
+		e.log, e.logPath = curve.Open(path, key), path
+	}
+	log := e.log
+	e.mu.Unlock()
+	if _, err := log.Refresh(); err != nil {
+		e.opts.Log.Warn("metrics cannot be read", "run", e.id, "error", err)
+	}
+	return log
+}
+
+// touch says that somebody wants the run.
+func (e *entry) touch() {
+	e.mu.Lock()
+	e.touched = time.Now()
+	e.mu.Unlock()
+}
+
+// size is how many bytes the run takes in memory, roughly.
+func (e *entry) size() int {
+	e.mu.Lock()
+	log, index := e.log, e.index
+	e.mu.Unlock()
+	n := 0
+	if log != nil {
+		n += log.Size()
+	}
+	if index != nil {
+		n += index.Table().Memory()
+	}
+	return n
+}
+
+// drop lets go of metrics and index; the summary stays.
+func (e *entry) drop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.log, e.index = nil, nil
+}
+
+// refresh reads what changed and makes the summary.
+func (e *entry) refresh(ctx context.Context, events *hub) {
+	if live, ok := e.run.(source.Live); ok {
+		if err := live.Refresh(ctx); err != nil {
+			e.opts.Log.Warn("the server does not answer", "run", e.id, "error", err)
+		}
+	}
+	log := e.curves()
+	s := summarize(e.run.Look(), log)
+	before := e.seen()
+	s.tags, s.disk, s.diskAt = before.tags, before.disk, before.diskAt
+	if time.Since(s.diskAt) > time.Minute && e.run.Kind() != source.Server {
+		s.disk, s.diskAt = diskUse(e.run.Path()), time.Now()
+	}
+	s.at = time.Now()
+	e.mu.Lock()
+	e.now = s
+	open := e.index != nil
+	e.mu.Unlock()
+	if open {
+		e.lookUp(ctx, events)
+	}
+}
+
+// diskUse is the bytes of the files below a folder.
+func diskUse(dir string) (n int64) {
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if st, err := d.Info(); err == nil {
+			n += st.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// lookUp brings the index up to date.
+func (e *entry) lookUp(ctx context.Context, events *hub) {
+	if e.folder == nil {
+		return
+	}
+	e.mu.Lock()
+	if e.index == nil {
+		e.index = rollout.NewIndex(e.folder, e.notes...)
+	}
+	index := e.index
+	e.mu.Unlock()
+	err := index.Refresh(ctx, func(t *rollout.Table) {
+		if t.Bytes > 0 {
+			done := float64(t.Done) / float64(t.Bytes)
+			events.send(event{Type: "index", Run: e.id, Done: &done})
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		e.opts.Log.Warn("the index is not complete", "run", e.id, "error", err)
+	}
+}
+
+// patience is how long a request waits for an index; it then gets what there is.
+const patience = 600 * time.Millisecond
+
+// table is the index of the run's samples, as far as it is made.
+func (s *Studio) table(ctx context.Context, e *entry) *rollout.Table {
+	if e.folder == nil {
+		return &rollout.Table{}
+	}
+	e.touch()
+	done := make(chan struct{})
+	go func() { // it goes on without the request
+		defer close(done)
+		e.lookUp(context.WithoutCancel(ctx), s.events)
+	}()
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	select {
+	case <-done:
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.index == nil {
+		return &rollout.Table{}
+	}
+	return e.index.Table()
+}
+
+// times is when the run's steps were done.
+func (e *entry) times() map[int]time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Since(e.clockAt) > 2*time.Second {
+		e.clock, e.clockAt = e.run.Clock(), time.Now()
+	}
+	return e.clock
+}
+
+// tokenizer is the one of the run's model, nil if it is gone.
+func (e *entry) tokenizer() *tokenizer.Tokenizer {
+	e.tokens.Do(func() {
+		names := []string{e.run.Look().Model}
+		for _, s := range e.run.Settings() {
+			if text, ok := s.Value.(string); ok && (s.Key == "model.tokenizer_path" || s.Key == "model.model_path") {
+				names = append(names, text)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			if t := e.load(name); t != nil {
+				e.reader = t
+				return
+			}
+		}
+	})
+	return e.reader
+}
+
+func (e *entry) load(name string) *tokenizer.Tokenizer {
+	if name == "" {
+		return nil
+	}
+	dir, err := e.opts.Model(name)
+	if err != nil {
+		dir = name
+	}
+	t, err := tokenizer.Load(cmp.Or(dir, name))
+	if err != nil {
+		e.opts.Log.Info("a tokenizer cannot be read; ids are shown", "run", e.id, "model", name, "error", err)
+		return nil
+	}
+	return t
+}

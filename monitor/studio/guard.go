@@ -1,0 +1,96 @@
+package studio
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// guard lets requests through that come from this machine's programs and the studio's own pages: a web page anywhere
+// can make a browser send requests here, so the Host must be ours, and the Origin, where there is one, the same. With
+// a token, a request must bring it.
+func (s *Studio) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secure(w.Header())
+		if !s.ours(r) {
+			s.fail(w, r, refusal{http.StatusForbidden, "forbidden", "studio: the request came by a foreign name or page; " +
+				"open the address that the studio printed"})
+			return
+		}
+		if s.opts.Token == "" || s.carries(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		given := r.URL.Query().Get("token")
+		if r.Method != http.MethodGet || !equal(given, s.opts.Token) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			s.fail(w, r, refusal{http.StatusUnauthorized, "unauthorized", "studio: a token is needed; open the address " +
+				"that the studio printed, or send Authorization: Bearer"})
+			return
+		}
+		s.remember(w, r)
+	})
+}
+
+const cookie = "trinity_studio"
+
+// remember keeps the token in a cookie and takes it out of the address.
+func (s *Studio) remember(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.opts.Token, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+	to := *r.URL
+	q := to.Query()
+	q.Del("token")
+	to.RawQuery, to.Scheme, to.Host = q.Encode(), "", ""
+	to.Path = "/" + strings.TrimLeft(to.Path, "/") // never another host
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+}
+
+// carries reports whether a request brings the token.
+func (s *Studio) carries(r *http.Request) bool {
+	if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && equal(key, s.opts.Token) {
+		return true
+	}
+	c, err := r.Cookie(cookie)
+	return err == nil && equal(c.Value, s.opts.Token)
+}
+
+// equal compares secrets in constant time.
+func equal(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+func (s *Studio) ours(r *http.Request) bool {
+	host := hostOf(r.Host)
+	local := host == "localhost" || isAddress(host)
+	if !local && !slices.Contains(s.opts.Hosts, host) {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		site := r.Header.Get("Sec-Fetch-Site")
+		return site == "" || site == "same-origin" || site == "none"
+	}
+	page, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(page.Host, r.Host)
+}
+
+// isAddress reports whether a host is an IP address: no name of a page's owner can be made to point here with one.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+func hostOf(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}

@@ -1,0 +1,106 @@
+package studio
+
+import (
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
+)
+
+// part is what a step spent its time on.
+type part struct {
+	Name    string  `json:"name"` // sample, grade, train, publish, evaluate or other
+	Seconds float64 `json:"seconds"`
+}
+
+// span is a step on the timeline.
+type span struct {
+	Step  int      `json:"step"`
+	Start *float64 `json:"start"` // Unix seconds; null where it is not known
+	Parts []part   `json:"parts"`
+}
+
+// timed are the metrics of each part: the first that a run has counts. What samples and trains at the same time
+// overlaps in the run; here the trainer's view is shown, in which it waits for samples.
+var timed = []struct {
+	part    string
+	metrics []string
+}{
+	{"sample", []string{"time/read_experience", "time/sample", "time/sampling", "time/explore",
+		"rollout/time/task_execution/max"}},
+	{"grade", []string{"time/grade", "time/reward", "rollout/time/grade/mean"}},
+	{"train", []string{"time/train_step", "time/train"}},
+	{"publish", []string{"time/sync_weight", "time/save_checkpoint", "time/save"}},
+	{"evaluate", []string{"time/eval", "time/evaluation", "time/run_evals"}},
+}
+
+// maxSpans is how many steps a timeline has; from and to choose others.
+const maxSpans = 2000
+
+// timeline is GET /api/runs/{run}/timeline.
+func (s *Studio) timeline(e *entry, w http.ResponseWriter, r *http.Request) error {
+	q := asked{values: r.URL.Query()}
+	from, to := q.int("from", 0), q.int("to", math.MaxInt)
+	if q.err != nil {
+		return q.err
+	}
+	e.touch()
+	list := spans(e.curves(), from, to)
+	clock := e.times()
+	for i := range list {
+		if end, ok := clock[list[i].Step]; ok {
+			start := float64(end.UnixMilli()) / 1000
+			for _, p := range list[i].Parts {
+				start -= p.Seconds
+			}
+			list[i].Start = &start
+		}
+	}
+	return answer(w, map[string]any{"steps": list})
+}
+
+// spans are the last steps between two.
+func spans(log *curve.Log, from, to int) []span {
+	at := map[int]map[string]float64{}
+	order := []int{}
+	add := func(name, metric string) {
+		steps, values := log.Series(metric)
+		for i, step := range steps {
+			if step < from || step > to {
+				continue
+			}
+			if at[step] == nil {
+				at[step] = map[string]float64{}
+				order = append(order, step)
+			}
+			at[step][name] = values[i]
+		}
+	}
+	add("total", log.First("time/step", "time/total"))
+	for _, p := range timed {
+		add(p.part, log.First(p.metrics...))
+	}
+	slices.Sort(order)
+	list := []span{}
+	for _, step := range order[max(0, len(order)-maxSpans):] {
+		list = append(list, span{Step: step, Parts: partsOfStep(at[step])})
+	}
+	return list
+}
+
+// partsOfStep are the parts of a step, and what is left of it.
+func partsOfStep(seconds map[string]float64) []part {
+	parts := []part{}
+	sum := 0.0
+	for _, p := range timed {
+		if v, ok := seconds[p.part]; ok && v > 0 {
+			parts = append(parts, part{p.part, v})
+			sum += v
+		}
+	}
+	if rest := seconds["total"] - sum; rest > 0 {
+		parts = append(parts, part{"other", rest})
+	}
+	return parts
+}

@@ -1,0 +1,49 @@
+// How long each step took, and with what.
+import { h, s, put, later } from "../dom.js";
+import { get } from "../api.js";
+import { link } from "../router.js";
+import { Table } from "../table.js";
+import { seconds, clock, percent } from "../format.js";
+
+const parts = ["sample", "grade", "train", "publish", "evaluate", "other"];
+const words = { sample: "sampling", grade: "grading", train: "training", publish: "publishing weights", evaluate: "evaluation", other: "other" };
+
+export async function tab(view, run, body) {
+  let longest = 1;
+  const table = new Table({
+    label: "Timeline", rows: [], empty: "This run has no times.",
+    columns: [
+      { label: "Step", cell: (t) => h("a", { href: link(["run", run.id, "step", t.step]), title: clock(t.start) }, String(t.step)) },
+      { label: "Total", n: true, cell: (t) => seconds(total(t)) },
+      { label: "Parts", cell: (t) => bar(t, longest) },
+      ...parts.slice(0, 5).map((p) => ({ label: words[p][0].toUpperCase() + words[p].slice(1), n: true, wide: true, cell: (t) => seconds(part(t, p)) })),
+    ],
+  });
+  const sum = h("p.legend");
+  const load = async (again) => {
+    const steps = (await get(["runs", run.id, "timeline"], {}, view.signal)).steps;
+    longest = Math.max(1e-9, ...steps.map(total));
+    const all = steps.reduce((a, t) => a + total(t), 0);
+    put(sum, parts.filter((p) => steps.some((t) => part(t, p))).map((p) => h("span", null, s("svg.swatch", { viewBox: "0 0 12 12", "aria-hidden": "true" }, s("rect", { class: `part-${p}`, width: 12, height: 12 })),
+      `${words[p]} ${percent(steps.reduce((a, t) => a + (part(t, p) ?? 0), 0) / (all || 1))}`)));
+    if (again) { table.rows = steps; table.draw(true); } else table.set(steps);
+  };
+  put(body, sum, table.element);
+  view.keys(table.keys());
+  const fresh = later(() => load(true).catch(() => {}), 900);
+  view.listen((e) => { if (e.run === run.id) fresh(); });
+  await load(false);
+}
+
+const total = (t) => t.parts.reduce((sum, p) => sum + (p.seconds ?? 0), 0);
+const part = (t, name) => t.parts.find((p) => p.name === name)?.seconds ?? null;
+
+function bar(t, longest) {
+  let x = 0;
+  return s("svg.timebar", { viewBox: "0 0 400 16", preserveAspectRatio: "none", role: "img", "aria-label": t.parts.map((p) => `${words[p.name] ?? p.name} ${seconds(p.seconds)}`).join(", ") },
+    t.parts.map((p) => {
+      const width = 400 * ((p.seconds ?? 0) / longest), at = x;
+      x += width;
+      return s("rect", { class: `part-${parts.includes(p.name) ? p.name : "other"}`, x: at, y: 2, width: Math.max(0, width - 0.6), height: 12 }, s("title", null, `${words[p.name] ?? p.name} ${seconds(p.seconds)}`));
+    }));
+}

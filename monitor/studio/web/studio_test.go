@@ -1,0 +1,125 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+)
+
+var (
+	full = flag.Bool("studio.full", false, "also take pictures of every view and try long lists")
+	jobs = flag.String("studio.jobs", "", "folder with finished jobs for the pictures; else the recorded ones")
+	shot = flag.String("studio.shots", "", "folder for the pictures")
+)
+
+// startStudio serves the runs below a folder for as long as the test lasts.
+func startStudio(t *testing.T, dir string) (base string) {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := studio.New(studio.Options{Dirs: []string{dir}, Version: "test", Model: func(name string) (string, error) {
+		if filepath.IsAbs(name) {
+			return name, nil
+		}
+		return filepath.Join(root, name), nil
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	server := httptest.NewServer(s)
+	t.Cleanup(func() {
+		cancel()
+		server.CloseClientConnections()
+		server.Close()
+		if err := <-done; err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	return server.URL
+}
+
+// recorded copies the recorded job, once for each name, into a folder of the test.
+func recorded(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.CopyFS(filepath.Join(dir, "trinity-tiny", name), os.DirFS("testdata/job")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// listing is what a test needs to know of the runs.
+type listing struct {
+	Runs []struct{ ID, Name, State string }
+}
+
+// id finds a run by its name.
+func (p *tab) run(name string) string {
+	p.t.Helper()
+	var l listing
+	p.js(`fetch("api/runs").then(r => r.json())`, &l)
+	for _, r := range l.Runs {
+		if r.Name == name {
+			return r.ID
+		}
+	}
+	p.t.Fatalf("there is no run %s: %v", name, l)
+	return ""
+}
+
+// row is what a test needs to know of a sample.
+type row struct {
+	ID, Task, Key string
+	Set           string
+	Step          int
+	Reward        float64
+}
+
+// samples asks for rows of a run.
+func (p *tab) samples(run, query string) []row {
+	p.t.Helper()
+	var answer struct{ Samples []row }
+	p.js(`fetch("api/runs/`+run+`/samples?`+query+`").then(r => r.json())`, &answer)
+	if len(answer.Samples) == 0 {
+		p.t.Fatalf("no samples for %s", query)
+	}
+	return answer.Samples
+}
+
+// appendTo adds text to a file, as a run does.
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func quote(text string) string {
+	data, _ := json.Marshal(text)
+	return string(data)
+}
+
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
+}

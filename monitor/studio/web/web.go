@@ -1,0 +1,11 @@
+// Package web holds the studio's pages: plain ES modules, style sheets and the libraries they use, carried in the binary.
+// Nothing is built or fetched: what is in this folder is what a browser loads. Texts that a model or a data set wrote
+// reach the page as text nodes only (js/dom.js), so that the server may forbid inline scripts and styles.
+package web
+
+import "embed"
+
+// Files are the pages. index.html is at the root; js, css and npm lie beside it.
+//
+//go:embed index.html js css npm/uplot npm/katex
+var Files embed.FS
