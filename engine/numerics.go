@@ -113,8 +113,10 @@ func NumericsOf(dir string) (string, error) {
 	return a.name, err
 }
 
+func orders() []kernel.Order { return []kernel.Order{kernel.Sequential, kernel.Blocked} }
+
 func parseOrder(name string) (kernel.Order, error) {
-	for _, o := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+	for _, o := range orders() {
 		if o.String() == name {
 			return o, nil
 		}
