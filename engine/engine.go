@@ -77,7 +77,7 @@ type Options struct {
 	// Pool computes parts of training requests and samples on other machines, beside the threads of this process; nil:
 	// there are no others. It changes no bit.
 	Pool executor.Pool
-	// PoolOnly leaves to Pool what it can compute, and waits for it. This process computes the rest.
+	// PoolOnly leaves to Pool what it can compute, while there are executors. This process computes the rest.
 	PoolOnly  bool
 	PoolBytes int64 // gradients of parts that wait for an earlier one; default 1 GiB
 	FS        disk.FS
@@ -127,6 +127,7 @@ type Engine struct {
 	figures   counters
 	memory    memory
 	spread    spreading // of work over Options.Pool
+	self      *Local    // of Executor; nil before its first call
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc

@@ -154,6 +154,9 @@ func (l *Local) base(ctx context.Context, name executor.Version, from Source) (*
 	if b != nil {
 		return b, nil
 	}
+	if l == l.e.self { // base models in memory are shared
+		return l.e.byFingerprint(name)
+	}
 	dir, err := from.Base(ctx, name)
 	if err != nil {
 		return nil, err

@@ -151,7 +151,7 @@ func (s *spreadRequest) begin() error {
 		}
 		s.here = i
 	}
-	for ; s.mayBegin() && e.opts.Pool.Room() > 0; s.next++ {
+	for ; s.mayBegin() && s.underWay() < s.most() && e.opts.Pool.Room() > 0; s.next++ {
 		i, b := s.next, s.batch(s.next)
 		s.parts[i].sent, s.parts[i].away = time.Now(), true
 		if !e.start(func() { s.computeAway(i, b) }) {
@@ -174,6 +174,26 @@ func apart(items []checkedDatum) []checkedDatum {
 	return items
 }
 
+// underWay is how many parts the pool has.
+func (s *spreadRequest) underWay() (n int) {
+	for i := s.used; i < s.next; i++ {
+		if s.parts[i].away {
+			n++
+		}
+	}
+	return n
+}
+
+// most is how many parts the pool may have: one that is computed and one that waits for each executor, and no waiting
+// ones at the end of a request, so that everybody ends at about the same time.
+func (s *spreadRequest) most() int {
+	n := s.r.e.opts.Pool.Executors()
+	if len(s.parts)-s.next <= n+1 {
+		return n
+	}
+	return 2 * n
+}
+
 func (s *spreadRequest) mayBegin() bool { return s.next < len(s.parts) && s.next < s.used+s.window }
 
 // forHere is the part that this process computes next; -1 is none.
@@ -189,7 +209,7 @@ func (s *spreadRequest) forHere() int {
 			return i
 		}
 	}
-	if s.mayBegin() && !s.r.e.opts.PoolOnly {
+	if s.mayBegin() && (!s.r.e.opts.PoolOnly || s.r.e.opts.Pool.Executors() == 0) {
 		s.next++
 		return s.next - 1
 	}

@@ -21,7 +21,7 @@ type sampleShares struct {
 // goesAway reports whether the pool can compute a request: whole samples, and nothing else.
 func (c *samplingClient) goesAway(s *samplingRequest) bool {
 	return c.e.opts.Pool != nil && s.drawn == nil && !s.wantsPrompt() && s.sampleTop == 0 &&
-		(c.e.opts.PoolOnly || c.e.opts.Pool.Executors() > 0)
+		c.e.opts.Pool.Executors() > 0
 }
 
 // sampleRange is some of a request's samples.

@@ -47,9 +47,9 @@ type Carrier interface {
 // Pool is an executor.Pool over a carrier.
 type Pool struct {
 	carrier Carrier
-	speed   float64
 
 	mu      sync.Mutex
+	speed   float64
 	offered map[string]offered // by hash
 }
 
@@ -66,12 +66,25 @@ func New(c Carrier, speed float64) *Pool {
 	return &Pool{carrier: c, speed: speed, offered: map[string]offered{}}
 }
 
-// Room, Executors, Speed and Changed are the carrier's; OwnSpeed is that of New.
+// Room, Executors, Speed and Changed are the carrier's.
 func (p *Pool) Room() int                { return p.carrier.Room() }
 func (p *Pool) Executors() int           { return p.carrier.Workers() }
 func (p *Pool) Speed() float64           { return p.carrier.Speed() }
-func (p *Pool) OwnSpeed() float64        { return p.speed }
 func (p *Pool) Changed() <-chan struct{} { return p.carrier.Changed() }
+
+// OwnSpeed is the speed of New or SetSpeed.
+func (p *Pool) OwnSpeed() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.speed
+}
+
+// SetSpeed sets the speed of this process.
+func (p *Pool) SetSpeed(speed float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.speed = speed
+}
 
 // Offer implements executor.Pool. Versions with equal weights offer the same blob: the last one's way to read it is
 // used, since an older one may not be used any more.

@@ -23,10 +23,11 @@ const idleAfter = 10 * time.Minute
 // models is the folder of base models: one folder for each manifest, by its hash. A folder is complete or absent, and
 // its files had the right hashes when they came.
 type models struct {
-	dir   string
-	limit int64
-	hub   func(ctx context.Context, repo, revision string) (string, error)
-	log   *slog.Logger
+	dir    string
+	limit  int64
+	memory int64 // that a base model's weights may take; 0 is no limit
+	hub    func(ctx context.Context, repo, revision string) (string, error)
+	log    *slog.Logger
 
 	mu     sync.Mutex // one model at a time
 	before []string   // hashes of manifests that tasks of this process use
@@ -96,6 +97,10 @@ func (m *models) room(list executor.Manifest) error {
 	for _, f := range list.Files {
 		sum += f.Size
 	}
+	if m.memory > 0 && sum > m.memory {
+		return fmt.Errorf("worker: the weights of base model %s take %d bytes and may take %d, half of the worker's "+
+			"memory; give --max-memory %d or more", list.Name, sum, m.memory, 2*sum)
+	}
 	if sum > m.limit {
 		return fmt.Errorf("worker: base model %s takes %d bytes and the cache may have %d; raise the limit", list.Name,
 			sum, m.limit)
@@ -125,8 +130,8 @@ func (m *models) room(list executor.Manifest) error {
 		sum -= o.bytes
 	}
 	if sum > m.limit {
-		return fmt.Errorf("worker: base model %s does not fit into the cache beside those in use: %d of %d bytes; raise "+
-			"the limit", list.Name, sum, m.limit)
+		return fmt.Errorf("worker: base model %s does not fit into the cache beside those in use: %d of %d bytes; "+
+			"raise the limit", list.Name, sum, m.limit)
 	}
 	return nil
 }

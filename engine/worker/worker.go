@@ -22,7 +22,9 @@ type Options struct {
 	Cache   string // folder of base models
 	Threads int    // default all
 	Kernel  string // as of engine.Options
-	Memory  int64  // of adapters and full parameters in memory; default 2 GiB
+	// MaxMemory limits weights, KV pages and activations in memory, about; 0 is no limit on base weights, 2 GiB of
+	// adapters and full parameters, and the engine's defaults for the rest.
+	MaxMemory int64
 	// CacheBytes limits the base models in Cache; default 100 GiB. The one that was used last always stays.
 	CacheBytes int64
 	// Hub returns the folder of a model of the hub at a commit; nil, or an error, asks the head for the files.
@@ -52,8 +54,8 @@ func New(o Options) (*Worker, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	return &Worker{o: o, locals: map[string]*engine.Local{},
-		models: models{dir: dir, limit: o.CacheBytes, hub: o.Hub, log: o.Log}}, nil
+	return &Worker{o: o, locals: map[string]*engine.Local{}, models: models{dir: dir, limit: o.CacheBytes,
+		memory: o.MaxMemory / 2, hub: o.Hub, log: o.Log}}, nil
 }
 
 // Close ends the tasks in progress.
@@ -73,38 +75,23 @@ type Have = func(hash string) (path string, err error)
 
 // Compute returns the answer to a task: equal tasks give equal bytes.
 func (w *Worker) Compute(ctx context.Context, payload []byte, have Have) ([]byte, error) {
-	t, err := executor.DecodeTask(payload)
-	if err != nil {
-		return nil, err
-	}
-	l, err := w.local(t.Version.Numerics)
-	if err != nil {
-		return nil, err
-	}
-	return run(ctx, l.With(source{&w.models, have}), t)
+	return executor.Answer(ctx, payload, func(numerics string) (executor.Executor, error) {
+		l, err := w.local(numerics)
+		if err != nil {
+			return nil, err
+		}
+		return l.With(source{&w.models, have}), nil
+	})
 }
 
-// run computes a task with an executor.
-func run(ctx context.Context, e executor.Executor, t executor.Task) ([]byte, error) {
-	switch t.Kind {
-	case executor.KindSample:
-		out, err := e.Sample(ctx, t.Version, t.Sample)
-		if err != nil {
-			return nil, err
-		}
-		return executor.EncodeSamples(out), nil
-	case executor.KindForward:
-		out, err := e.Forward(ctx, t.Version, t.Batch)
-		if err != nil {
-			return nil, err
-		}
-		return executor.EncodeOutputs(t.Kind, out, nil), nil
-	}
-	out, g, err := e.Gradient(ctx, t.Version, t.Batch)
+// Measure opens the executor for new jobs, whose kernels test themselves, and returns its kernel path and speed in
+// GFLOP/s.
+func (w *Worker) Measure() (kernels string, speed float64, err error) {
+	l, err := w.local(engine.NewNumerics())
 	if err != nil {
-		return nil, err
+		return "", 0, err
 	}
-	return executor.EncodeOutputs(t.Kind, out, g), nil
+	return l.Kernel(), l.Speed(), nil
 }
 
 // local returns the executor for an arithmetic, which it opens at the first task.
@@ -117,8 +104,11 @@ func (w *Worker) local(numerics string) (*engine.Local, error) {
 	if l := w.locals[numerics]; l != nil {
 		return l, nil
 	}
-	l, err := engine.OpenLocal(engine.Options{Threads: w.o.Threads, Kernel: w.o.Kernel, Memory: w.o.Memory,
-		IdleAfter: idleAfter, Log: w.o.Log}, numerics)
+	o := engine.Options{Threads: w.o.Threads, Kernel: w.o.Kernel, IdleAfter: idleAfter, Log: w.o.Log}
+	if m := w.o.MaxMemory; m > 0 {
+		o.Memory, o.CacheBytes, o.TapeBytes = m/4, min(1<<30, m/8), min(1<<30, m/8)
+	}
+	l, err := engine.OpenLocal(o, numerics)
 	if err != nil {
 		return nil, err
 	}
