@@ -33,18 +33,21 @@ var rooms = []string{
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process hf/gguf",
+		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process hf/gguf " +
+		"engine/fleet/internal/message engine/fleet/internal/schedule",
 	"internal/arg internal/wal internal/disk/disktest monitor/rollout monitor/studio/web " +
 		"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
-		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
+		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
+		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
-		"rl/experience rl/operator rl/reward rl/python engine/internal/nn monitor " +
-		"monitor/studio/curve monitor/studio/source",
-	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot monitor/studio " +
-		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
+		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
+		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
+	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
+		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
-		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure",
-	"loop/buffer rl/plugin rl/agent",
+		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch",
+	"loop/buffer rl/plugin rl/agent engine/worker engine/dispatch/dispatchtest",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
 	"config",

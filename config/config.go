@@ -40,6 +40,7 @@ type Config struct {
 	Monitor       Monitor       `yaml:"monitor"`
 	Synchronizer  Synchronizer  `yaml:"synchronizer"`
 	Service       Service       `yaml:"service"`
+	Fleet         Fleet         `yaml:"fleet"` // ours
 	Log           Log           `yaml:"log"`
 	Stages        []Stage       `yaml:"stages"`
 

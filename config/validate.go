@@ -36,6 +36,7 @@ func (c *Config) check() problems {
 	k.verl()
 	k.refused()
 	k.monitor()
+	k.fleet()
 	k.stages()
 	return k.found
 }

@@ -26,6 +26,9 @@ type Model struct {
 	Dir string // a Hugging Face folder; without weights, training can only start from random ones
 	// Adapter is the folder of a PEFT adapter for these weights; a model with an adapter is for sampling only.
 	Adapter string
+	// Repo and Revision are the model's name and commit on the hub if Dir was downloaded from there. Executors on other
+	// machines may get it from there too.
+	Repo, Revision string
 	// Tokens gives a token's bytes, for stop strings; nil reads tokenizer.json of Dir when it is first needed.
 	Tokens TokenBytes
 	// EndTokens end a sample, such as the template's end of turn. The end tokens of config.json and
@@ -41,13 +44,14 @@ type TokenBytes interface {
 // base is a base model. Its tokenizer and fingerprints are read once, when they are first needed; its weights are read
 // again after they have left memory.
 type base struct {
-	name    string
-	dir     string
-	adapter string // folder of the adapter that belongs to it
-	config  model.Config
-	context int     // tokens
-	ends    []int32 // that end a sample if the request names no stop tokens
-	kv      kvCaches
+	name           string
+	dir            string
+	repo, revision string // on the hub
+	adapter        string // folder of the adapter that belongs to it
+	config         model.Config
+	context        int     // tokens
+	ends           []int32 // that end a sample if the request names no stop tokens
+	kv             kvCaches
 
 	resident // guarded by memory.mu
 
@@ -55,6 +59,7 @@ type base struct {
 	tokens TokenBytes
 	prints map[bool]string
 	stamp  string // of the files that the weights were first read from
+	pinned pinned // what executors on other machines need of it
 }
 
 // version is one immutable set of weights to compute with.
@@ -65,6 +70,8 @@ type version struct {
 	w       *model.Weights
 	adapter *model.Adapter // nil is none
 	cache   *cache.Cache   // the base's KV pages of w's shape
+	full    bool           // all weights are its own, not the base's
+	name    versionName
 }
 
 // kvCaches holds the KV caches of a base model by the shape of their pages. A page has the dtype of the weights it is
@@ -109,12 +116,20 @@ func (e *Engine) newVersion(b *base, w *model.Weights, weights uint64, a *model.
 	return v
 }
 
+// newFull is newVersion for full parameters.
+func (e *Engine) newFull(b *base, w *model.Weights) *version {
+	v := e.newVersion(b, w, 0, nil)
+	v.full = true
+	return v
+}
+
 func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	c, err := model.LoadConfig(m.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b := &base{name: name, dir: m.Dir, adapter: m.Adapter, config: c, context: contextOf(c), tokens: m.Tokens,
+	b := &base{name: name, dir: m.Dir, repo: m.Repo, revision: m.Revision, adapter: m.Adapter, config: c,
+		context: contextOf(c), tokens: m.Tokens,
 		kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
 	b.ends = slices.Clone(m.EndTokens)
 	for _, id := range c.EOS {

@@ -197,7 +197,7 @@ func (t *computeLoop) choose() []*job {
 	slices.SortStableFunc(t.jobs, func(a, b *job) int { return a.r.share.compare(b.r.share) })
 	chosen, rest, tokens, room := t.jobs[:1:1], []*job(nil), t.jobs[0].tokens, t.room(t.jobs[0])
 	for _, j := range t.jobs[1:] {
-		if tokens+j.tokens <= room && j.sharesPass(chosen[0]) {
+		if tokens+j.tokens <= room && j.sharesPass(chosen[0]) && !j.repeats(chosen) {
 			chosen, tokens = append(chosen, j), tokens+j.tokens
 		} else {
 			rest = append(rest, j)
@@ -228,6 +228,14 @@ func (j *job) sharesPass(k *job) bool {
 	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w &&
 		j.backward() == k.backward() &&
 		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
+}
+
+// repeats reports whether the adapter of a micro-batch with a backward is that of another one: a pass has one gradient
+// for each adapter. They are parts of one request.
+func (j *job) repeats(chosen []*job) bool {
+	return j.backward() && slices.ContainsFunc(chosen, func(k *job) bool {
+		return k.r.version.adapter == j.r.version.adapter
+	})
 }
 
 // cost is what a job adds to its share: about the tokens of a forward pass.

@@ -34,6 +34,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -73,6 +74,12 @@ type Options struct {
 	Memory int64
 	// IdleAfter is how long base weights stay in memory that nothing uses; 0 is for ever.
 	IdleAfter time.Duration
+	// Pool computes parts of training requests and samples on other machines, beside the threads of this process; nil:
+	// there are no others. It changes no bit.
+	Pool executor.Pool
+	// PoolOnly leaves to Pool what it can compute, while there are executors. This process computes the rest.
+	PoolOnly  bool
+	PoolBytes int64 // gradients of parts that wait for an earlier one; default 1 GiB
 	FS        disk.FS
 	Now       func() time.Time // for the expiry of checkpoints
 	Log       *slog.Logger
@@ -88,6 +95,7 @@ func (o *Options) defaults() {
 	def(&o.MaxTokens, 32<<20)
 	def(&o.KeepResults, 1024)
 	def(&o.KeepBytes, 64<<20)
+	def(&o.PoolBytes, 1<<30)
 	if o.FS == nil {
 		o.FS = disk.OS()
 	}
@@ -118,6 +126,8 @@ type Engine struct {
 	waiting   [2]backlog // by tinker.Work
 	figures   counters
 	memory    memory
+	spread    spreading // of work over Options.Pool
+	self      *Local    // of Executor; nil before its first call
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -146,6 +156,11 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newEngine(opts, numerics)
+}
+
+// newEngine makes an engine that computes in an arithmetic. opts are complete.
+func newEngine(opts Options, numerics arithmetic) (*Engine, error) {
 	k, err := pick(opts.Kernel, numerics.order, opts.Log)
 	if err != nil {
 		return nil, err
@@ -167,7 +182,7 @@ func Open(opts Options) (*Engine, error) {
 			opts.Log.Error("base model is unavailable; requests to its training runs are refused", "error", err)
 		}
 	}
-	if !opts.Beside {
+	if !opts.Beside && opts.Dir != "" {
 		if err := e.store.tidy(); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -31,9 +32,17 @@ func (a arithmetic) parts(items []checkedDatum) [][]checkedDatum {
 }
 
 // gradient adds the gradient of a request to the run's, which an error leaves as it was.
-func (r *trainingRun) gradient(l loss.Loss, items []checkedDatum) error {
+func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
 	undo := r.mark()
-	for _, part := range r.e.numerics.parts(items) {
+	parts := r.e.numerics.parts(items)
+	if r.e.numerics.part > 0 && r.spreads(parts) {
+		err := r.spreadOver(req, l, parts, r.collect)
+		if err != nil {
+			undo()
+		}
+		return err
+	}
+	for _, part := range parts {
 		if err := r.add(l, part); err != nil {
 			undo()
 			return err
@@ -50,12 +59,24 @@ func (r *trainingRun) add(l loss.Loss, part []checkedDatum) error {
 		into = r.apart()
 	}
 	r.gathered = true
-	if err := r.pass(l, part, into); err != nil {
+	if err := r.pass(r.e.ctx, l, part, into); err != nil {
 		return err
 	}
 	if apart {
 		r.grads.Add(into)
 	}
+	return r.sound()
+}
+
+// collect adds the gradient of one part that was computed apart.
+func (r *trainingRun) collect(part executor.Gradient) error {
+	r.grads.AddIndependent(part, !r.gathered)
+	r.gathered = true
+	return r.sound()
+}
+
+// sound refuses a gradient that is not finite.
+func (r *trainingRun) sound() error {
 	if name := r.badGradient(); name != "" {
 		return tinker.Userf("engine: model %s: the gradient of %s is not finite; it was left out", r.id, name)
 	}

@@ -103,6 +103,9 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 	return a, err
 }
 
+// NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-4-blocked.
+func NewNumerics() string { return arithmetic{name: Numerics, order: kernel.Native()}.id() }
+
 // NumericsOf returns the name of the arithmetic in which an engine on the folder dir computes: that of its beginning,
 // or [Numerics] for a new folder.
 func NumericsOf(dir string) (string, error) {
@@ -113,8 +116,10 @@ func NumericsOf(dir string) (string, error) {
 	return a.name, err
 }
 
+func orders() []kernel.Order { return []kernel.Order{kernel.Sequential, kernel.Blocked} }
+
 func parseOrder(name string) (kernel.Order, error) {
-	for _, o := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
+	for _, o := range orders() {
 		if o.String() == name {
 			return o, nil
 		}

@@ -113,7 +113,7 @@ func (r *trainingRun) packFrom(dir string, m manifest, root *version) (*version,
 		if err != nil {
 			return nil, err
 		}
-		return r.e.newVersion(r.base, w, 0, nil), nil
+		return r.e.newFull(r.base, w), nil
 	}
 	params, err := readTensors(filepath.Join(dir, adapterFile))
 	if err != nil {

@@ -21,6 +21,13 @@ type resident struct {
 	parent  *base       // whose weights these share; nil: none
 }
 
+// know adds a base model.
+func (m *memory) know(b *base) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bases = append(m.bases, b)
+}
+
 // enter adds a user to a base model, whose weights then stay in memory.
 func (m *memory) enter(b *base) *memoryUse {
 	m.mu.Lock()

@@ -79,7 +79,11 @@ func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
 		held.end()
 		resolve(out, err)
 	}
-	if err := c.e.scheduler.submit(s, tinker.IsPromised(ctx)); err != nil {
+	accept := c.e.scheduler.submit
+	if c.goesAway(s) {
+		accept = c.spreadSamples
+	}
+	if err := accept(s, tinker.IsPromised(ctx)); err != nil {
 		held.end()
 		return err
 	}
@@ -91,6 +95,7 @@ type samplingRequest struct {
 	version *version
 	queue   *samplingQueue
 	prompt  []int32
+	first   int // index of the first sample; of a range of a request's samples not 0
 	n       int // samples
 	left    int // samples not finished
 	next    int // first sample not begun

@@ -110,7 +110,7 @@ func (l *sequence) computed() {
 // pages. fork returns nil if there are not enough pages.
 func (l *sequence) fork(token int32, force bool) *sequence {
 	s := l.s
-	c := &sequence{s: s, sample: s.next, stream: s.seed.Stream("sample", s.next), asked: true, done: l.done}
+	c := &sequence{s: s, sample: s.next, stream: s.stream(s.next), asked: true, done: l.done}
 	if s.next == s.n-1 {
 		c.pages, c.view = l.pages, l.view
 		l.pages, l.view = nil, nil
@@ -138,6 +138,11 @@ func (l *sequence) copyPages(from *sequence, force bool) bool {
 	l.cache().Share(from.pages)
 	l.add(from.pages)
 	return true
+}
+
+// stream is the random numbers of a sample.
+func (s *samplingRequest) stream(sample int) rng.Stream {
+	return s.seed.Stream("sample", s.first+sample)
 }
 
 // sampled adds a drawn token to the answer and reports whether the sample has ended.

@@ -63,7 +63,7 @@ func (c *scheduler) spawn(l *sequence, sequences []*sequence, room int) []*seque
 	s := l.s
 	lse := c.e.compute.K.LogSumExp(l.logits)
 	for ; s.next < s.n && room > 0; s.next++ {
-		token := c.draw(l.logits, s, s.seed.Stream("sample", s.next), 0)
+		token := c.draw(l.logits, s, s.stream(s.next), 0)
 		child := l.fork(token, c.stuck(sequences))
 		if child == nil {
 			break // no pages: try again in the next step

@@ -36,16 +36,24 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 	if len(p.StopStrings) == 0 {
 		return s, nil
 	}
-	for _, str := range p.StopStrings {
+	bytes, err := b.tokenBytes()
+	if err := s.add(p.StopStrings, bytes); err != nil { // which is the request's error
+		return s, err
+	}
+	return s, err
+}
+
+// add adds strings that stop.
+func (s *stops) add(list []string, bytes TokenBytes) error {
+	for _, str := range list {
 		if str == "" {
-			return s, tinker.Userf("engine: a stop string is empty; leave it out")
+			return tinker.Userf("engine: a stop string is empty; leave it out")
 		}
 		s.strings = append(s.strings, []byte(str))
 		s.longest = max(s.longest, len(str))
 	}
-	var err error
-	s.bytes, err = b.tokenBytes()
-	return s, err
+	s.bytes = bytes
+	return nil
 }
 
 // after reports whether a token ends a sample. tail is the end of the sample's bytes, which may be the beginning of a

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -76,9 +77,9 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 		return tinker.ForwardOutput{}, err
 	}
 	if backward {
-		err = r.gradient(l, items)
+		err = r.gradient(req, l, items)
 	} else {
-		err = r.pass(l, items, nil)
+		err = r.scores(req, l, items)
 	}
 	if err != nil {
 		return tinker.ForwardOutput{}, err
@@ -86,10 +87,21 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 	return output(items), nil
 }
 
+// scores computes a request without a gradient.
+func (r *trainingRun) scores(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
+	if parts := r.e.numerics.parts(items); r.spreads(parts) {
+		return r.spreadOver(req, l, parts, nil)
+	}
+	return r.pass(r.e.ctx, l, items, nil)
+}
+
 // pass computes items in micro-batches. into gets their gradient, unless it is nil. The size of micro-batches changes
-// no bit: a gradient adds up token by token in the items' order.
-func (r *trainingRun) pass(l loss.Loss, items []checkedDatum, into *model.Grads) error {
+// no bit: a gradient adds up token by token in the items' order. It ends early when ctx does.
+func (r *trainingRun) pass(ctx context.Context, l loss.Loss, items []checkedDatum, into *model.Grads) error {
 	for rest := items; len(rest) > 0; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		n, tokens := r.cut(rest, into != nil)
 		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], into: into,
 			tokens: tokens}}); err != nil {

@@ -75,7 +75,7 @@ func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, erro
 	if err != nil {
 		return nil, err
 	}
-	return r.e.newVersion(r.base, w, 0, nil), nil
+	return r.e.newFull(r.base, w), nil
 }
 
 // root returns the base's own version, which pack needs for an adapter; nil for full parameters. The run uses its base

@@ -48,6 +48,8 @@ type Options struct {
 	Plugins Plugins
 	// Python is the Python of plug-in files.
 	Python Python
+	// Version is the program's, which the workers of a fleet must have too.
+	Version string
 	// Rollouts is the address to serve the URLs of rollouts at; "": explorer.listen_address and explorer.proxy_port, if
 	// a taskset has rollout_workflow.
 	Rollouts string
@@ -104,7 +106,7 @@ func (o Options) site() site.Site {
 	}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
 		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
-		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes}
+		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version}
 }
 
 // ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.

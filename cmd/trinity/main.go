@@ -4,6 +4,7 @@
 //	trinity validate --config FILE
 //	trinity schema
 //	trinity serve [--addr 127.0.0.1:8000] [--models DIR]... [--data DIR]
+//	trinity worker --join URL --creds FILE
 //	trinity gem [key=value ...]
 //	trinity convert -c JOB [-o FOLDER] [--gguf TYPE]
 //	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
@@ -39,6 +40,7 @@ type commands struct {
 	Validate   validateCmd   `cmd:"" help:"Check a configuration, print it as it will be used, and estimate its cost."`
 	Schema     schemaCmd     `cmd:"" help:"Print the JSON Schema of a configuration, for editors."`
 	Serve      serveCmd      `cmd:"" help:"Serve the Tinker API to any Tinker client."`
+	Worker     workerCmd     `cmd:"" help:"Compute for a run or a server on another machine."`
 	PS         psCmd         `cmd:"" name:"ps" help:"List the training runs of a Tinker server."`
 	Checkpoint checkpointCmd `cmd:"" help:"List, export and delete the checkpoints of a Tinker server."`
 	Debug      debugCmd      `cmd:"" help:"Try one task of a configuration, or serve its model."`

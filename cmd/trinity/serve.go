@@ -42,6 +42,7 @@ type serveStart struct {
 	Insecure  bool              `help:"Allow other machines without TLS; keys are sent in the clear."`
 	MinFree   int64             `help:"MiB of disk to keep free by refusing new work; 0: none." default:"256"`
 	edgeFlags
+	fleetFlags
 	Memory  byteSize      `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
 	Replay  time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
 	Threads int           `help:"Threads of the engine; 0 is all."`
@@ -65,7 +66,7 @@ func (c *serveStart) Run(s *surroundings) error {
 	if c.Replay <= 0 {
 		return usageError{fmt.Errorf("serve: --replay is %v; it must be positive, such as 2m", c.Replay)}
 	}
-	if err := errors.Join(c.checkLimits(), c.checkNames(), c.checkExposure()); err != nil {
+	if err := errors.Join(c.checkLimits(), c.checkNames(), c.checkExposure(), c.checkFleet()); err != nil {
 		return usageError{err}
 	}
 	models, err := c.findModels(s)
@@ -106,10 +107,23 @@ func (c *serveStart) Run(s *surroundings) error {
 // open opens engine, journal and server, each on the one before. closeAll closes them in reverse order.
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
-		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log})
+	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
+		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log}
+	workers, err := c.openFleet(ctx, &eo, log)
 	if err != nil {
 		return nil, nil, err
+	}
+	defer func() {
+		if err != nil && workers != nil {
+			err = errors.Join(err, workers.Close())
+		}
+	}()
+	e, err := engine.Open(eo)
+	if err != nil {
+		return nil, nil, err
+	}
+	if workers != nil {
+		workers.Bind(e)
 	}
 	var opened atomic.Pointer[server.Server]
 	synced := func(took time.Duration) {
@@ -145,7 +159,13 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 		return nil, nil, errors.Join(err, j.Close())
 	}
 	opened.Store(h)
-	return h, func() error { return errors.Join(h.Close(), j.Close()) }, nil
+	return h, func() error {
+		err := errors.Join(h.Close(), j.Close())
+		if workers != nil {
+			err = errors.Join(err, workers.Close())
+		}
+		return err
+	}, nil
 }
 
 // spare is the number of Go processors beyond the computing threads.

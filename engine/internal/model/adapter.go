@@ -173,3 +173,31 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 	}
 	return a, nil
 }
+
+// Tensors returns the tensors of the adapter as float32, sorted by name. The values are the packed ones, so NewAdapter
+// of them gives the same adapter.
+func (a *Adapter) Tensors(c Config) []Tensor {
+	var out []Tensor
+	modules := a.LoRA.Targets()
+	unpack := func(t target, l *nn.LoRA) {
+		if l == nil {
+			return
+		}
+		t = t.of(modules)
+		A, B := l.Unpack()
+		for p, s := range t.specs(a.LoRA.Rank) {
+			data := [][]float32{A[p/2], B[p/2]}[p%2]
+			out = append(out, Tensor{Name: s.name, Shape: s.shape, Data: data})
+		}
+	}
+	for i, l := range a.layers {
+		qkv, o, gateUp, down := targets(c, i)
+		unpack(qkv, l.qkv)
+		unpack(o, l.o)
+		unpack(gateUp, l.gateUp)
+		unpack(down, l.down)
+	}
+	unpack(headTarget(c), a.head)
+	slices.SortFunc(out, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+)
 
 // Grads accumulates gradients of trainable tensors: an adapter's or a model's full parameters. Backward adds rows one
 // by one, in order, to one accumulator per element, so that cutting a batch into calls changes no bit.
@@ -13,12 +17,12 @@ type Grads struct {
 	embed, head []float32
 }
 
-// NewGrads returns zero gradients for tensors.
+// NewGrads returns zero gradients for tensors, of which it reads names and shapes.
 func NewGrads(tensors []Tensor) *Grads {
 	g := &Grads{index: make(map[string]int, len(tensors))}
 	tied := true
 	for i, t := range tensors {
-		t.Data = make([]float32, len(t.Data))
+		t.Data = make([]float32, spec{t.Name, t.Shape}.len())
 		g.T = append(g.T, t)
 		g.index[t.Name] = i
 		tied = tied && t.Name != headName
@@ -58,6 +62,41 @@ func (g *Grads) Accumulators() [][]float32 {
 		all = append(all, g.embed, g.head)
 	}
 	return all
+}
+
+// Independent returns the accumulators that the others follow from: all but a tied embedding's sum, in a fixed order.
+func (g *Grads) Independent() [][]float32 {
+	var all [][]float32
+	for _, t := range g.T {
+		if g.embed == nil || t.Name != embedName {
+			all = append(all, t.Data)
+		}
+	}
+	if g.embed != nil {
+		all = append(all, g.embed, g.head)
+	}
+	return all
+}
+
+// Fits reports whether part can be the independent accumulators of a gradient of the same tensors.
+func (g *Grads) Fits(part [][]float32) bool {
+	return slices.EqualFunc(g.Independent(), part, func(a, b []float32) bool { return len(a) == len(b) })
+}
+
+// AddIndependent adds another gradient's independent accumulators, which fit, element by element. With set it replaces
+// the gradient by them.
+func (g *Grads) AddIndependent(part [][]float32, set bool) {
+	for i, a := range g.Independent() {
+		b := part[i][:len(a)]
+		if set {
+			copy(a, b)
+			continue
+		}
+		for j := range a {
+			a[j] += b[j]
+		}
+	}
+	g.join()
 }
 
 // of returns the accumulator of a tensor, nil if it is not trained.

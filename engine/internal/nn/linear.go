@@ -55,6 +55,19 @@ func NewLoRA(k *kernel.Set, rank int, scale float32, K int, bf16 bool, cols []in
 	return l
 }
 
+// Unpack returns A [rank,K] and B [N_p,rank] of each projection as they are packed: with bf16, rounded.
+func (l *LoRA) Unpack() (A, B [][]float32) {
+	all := make([]float32, l.a.N*l.a.K)
+	l.a.Unpack(all)
+	n := l.Rank * l.a.K
+	for p, panels := range l.b {
+		b := make([]float32, panels.N*panels.K)
+		panels.Unpack(b)
+		A, B = append(A, all[p*n:(p+1)*n:(p+1)*n]), append(B, b)
+	}
+	return A, B
+}
+
 // Projections returns P, Outputs the columns of projection p, and BF16 whether A and B are multiplied in bf16.
 func (l *LoRA) Projections() int   { return len(l.b) }
 func (l *LoRA) Outputs(p int) int  { return l.b[p].N }

@@ -140,3 +140,17 @@ func during(least time.Duration, units float64, f func()) float64 {
 	}
 	return float64(n) * units / float64(time.Since(start).Nanoseconds())
 }
+
+// Peak is the fastest rate of a set's units on a pool's workers, in GFLOP/s. It takes about 0.1 s. Without vector
+// kernels it is an estimate.
+func Peak(s *kernel.Set, p *kernel.Pool) float64 {
+	f32, bf16 := units(s.Path())
+	m := Meter{set: s, pool: p}
+	if rate := max(m.best(peaksOf(f32)), m.best(peaksOf(bf16))); rate > 0 {
+		return rate
+	}
+	return portablePeak * float64(p.N())
+}
+
+// portablePeak is about what portable Go reaches on one thread, in GFLOP/s.
+const portablePeak = 1

@@ -49,6 +49,9 @@ type Options struct {
 // Open opens the service that the backend names.
 func (o Options) Open(ctx context.Context) (Service, error) {
 	switch {
+	case o.Config.Fleet.On() && o.Backend.Kind != config.Local:
+		return Service{}, fmt.Errorf("run: fleet.listen and fleet.url are of the local engine, and the run goes to the "+
+			"%s; remove them, or set model.tinker.base_url: local", o.Backend.Kind)
 	case o.Engine != nil:
 		return o.openFleeting()
 	case o.Backend.Kind == config.Local:
@@ -99,9 +102,16 @@ func (o Options) openEngine(ctx context.Context) (Service, error) {
 		return Service{}, err
 	}
 	eo.Beside = jobdir.Aside(o.Config) || o.Config.Mode == config.Bench
+	workers, err := o.openFleet(ctx, &eo)
+	if err != nil {
+		return Service{}, err
+	}
 	e, err := engine.Open(eo)
 	if err != nil {
 		return Service{}, err
+	}
+	if workers != nil {
+		workers.Bind(e)
 	}
 	if err := o.importAdapter(e); err != nil {
 		return Service{}, errors.Join(err, e.Close())

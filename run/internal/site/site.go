@@ -34,6 +34,7 @@ type Site struct {
 	Cache     string                   // for what is made of other files, such as GGUF; "": nothing can be made
 	Ollama    []string                 // where Ollama's store may be; nil: nowhere
 	Rollouts  string                   // address to serve the URLs of rollouts at; "": that of the configuration
+	Version   string                   // of the program, which the workers of a fleet must have
 	FS        disk.FS
 	Sandboxes bool // the program can be started as the stage of a sandbox
 	Own       Own

@@ -1,0 +1,195 @@
+// Package dispatch is the executor.Pool of the process that trains: it turns calls into opaque tasks, gives them to a
+// carrier, and reads the answers. It knows neither how tasks travel nor where they are computed.
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Task is a call as a carrier sees it. Equal calls are equal tasks, whose answers have the same bytes.
+type Task struct {
+	Kind    string
+	Needs   []Need // blobs that a worker must hold; it asks for those that it lacks
+	Payload []byte
+	Cost    float64 // expected work, in tokens of a forward
+	Group   string  // tasks with the same beginning of a prompt
+	Shared  float64 // the part of Cost that a worker saves if it has computed another task of the group
+}
+
+// Need is a blob of a task.
+type Need struct {
+	Hash string
+	Size int64
+}
+
+// Carrier takes tasks to workers. Its methods are safe for concurrent use.
+type Carrier interface {
+	// Do returns the answer to a task. It sends the task again when a worker is lost. An error is one that a worker
+	// returned, or ctx's.
+	Do(ctx context.Context, t Task) ([]byte, error)
+	// Offer has blobs that workers ask for read by open, until Withdraw.
+	Offer(hash string, size int64, open func() (io.ReadCloser, error))
+	Withdraw(hash string)
+	// Room is how many more tasks workers would begin now, Workers how many there are, Speed their speed together.
+	Room() int
+	Workers() int
+	Speed() float64
+	// Changed returns a channel that is closed when one of these may have grown.
+	Changed() <-chan struct{}
+}
+
+// Pool is an executor.Pool over a carrier.
+type Pool struct {
+	carrier Carrier
+
+	mu      sync.Mutex
+	speed   float64
+	offered map[string]offered // by hash
+}
+
+// offered is a blob that workers may ask for.
+type offered struct {
+	size  int64
+	times int
+}
+
+var _ executor.Pool = (*Pool)(nil)
+
+// New returns a pool. speed is that of this process, in the unit of the carrier's.
+func New(c Carrier, speed float64) *Pool {
+	return &Pool{carrier: c, speed: speed, offered: map[string]offered{}}
+}
+
+// Room, Executors, Speed and Changed are the carrier's.
+func (p *Pool) Room() int                { return p.carrier.Room() }
+func (p *Pool) Executors() int           { return p.carrier.Workers() }
+func (p *Pool) Speed() float64           { return p.carrier.Speed() }
+func (p *Pool) Changed() <-chan struct{} { return p.carrier.Changed() }
+
+// OwnSpeed is the speed of New or SetSpeed.
+func (p *Pool) OwnSpeed() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.speed
+}
+
+// SetSpeed sets the speed of this process.
+func (p *Pool) SetSpeed(speed float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.speed = speed
+}
+
+// Offer implements executor.Pool. Versions with equal weights offer the same blob: the last one's way to read it is
+// used, since an older one may not be used any more.
+func (p *Pool) Offer(b executor.Blob) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.offered[b.Hash] = offered{b.Size, p.offered[b.Hash].times + 1}
+	p.carrier.Offer(b.Hash, b.Size, b.Open)
+}
+
+// Withdraw implements executor.Pool.
+func (p *Pool) Withdraw(hash string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := p.offered[hash]
+	if o.times--; o.times > 0 {
+		p.offered[hash] = o
+		return
+	}
+	delete(p.offered, hash)
+	p.carrier.Withdraw(hash)
+}
+
+// Sample implements executor.Executor.
+func (p *Pool) Sample(ctx context.Context, v executor.Version, s executor.Sample) ([]tinker.SampledSequence, error) {
+	raw, err := p.do(ctx, executor.Task{Kind: executor.KindSample, Version: v, Sample: s})
+	if err != nil {
+		return nil, err
+	}
+	return executor.DecodeSamples(raw, s)
+}
+
+// Forward implements executor.Executor.
+func (p *Pool) Forward(ctx context.Context, v executor.Version, b executor.Batch) ([]executor.Output, error) {
+	raw, err := p.do(ctx, executor.Task{Kind: executor.KindForward, Version: v, Batch: b})
+	if err != nil {
+		return nil, err
+	}
+	outs, _, err := executor.DecodeOutputs(raw, executor.KindForward, b)
+	return outs, err
+}
+
+// Gradient implements executor.Executor.
+func (p *Pool) Gradient(ctx context.Context, v executor.Version,
+	b executor.Batch) ([]executor.Output, executor.Gradient, error) {
+	raw, err := p.do(ctx, executor.Task{Kind: executor.KindGradient, Version: v, Batch: b})
+	if err != nil {
+		return nil, nil, err
+	}
+	return executor.DecodeOutputs(raw, executor.KindGradient, b)
+}
+
+func (p *Pool) do(ctx context.Context, t executor.Task) ([]byte, error) {
+	payload, err := t.Encode()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.carrier.Do(ctx, Task{Kind: string(t.Kind), Needs: p.needs(t), Payload: payload, Cost: cost(t),
+		Group: group(t), Shared: float64(len(t.Sample.Prompt))})
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: %s: %w", t.Kind, err)
+	}
+	return raw, nil
+}
+
+// needs are the blobs of a task.
+func (p *Pool) needs(t executor.Task) (list []Need) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, hash := range []string{t.Version.Manifest, t.Version.Params, t.Sample.Tokens} {
+		if hash != "" {
+			list = append(list, Need{hash, p.offered[hash].size})
+		}
+	}
+	return list
+}
+
+// cost estimates a task's work. A backward takes twice as long as a forward. A token that is decoded alone would cost
+// more, but samples are decoded together.
+func cost(t executor.Task) float64 {
+	if t.Kind == executor.KindSample {
+		return float64(len(t.Sample.Prompt) + t.Sample.N*t.Sample.MaxTokens)
+	}
+	n := 0
+	for _, d := range t.Batch.Data {
+		n += d.ModelInput.Len()
+	}
+	if t.Kind == executor.KindGradient {
+		n *= 3
+	}
+	return float64(n)
+}
+
+// groupTokens is the beginning of a prompt that makes a group.
+const groupTokens = 256
+
+func group(t executor.Task) string {
+	if t.Kind != executor.KindSample {
+		return ""
+	}
+	prefix := executor.Task{Kind: executor.KindSample, Version: t.Version,
+		Sample: executor.Sample{Prompt: t.Sample.Prompt[:min(groupTokens, len(t.Sample.Prompt))]}}
+	raw, err := prefix.Encode()
+	if err != nil {
+		return ""
+	}
+	return executor.HashOf(raw)[:16]
+}

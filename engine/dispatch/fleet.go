@@ -1,0 +1,36 @@
+package dispatch
+
+import (
+	"context"
+	"io"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
+)
+
+// Head is what a pool needs of a *fleet.Head.
+type Head interface {
+	Do(ctx context.Context, t fleet.Task) (fleet.Result, error)
+	Offer(hash string, size int64, open func() (io.ReadCloser, error))
+	Withdraw(hash string)
+	Room() int
+	Workers() int
+	Speed() float64
+	Changed() <-chan struct{}
+}
+
+// Over is the carrier that a fleet is.
+func Over(h Head) Carrier { return overFleet{h} }
+
+type overFleet struct{ Head }
+
+// Do implements Carrier.
+func (o overFleet) Do(ctx context.Context, t Task) ([]byte, error) {
+	var needs []fleet.Need
+	for _, n := range t.Needs {
+		needs = append(needs, fleet.Need{Hash: n.Hash, Size: n.Size})
+	}
+	task := fleet.NewTask(t.Kind, t.Payload, t.Cost, needs...)
+	task.Group, task.Shared = t.Group, t.Shared
+	r, err := o.Head.Do(ctx, task)
+	return r.Payload, err
+}

@@ -1,0 +1,235 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+)
+
+const (
+	pullExpiry  = 30 * time.Second
+	pullBeat    = 10 * time.Second
+	pullMore    = 64       // messages asked for beyond the slots
+	answersKept = 64 << 20 // bytes of answers that are kept, for a head that asks again
+	parallel    = 8        // answers being sent beyond the slots
+)
+
+// pull takes tasks out of this worker's queue in JetStream, and opens it again when it is lost.
+func (w *worker) pull(ctx context.Context) {
+	for ctx.Err() == nil {
+		if w.head() == "" {
+			w.awaitChange(ctx)
+			continue
+		}
+		if err := w.pullFrom(ctx); err != nil && ctx.Err() == nil {
+			w.again() // the head makes the queue again
+			wait(ctx, retryWait/2)
+		}
+	}
+}
+
+func (w *worker) awaitChange(ctx context.Context) {
+	w.mu.Lock()
+	changed := w.changed
+	w.mu.Unlock()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
+func (w *worker) pullFrom(ctx context.Context) error {
+	c, err := w.js.Consumer(ctx, w.names.Tasks(), w.id)
+	if err != nil {
+		return err
+	}
+	messages, err := c.Messages(jetstream.PullMaxMessages(w.o.About.Slots+pullMore), jetstream.PullExpiry(pullExpiry),
+		jetstream.PullHeartbeat(pullBeat))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		w.receive(ctx, m)
+	}
+}
+
+// receive puts a task into the queue. One that is held already was delivered again.
+func (w *worker) receive(ctx context.Context, m jetstream.Msg) {
+	h := &held{msg: m}
+	body, err := message.Decode(m.Data(), &h.Task)
+	if err != nil {
+		m.Term() // the head sends it again if it was damaged
+		return
+	}
+	h.body = body
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if old := w.held[h.ID]; old != nil {
+		old.msg, old.Head = m, h.Head
+		return
+	}
+	if h.Head != w.welcome.Head {
+		go m.Ack() // of an earlier head
+		return
+	}
+	h.ctx, h.cancel = context.WithCancel(ctx)
+	w.held[h.ID] = h
+	w.queue = append(w.queue, h)
+	w.signal()
+}
+
+// dispatch begins tasks while there are slots.
+func (w *worker) dispatch(ctx context.Context) {
+	sending := make(chan struct{}, w.o.About.Slots+parallel)
+	running := 0
+	ended := make(chan struct{}, w.o.About.Slots)
+	done := func() { ended <- struct{}{} }
+	for {
+		for running < w.o.About.Slots {
+			h := w.next()
+			if h == nil {
+				break
+			}
+			running++
+			go w.work(h, sending, done)
+		}
+		w.mu.Lock()
+		changed := w.changed
+		ready := len(w.queue) > 0 && w.paused == "" && !w.leaving && running < w.o.About.Slots
+		w.mu.Unlock()
+		if ready {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			running--
+		case <-ctx.Done():
+			for ; running > 0; running-- {
+				<-ended
+			}
+			for range cap(sending) {
+				sending <- struct{}{} // until all answers are sent or given up
+			}
+			return
+		}
+	}
+}
+
+// next takes a task off the queue, unless the worker takes none now.
+func (w *worker) next() *held {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 || w.paused != "" || w.leaving {
+		return nil
+	}
+	h := w.queue[0]
+	w.queue = w.queue[1:]
+	h.begun = true
+	w.begun++
+	return h
+}
+
+// work computes a task and sends its answer, for which it does not keep the slot.
+func (w *worker) work(h *held, sending chan struct{}, done func()) {
+	payload, seconds, err := w.compute(h)
+	sending <- struct{}{}
+	done()
+	defer func() { <-sending }()
+	if h.ctx.Err() == nil {
+		w.answer(h, payload, seconds, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	go h.msg.Ack() // a lost one costs a delivery
+	w.begun = max(w.begun-1, 0)
+	w.remove(h)
+}
+
+// compute calls the function, or finds the answer among those given lately.
+func (w *worker) compute(h *held) (payload []byte, seconds float64, err error) {
+	if payload, known := w.known.get(h.ID); known {
+		return payload, 0, nil
+	}
+	var held []func()
+	defer func() {
+		for _, release := range held {
+			release()
+		}
+	}()
+	blobPath := func(n Need) (string, error) {
+		path, release, err := w.cache.Path(h.ctx, n, w.readChunk)
+		if err != nil {
+			return "", err
+		}
+		held = append(held, release)
+		return path, nil
+	}
+	t := Task{ID: h.ID, Kind: h.Kind, Needs: h.Needs, Payload: h.body, Cost: h.Cost, Group: h.Group, Shared: h.Shared}
+	if h.Task.Payload != nil {
+		path, err := blobPath(*h.Task.Payload)
+		if err != nil {
+			return nil, 0, err
+		}
+		if t.Payload, err = os.ReadFile(path); err != nil {
+			return nil, 0, err
+		}
+	}
+	if got := message.ID(t.Kind, t.Needs, t.Payload); got != t.ID {
+		return nil, 0, fmt.Errorf("the task has the id %s and the content of %s", t.ID, got)
+	}
+	have := func(hash string) (string, error) {
+		n, err := needOf(t, hash)
+		if err != nil {
+			return "", err
+		}
+		return blobPath(n)
+	}
+	begun := w.meter.begin()
+	defer func() {
+		seconds = w.meter.end(begun)
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+		if err == nil {
+			w.known.put(h.ID, payload)
+		}
+	}()
+	payload, err = w.f(h.ctx, t, have)
+	return payload, 0, err
+}
+
+// readChunk reads a chunk of a blob from the store, and asks the head to put it there if it is missing.
+func (w *worker) readChunk(ctx context.Context, hash string, i int) ([]byte, error) {
+	for ctx.Err() == nil {
+		chunk, err := stored(ctx, w.nc, w.names.Blobs(), w.names.Chunk(hash, i))
+		if err == nil {
+			return chunk, nil
+		}
+		if !errors.Is(err, errGone) {
+			return nil, err
+		}
+		var got message.Stored
+		err = ask(ctx, w.nc, w.names.Want(w.id), message.Want{Hash: hash, First: i / blob.Block * blob.Block}, &got)
+		switch {
+		case err != nil:
+			wait(ctx, retryWait) // the head is away, or its store
+		case got.Error != "":
+			return nil, errors.New(got.Error)
+		}
+	}
+	return nil, ctx.Err()
+}

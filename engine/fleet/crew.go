@@ -1,0 +1,183 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/access"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+)
+
+const (
+	lostBeats = 4 // beats missed, after which a worker is lost
+	mostBad   = 8 // malformed or foreign messages, after which a worker is removed
+)
+
+// member is a worker that is or was there.
+type member struct {
+	about    About
+	here     bool
+	since    time.Time
+	seen     time.Time
+	trip     time.Duration
+	paused   string
+	draining bool // by an operator
+	leaving  bool
+	refused  string
+	failures int // errors of its function
+	bad      int // messages refused
+	lost     int // times that it went away with tasks
+}
+
+// name is a worker's name for people. The caller holds the lock.
+func (h *Head) name(worker string) string {
+	if m := h.crew[worker]; m != nil && m.about.Name != "" {
+		return fmt.Sprintf("%s (%.8s)", m.about.Name, worker)
+	}
+	return fmt.Sprintf("%.8s", worker)
+}
+
+// present lists the workers that are there.
+func (h *Head) present() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []string
+	for id, m := range h.crew {
+		if m.here {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// refusal returns why a worker may not take part, or "".
+func (h *Head) refusal(worker string, a About) string {
+	if why := h.keys.Removed(worker); why != "" {
+		return why
+	}
+	if h.o.Version != "" && a.Version != h.o.Version {
+		return fmt.Sprintf("it is version %s and the head is %s; install trinity %s there", cmp.Or(a.Version, "unknown"),
+			h.o.Version, h.o.Version)
+	}
+	if h.o.Numerics != "" && a.Numerics != h.o.Numerics {
+		return fmt.Sprintf("its numerics are %q and the head's %q; answers would differ", a.Numerics, h.o.Numerics)
+	}
+	if h.o.Admit != nil {
+		if err := h.o.Admit(a); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// onEnrol gives a worker credentials of its own.
+func (h *Head) onEnrol(m *nats.Msg) {
+	var e message.Enrolment
+	if _, err := message.Decode(m.Data, &e); err != nil || m.Subject != h.names.Enrol(e.Key) {
+		h.reply(m, message.Granted{Refused: "the request is malformed"})
+		return
+	}
+	if why := h.refusal(e.Key, e.About); why != "" {
+		h.o.Log(fmt.Sprintf("fleet: worker %s is refused: %s", e.About.Name, why))
+		h.reply(m, message.Granted{Refused: why})
+		return
+	}
+	if h.broker == nil && h.o.Signer == "" { // the cluster's users are its operator's
+		h.reply(m, message.Granted{})
+		return
+	}
+	text, err := h.keys.UserJWT(e.Key, e.About.Name, access.WorkerRights(h.names, e.Key))
+	if err != nil {
+		h.reply(m, message.Granted{Refused: err.Error()})
+		return
+	}
+	h.reply(m, message.Granted{JWT: text})
+}
+
+// onAnnounce admits a worker: it makes its queue and lets the scheduler know it.
+func (h *Head) onAnnounce(m *nats.Msg) {
+	worker := last(m.Subject)
+	var a message.Announcement
+	if _, err := message.Decode(m.Data, &a); err != nil {
+		h.bad(worker, err.Error())
+		h.reply(m, message.Welcome{Refused: err.Error()})
+		return
+	}
+	if why := h.refusal(worker, a.About); why != "" {
+		h.o.Log(fmt.Sprintf("fleet: worker %s is refused: %s", a.About.Name, why))
+		h.reply(m, message.Welcome{Refused: why})
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spawn(func() { // JetStream may be slow
+		if err := h.consumer(h.ctx, worker); err != nil {
+			h.unwell(err) // the worker asks again
+			return
+		}
+		h.admit(worker, a.About)
+		h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
+	})
+}
+
+// onBeat notes that a worker is there, and sends again what did not reach it.
+func (h *Head) onBeat(m *nats.Msg) {
+	worker := last(m.Subject)
+	var b message.Beat
+	if _, err := message.Decode(m.Data, &b); err != nil {
+		h.bad(worker, err.Error())
+		return
+	}
+	if b.Gone {
+		h.gone(worker, "left")
+		return
+	}
+	if b.Head != h.start {
+		return // it has not announced itself to this head
+	}
+	for _, id := range h.beat(worker, b) {
+		h.send(worker, id)
+	}
+}
+
+// bad counts a message that breaks the rules. Too many end a worker's part.
+func (h *Head) bad(worker, what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts.Strays++
+	m := h.crew[worker]
+	if m == nil {
+		return
+	}
+	m.bad++
+	h.o.Log(fmt.Sprintf("fleet: a message of worker %s is refused: %s", h.name(worker), what))
+	if m.bad == mostBad {
+		h.setAside(worker, fmt.Sprintf("%d of its messages were refused, the last because: %s", m.bad, what))
+	}
+}
+
+// last is the last token of a subject: there, a worker's id.
+func last(subject string) string {
+	for i := len(subject) - 1; i >= 0; i-- {
+		if subject[i] == '.' {
+			return subject[i+1:]
+		}
+	}
+	return subject
+}
+
+// reply answers a request.
+func (h *Head) reply(m *nats.Msg, v any) {
+	data, err := message.Encode(v, nil)
+	if err == nil && m.Reply != "" {
+		err = m.Respond(data)
+	}
+	if err != nil {
+		h.warn(err)
+	}
+}

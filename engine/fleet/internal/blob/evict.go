@@ -1,0 +1,81 @@
+package blob
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+)
+
+type entry struct {
+	name string
+	size int64
+	used time.Time
+}
+
+// makeRoom removes the blobs that were not used for longest until size more bytes fit.
+func (c *Cache) makeRoom(size int64) error {
+	if c.limit == 0 {
+		return nil
+	}
+	if size > c.limit {
+		return fmt.Errorf("fleet: cache: a blob of %d bytes; the cache's limit is %d", size, c.limit)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entries, total, err := c.entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if total+size <= c.limit {
+			break
+		}
+		if c.pinned[strings.TrimSuffix(e.name, ".part")] > 0 {
+			continue
+		}
+		if err := os.Remove(filepath.Join(c.dir, e.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("fleet: cache: %w", err)
+		}
+		total -= e.size
+	}
+	return nil
+}
+
+// entries lists the blobs, the one that was not used for longest first.
+func (c *Cache) entries() (entries []entry, total int64, err error) {
+	files, err := os.ReadDir(c.dir)
+	if err != nil {
+		return nil, 0, fmt.Errorf("fleet: cache: %w", err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || !message.IsHash(strings.TrimSuffix(f.Name(), ".part")) {
+			continue // removed in between, or not ours
+		}
+		entries = append(entries, entry{f.Name(), info.Size(), info.ModTime()})
+		total += info.Size()
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
+	})
+	return entries, total, nil
+}
+
+// Size is the bytes in the cache.
+func (c *Cache) Size() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, total, err := c.entries()
+	if err != nil {
+		return 0
+	}
+	return total
+}

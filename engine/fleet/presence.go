@@ -1,0 +1,204 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
+)
+
+// waitingNotice is how often the head says that it waits for workers.
+const waitingNotice = time.Minute
+
+// admit makes a worker a member that gets tasks.
+func (h *Head) admit(worker string, a About) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.crew[worker]
+	if m == nil {
+		m = &member{}
+		h.crew[worker] = m
+	}
+	now := time.Now()
+	if !m.here {
+		h.o.Log(fmt.Sprintf("fleet: worker %s joined: %s, %s, %d threads", a.Name, a.Processor, a.Kernels, a.Threads))
+		m.since = now
+	}
+	m.about, m.here, m.seen, m.leaving = a, true, now, false
+	h.plan.Join(schedule.Worker{ID: worker, Slots: a.Slots})
+	h.plan.Present(worker, m.trip, m.paused != "", m.draining)
+	h.wake()
+}
+
+// beat notes how a worker is and returns the tasks to send to it again: those it was given and does not hold.
+func (h *Head) beat(worker string, b message.Beat) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := h.crew[worker]
+	if m == nil || !m.here {
+		return nil
+	}
+	now := time.Now()
+	stopped := m.paused != "" || m.leaving || m.draining
+	m.seen, m.trip, m.paused = now, time.Duration(b.Trip*float64(time.Second)), b.Paused
+	m.leaving = m.leaving || b.Leaves
+	if m.paused != "" || m.leaving || m.draining {
+		h.plan.Present(worker, m.trip, m.paused != "", m.leaving || m.draining)
+		if !stopped {
+			h.plan.Release(worker, now)
+		}
+		h.wake()
+	} else {
+		h.plan.Present(worker, m.trip, false, false)
+		if stopped {
+			h.wake()
+		}
+	}
+	holds := map[string]bool{}
+	for _, id := range b.Holds {
+		holds[id] = true
+	}
+	var again []string
+	for _, id := range h.plan.Queue(worker, 2*h.o.Beat+2*m.trip, now) {
+		if !holds[id] {
+			h.plan.Sent(worker, id, now)
+			h.counts.Resent++
+			again = append(again, id)
+		}
+	}
+	return again
+}
+
+// gone notes that a worker is no longer there. Its tasks go to others.
+func (h *Head) gone(worker, how string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.goneLocked(worker, how)
+}
+
+func (h *Head) goneLocked(worker, how string) {
+	m := h.crew[worker]
+	if m == nil || !m.here {
+		return
+	}
+	m.here = false
+	ids := h.plan.Lost(worker, time.Now())
+	if len(ids) > 0 {
+		m.lost++
+	}
+	h.o.Log(fmt.Sprintf("fleet: worker %s %s; %d tasks go to others", h.name(worker), how, len(ids)))
+	h.spawn(func() { h.clear(worker) })
+	h.wake()
+}
+
+// loop runs the scheduler: when something happened, and now and then.
+func (h *Head) loop() {
+	defer h.running.Done()
+	const every = 100 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var looked time.Time
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-h.kick:
+		case <-tick.C:
+		}
+		now := time.Now()
+		if now.Sub(looked) > h.o.Beat/2 {
+			looked = now
+			h.look(now)
+		}
+		h.act(h.decide(now))
+	}
+}
+
+// look finds workers that are lost, tasks that take too long, and says for whom the head waits.
+func (h *Head) look(now time.Time) {
+	h.pulse()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, m := range h.crew {
+		if m.here && now.Sub(m.seen) > lostBeats*h.o.Beat {
+			h.goneLocked(id, fmt.Sprintf("has not been heard of for %v", now.Sub(m.seen).Round(time.Millisecond)))
+		}
+	}
+	h.plan.Late(now)
+	for _, id := range h.plan.Stuck() {
+		if o := h.open[id]; o != nil {
+			h.unstick(o)
+		}
+	}
+	h.complain(now)
+}
+
+// unstick ends a task that nobody who is there can answer: its only answer counts, or its error.
+func (h *Head) unstick(o *open) {
+	switch {
+	case o.deciding || h.plan.Crew() == 0 && h.o.Local == nil:
+	case len(o.answers) > 0:
+		h.settle(o)
+	case o.failure != nil:
+		h.end(o, Result{}, o.failure)
+	}
+}
+
+// complain says for whom the head waits.
+func (h *Head) complain(now time.Time) {
+	if h.plan.Crew() > 0 || h.plan.Open() == 0 || h.o.Local != nil {
+		h.waiting = time.Time{}
+		return
+	}
+	if !h.waiting.IsZero() && now.Sub(h.waiting) < waitingNotice {
+		return
+	}
+	h.waiting = now
+	var known []string
+	for id, m := range h.crew {
+		switch {
+		case m.refused != "":
+		case m.here:
+			known = append(known, fmt.Sprintf("%s takes no tasks now", h.name(id)))
+		default:
+			known = append(known, fmt.Sprintf("%s was there %v ago", h.name(id), now.Sub(m.seen).Round(time.Second)))
+		}
+	}
+	text := fmt.Sprintf("fleet: %d tasks wait for a worker; on another machine run: %s", h.plan.Open(), h.JoinLine())
+	if len(known) > 0 {
+		text += " (" + strings.Join(known, ", ") + ")"
+	}
+	h.o.Log(text)
+}
+
+// decide lets the scheduler give out tasks.
+func (h *Head) decide(now time.Time) []schedule.Action {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.plan.Pump(now)
+	actions := h.plan.Take()
+	for _, a := range actions {
+		if o := h.open[a.Task]; o != nil && a.Verb == schedule.Give {
+			o.given[a.Worker] = true
+		}
+	}
+	return actions
+}
+
+// act carries the scheduler's decisions out.
+func (h *Head) act(actions []schedule.Action) {
+	for _, a := range actions {
+		switch {
+		case a.Worker == Here && a.Verb == schedule.Give:
+			h.begins(a.Task)
+		case a.Worker == Here:
+			h.cancelHere(a.Task)
+		case a.Verb == schedule.Give:
+			h.send(a.Worker, a.Task)
+		default:
+			h.control(a.Worker, message.Control{Cancel: a.Task})
+		}
+	}
+}

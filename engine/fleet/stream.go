@@ -1,0 +1,165 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	publishPatience = 10 * time.Second
+	mendPatience    = 10 * time.Second
+	probeEvery      = 5 * time.Second
+	ackPatience     = 30 * time.Second // without a heartbeat, a task is delivered again
+	idleConsumer    = time.Hour        // after which a worker's consumer is removed
+	beatsKept       = 5                // beats that a worker's entry in the KV bucket lives
+)
+
+// streams are what the head keeps in JetStream. Nothing in them is missed when it is lost.
+func (h *Head) streams() []jetstream.StreamConfig {
+	share := h.o.Store / 4
+	return []jetstream.StreamConfig{
+		{Name: h.names.Tasks(), Subjects: []string{h.names.Task("*")}, Retention: jetstream.WorkQueuePolicy,
+			Storage: jetstream.FileStorage, MaxBytes: share, Replicas: h.o.Replicas},
+		{Name: h.names.Blobs(), Subjects: []string{h.names.AllChunks()}, Discard: jetstream.DiscardOld,
+			Storage: jetstream.FileStorage, MaxBytes: share, MaxMsgsPerSubject: 1, AllowDirect: true,
+			Replicas: h.o.Replicas},
+		{Name: h.names.Answers(), Subjects: []string{h.names.AllAnswers()}, Discard: jetstream.DiscardOld,
+			Storage: jetstream.FileStorage, MaxBytes: share, MaxMsgsPerSubject: 1, AllowDirect: true,
+			Replicas: h.o.Replicas},
+	}
+}
+
+// ensure makes the streams, the bucket and the consumers of the workers that are there, where they are missing.
+func (h *Head) ensure(ctx context.Context) error {
+	for _, s := range h.streams() {
+		if _, err := h.js.CreateOrUpdateStream(ctx, s); err != nil {
+			return fmt.Errorf("fleet: stream %s: %w", s.Name, err)
+		}
+	}
+	_, err := h.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: h.names.Presence(), History: 1,
+		TTL: beatsKept * h.o.Beat, Storage: jetstream.MemoryStorage, Replicas: h.o.Replicas})
+	if err != nil {
+		return fmt.Errorf("fleet: bucket %s: %w", h.names.Presence(), err)
+	}
+	for _, id := range h.present() {
+		if err := h.consumer(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// consumer makes the queue of one worker.
+func (h *Head) consumer(ctx context.Context, worker string) error {
+	_, err := h.js.CreateOrUpdateConsumer(ctx, h.names.Tasks(), jetstream.ConsumerConfig{
+		Durable: worker, FilterSubject: h.names.Task(worker), AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: ackPatience, MaxAckPending: -1, InactiveThreshold: idleConsumer, MemoryStorage: true,
+	})
+	if err != nil {
+		return fmt.Errorf("fleet: the queue of worker %s: %w", worker, err)
+	}
+	return nil
+}
+
+// unwell notes that JetStream did not take something.
+func (h *Head) unwell(err error) {
+	if h.ctx.Err() != nil {
+		return
+	}
+	h.mu.Lock()
+	h.counts.Refused++
+	h.mu.Unlock()
+	select {
+	case h.mend <- struct{}{}:
+	default:
+	}
+}
+
+// mending looks after JetStream: it makes again what is missing, and starts anew what does not work.
+func (h *Head) mending() {
+	defer h.running.Done()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-h.mend:
+		case <-tick.C:
+		}
+		if err := h.probe(); err != nil && h.ctx.Err() == nil {
+			h.o.Log(fmt.Sprintf("fleet: the store of NATS does not work (%v); making it again", err))
+			if err := h.rebuild(); err != nil && h.ctx.Err() == nil {
+				h.o.Log(fmt.Sprintf("fleet: the store of NATS cannot be made again: %v; trying on", err))
+			}
+			h.resend()
+		}
+	}
+}
+
+// probe reports whether every stream is there and takes messages.
+func (h *Head) probe() error {
+	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
+	defer cancel()
+	for _, s := range h.streams() {
+		if _, err := h.js.Stream(ctx, s.Name); err != nil {
+			return fmt.Errorf("stream %s: %w", s.Name, err)
+		}
+	}
+	if _, err := h.js.KeyValue(ctx, h.names.Presence()); err != nil {
+		return fmt.Errorf("bucket %s: %w", h.names.Presence(), err)
+	}
+	for _, subject := range []string{h.names.Task("probe"), h.names.Chunk("probe", 0), h.names.Answer("probe", "0", 0)} {
+		ack, err := h.js.Publish(ctx, subject, nil)
+		if err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		s, err := h.js.Stream(ctx, ack.Stream)
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", ack.Stream, err)
+		}
+		if err := s.DeleteMsg(ctx, ack.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return fmt.Errorf("delete: %w", err)
+		}
+	}
+	return nil
+}
+
+// rebuild makes the streams again: what is missing, then all, then with a new store.
+func (h *Head) rebuild() error {
+	ctx, cancel := context.WithTimeout(h.ctx, 3*mendPatience)
+	defer cancel()
+	err := h.ensure(ctx)
+	if err == nil && h.probe() == nil {
+		return nil
+	}
+	for _, s := range h.streams() {
+		if err := h.js.DeleteStream(ctx, s.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			h.warn(err)
+		}
+	}
+	if err = h.ensure(ctx); err == nil && h.probe() == nil {
+		return nil
+	}
+	if h.broker == nil {
+		return errors.Join(err, h.probe())
+	}
+	return h.restartBroker()
+}
+
+// restartBroker starts the embedded server with an empty store on the address that it had.
+func (h *Head) restartBroker() error {
+	if err := h.broker.Restart(true); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
+	defer cancel()
+	for !h.nc.IsConnected() && ctx.Err() == nil {
+		time.Sleep(reconnectMin / 10)
+	}
+	return h.ensure(ctx)
+}

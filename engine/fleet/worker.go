@@ -1,0 +1,357 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/access"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+)
+
+// worker is the other end of a Head.
+type worker struct {
+	o     JoinOptions
+	f     Function
+	creds access.Credentials
+	key   nkeys.KeyPair
+	id    string
+	names message.Names
+	cache *blob.Cache
+	meter meter
+	known answers // given lately
+
+	nc *nats.Conn // of the session
+	js jetstream.JetStream
+
+	announce chan struct{} // the worker must announce itself anew
+
+	mu      sync.Mutex
+	welcome message.Welcome
+	held    map[string]*held
+	queue   []*held // not begun, in order
+	begun   int     // running
+	paused  string
+	leaving bool
+	changed chan struct{} // closed when one of these changes
+}
+
+// held is a task that this worker has been given and has not answered.
+type held struct {
+	message.Task
+	body   []byte
+	msg    jetstream.Msg
+	begun  bool
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func newWorker(o JoinOptions, f Function, c access.Credentials, key nkeys.KeyPair, cache *blob.Cache) *worker {
+	return &worker{o: o, f: f, creds: c, key: key, id: publicKey(key), names: message.Names{Job: c.Place.Job},
+		cache: cache, known: answers{limit: answersKept}, announce: make(chan struct{}, 1),
+		held: map[string]*held{}, changed: make(chan struct{})}
+}
+
+// signal wakes whoever waits for a change. The caller holds the lock.
+func (w *worker) signal() {
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// session is the time with one set of credentials. It returns nil after a drain.
+func (w *worker) session(ctx context.Context) error {
+	own, err := w.enrol(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	again := func(*nats.Conn) { w.again() }
+	closed := func(nc *nats.Conn) { cancel(fmt.Errorf("fleet: %s: %w", w.o.URL, nc.LastError())) }
+	w.nc, err = w.dial(ctx, own, w.names.Inbox(w.id), nats.ReconnectHandler(again), nats.ClosedHandler(closed),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		return err
+	}
+	defer w.nc.Close()
+	if w.js, err = jetstream.New(w.nc, jetstream.WithPublishAsyncTimeout(publishPatience)); err != nil {
+		return fmt.Errorf("fleet: %w", err)
+	}
+	if err := w.listen(ctx, cancel); err != nil {
+		return err
+	}
+	w.again()
+	var running sync.WaitGroup
+	for _, part := range []func(context.Context){w.pull, w.beats, w.dispatch} {
+		running.Go(func() { part(ctx) })
+	}
+	running.Go(func() {
+		if err := w.greet(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	running.Go(func() {
+		if w.drained(ctx) {
+			cancel(errDrained)
+		}
+	})
+	running.Wait()
+	w.dropAll()
+	if context.Cause(ctx) == errDrained {
+		w.farewell()
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// errDrained ends a session as it should end.
+var errDrained = fmt.Errorf("fleet: drained")
+
+// again makes the worker announce itself.
+func (w *worker) again() {
+	select {
+	case w.announce <- struct{}{}:
+	default:
+	}
+}
+
+// listen takes the head's messages to this worker and to all.
+func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) error {
+	onControl := func(m *nats.Msg) {
+		var c message.Control
+		if _, err := message.Decode(m.Data, &c); err != nil {
+			return
+		}
+		switch {
+		case c.Refused != "":
+			cancel(&Refused{c.Refused})
+		case c.Drain:
+			w.leave()
+		default:
+			w.drop(c.Cancel)
+		}
+	}
+	onPulse := func(m *nats.Msg) {
+		var p message.Pulse
+		if _, err := message.Decode(m.Data, &p); err == nil && p.Head != w.head() {
+			w.again()
+		}
+	}
+	_, err := w.nc.Subscribe(w.names.Control(w.id), onControl)
+	if err == nil {
+		_, err = w.nc.Subscribe(w.names.Pulse(), onPulse)
+	}
+	if err != nil {
+		return fmt.Errorf("fleet: %w", err)
+	}
+	return nil
+}
+
+func (w *worker) head() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.welcome.Head
+}
+
+// greet announces the worker at first and whenever the head may have forgotten it.
+func (w *worker) greet(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.announce:
+		}
+		var got message.Welcome
+		err := ask(ctx, w.nc, w.names.Announce(w.id), message.Announcement{About: w.o.About}, &got)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			wait(ctx, retryWait)
+			w.again()
+		case got.Refused != "":
+			return &Refused{got.Refused}
+		default:
+			w.welcomed(got)
+		}
+	}
+}
+
+// welcomed notes that a head took this worker. What another head gave and has not begun is dropped.
+func (w *worker) welcomed(got message.Welcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.welcome.Head != got.Head {
+		if w.welcome.Head == "" {
+			w.o.Log(fmt.Sprintf("fleet: joined %s at %s", w.names.Job, w.o.URL))
+		} else {
+			w.o.Log(fmt.Sprintf("fleet: joined the restarted head of %s", w.names.Job))
+		}
+		for _, h := range w.queue {
+			if h.Head != got.Head {
+				delete(w.held, h.ID)
+			}
+		}
+		w.queue = slices.DeleteFunc(w.queue, func(h *held) bool { return h.Head != got.Head })
+	}
+	w.welcome = got
+	w.signal()
+}
+
+// leave begins to drain.
+func (w *worker) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.leaving {
+		w.leaving = true
+		w.o.Log(fmt.Sprintf("fleet: leaving %s when %d tasks are done", w.names.Job, w.begun))
+		w.signal()
+	}
+}
+
+// drained waits until a drain was asked for and everything that had begun is answered.
+func (w *worker) drained(ctx context.Context) bool {
+	drain := w.o.Drain
+	for {
+		w.mu.Lock()
+		changed, empty := w.changed, w.leaving && len(w.held) == len(w.queue)
+		w.mu.Unlock()
+		if empty {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-drain:
+			drain = nil
+			w.leave()
+		case <-changed:
+		}
+	}
+}
+
+// drop forgets a task whose answer is no longer wanted.
+func (w *worker) drop(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.held[id]
+	if h == nil {
+		return
+	}
+	h.cancel()
+	if !h.begun {
+		w.remove(h)
+		go h.msg.Ack() // without a reply; a lost one costs a delivery
+	}
+}
+
+// dropAll forgets everything, at the end of a session.
+func (w *worker) dropAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.held {
+		h.cancel()
+	}
+	clear(w.held)
+	w.queue, w.begun = nil, 0
+}
+
+// remove takes a task off the lists. The caller holds the lock.
+func (w *worker) remove(h *held) {
+	if w.held[h.ID] == h {
+		delete(w.held, h.ID)
+	}
+	w.queue = slices.DeleteFunc(w.queue, func(o *held) bool { return o == h })
+	h.cancel()
+	w.signal()
+}
+
+// beats tells the head that the worker is there, and JetStream that it still works on its tasks.
+func (w *worker) beats(ctx context.Context) {
+	var acked time.Time
+	var trip time.Duration
+	for n := 0; ; n++ {
+		every := time.Duration(w.beatSeconds() * float64(time.Second))
+		wait(ctx, every)
+		if ctx.Err() != nil {
+			return
+		}
+		if n%8 == 0 {
+			if d, err := w.nc.RTT(); err == nil {
+				trip = d
+			}
+		}
+		w.pause()
+		w.beat(trip, false)
+		if time.Since(acked) > ackPatience/3 {
+			acked = time.Now()
+			w.progress()
+		}
+	}
+}
+
+func (w *worker) beatSeconds() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.welcome.Beat > 0 {
+		return w.welcome.Beat
+	}
+	return 1
+}
+
+// pause asks whether the worker may take tasks now.
+func (w *worker) pause() {
+	if w.o.Paused == nil {
+		return
+	}
+	why := w.o.Paused()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if why != w.paused {
+		w.paused = why
+		w.signal()
+	}
+}
+
+// beat publishes a sign of life into the KV bucket, where the head sees it pass.
+func (w *worker) beat(trip time.Duration, gone bool) {
+	w.mu.Lock()
+	b := message.Beat{About: w.o.About, Head: w.welcome.Head, Paused: w.paused, Leaves: w.leaving,
+		Trip: trip.Seconds(), Gone: gone}
+	for id := range w.held {
+		b.Holds = append(b.Holds, id)
+	}
+	w.mu.Unlock()
+	slices.Sort(b.Holds)
+	data, err := message.Encode(b, nil)
+	if err == nil {
+		w.nc.Publish(w.names.Beat(w.id), data) // the next one follows
+	}
+}
+
+// farewell tells the head that this worker is gone.
+func (w *worker) farewell() {
+	w.beat(0, true)
+	w.nc.FlushTimeout(askPatience)
+	w.o.Log(fmt.Sprintf("fleet: left %s", w.names.Job))
+}
+
+// progress tells JetStream that the tasks of this worker are not lost.
+func (w *worker) progress() {
+	w.mu.Lock()
+	var msgs []jetstream.Msg
+	for _, h := range w.held {
+		msgs = append(msgs, h.msg)
+	}
+	w.mu.Unlock()
+	for _, m := range msgs {
+		m.InProgress() // a failure costs a delivery
+	}
+}

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// Executors on other machines know weights by their hashes only. They are computed when a version is first used there,
+// so a process without such executors computes none.
+
+// versionName is a version's name for executors.
+type versionName struct {
+	mu   sync.Mutex
+	done bool
+	executor.Version
+	err error
+}
+
+// identify returns the name of a version and, at the first call, offers the pool what it consists of.
+func (e *Engine) identify(v *version) (executor.Version, error) {
+	n := &v.name
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.done {
+		n.Version, n.err = e.describeVersion(v)
+		n.done = n.err == nil
+	}
+	return n.Version, n.err
+}
+
+func (e *Engine) describeVersion(v *version) (executor.Version, error) {
+	out := executor.Version{Numerics: e.NumericsID(), BF16: v.w.Config.BF16}
+	var err error
+	if out.Base, err = v.base.fingerprint(v.full); err != nil {
+		return out, err
+	}
+	if out.Manifest, err = v.base.pin(e.opts.Pool, v.full, out.Base); err != nil {
+		return out, err
+	}
+	if v.adapter == nil && !v.full {
+		return out, nil
+	}
+	if v.adapter != nil {
+		out.LoRA = seamLoRA(v.adapter.LoRA)
+		out.LoRA.Seed = nil
+	}
+	content, err := v.params()
+	if err != nil {
+		return out, err
+	}
+	out.Params = executor.HashOf(content)
+	alive := weak.Make(v)
+	e.opts.Pool.Offer(executor.Blob{Hash: out.Params, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
+		v := alive.Value()
+		if v == nil {
+			return nil, fmt.Errorf("engine: weights %.12s are not used any more", out.Params)
+		}
+		content, err := v.params()
+		return io.NopCloser(bytes.NewReader(content)), err
+	}})
+	runtime.AddCleanup(v, e.opts.Pool.Withdraw, out.Params)
+	return out, nil
+}
+
+// params is a safetensors file with what a version has beyond its base model: the adapter or the full parameters, in
+// the dtype that is computed with. Equal weights give equal bytes.
+func (v *version) params() ([]byte, error) {
+	c := v.w.Config
+	var tensors []model.Tensor
+	if v.adapter != nil {
+		tensors = v.adapter.Tensors(c)
+	} else {
+		tensors = v.w.Tensors()
+	}
+	var out bytes.Buffer
+	err := tensorFile("", tensors, c.BF16).write(&out)
+	return out.Bytes(), err
+}
+
+// pinned is the blobs of a base model that were offered.
+type pinned struct {
+	manifests [2]string // hashes; the second for full parameters
+	tokens    string    // hash of the table of tokens
+}
+
+// pin offers the files of a base model to a pool and returns the hash of their manifest. full is as for fingerprint.
+func (b *base) pin(pool executor.Pool, full bool, print string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := &b.pinned.manifests[0]
+	if full {
+		at = &b.pinned.manifests[1]
+	}
+	if *at != "" {
+		return *at, nil
+	}
+	m := executor.Manifest{Base: print, Name: b.name, Repo: b.repo, Revision: b.revision}
+	names := []string{"config.json"}
+	if !full {
+		weights, err := model.WeightFiles(b.dir)
+		if err != nil {
+			return "", err
+		}
+		names = append(names, weights...)
+	}
+	for _, name := range names {
+		f, err := offerFile(pool, filepath.Join(b.dir, name))
+		if err != nil {
+			return "", fmt.Errorf("engine: base model %q: %w", b.name, err)
+		}
+		m.Files = append(m.Files, f)
+	}
+	content, err := m.Encode()
+	if err != nil {
+		return "", fmt.Errorf("engine: base model %q: %w", b.name, err)
+	}
+	*at = offerBytes(pool, content)
+	return *at, nil
+}
+
+// offerFile offers a file of a base model, which stays as long as the process.
+func offerFile(pool executor.Pool, path string) (executor.File, error) {
+	f, err := disk.OpenRegular(path)
+	if err != nil {
+		return executor.File{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.CopyBuffer(h, f, make([]byte, 1<<20))
+	if err != nil {
+		return executor.File{}, err
+	}
+	out := executor.File{Name: filepath.Base(path), Size: n, Hash: hex.EncodeToString(h.Sum(nil))}
+	pool.Offer(executor.Blob{Hash: out.Hash, Size: n, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
+	return out, nil
+}
+
+func offerBytes(pool executor.Pool, content []byte) (hash string) {
+	hash = executor.HashOf(content)
+	pool.Offer(executor.Blob{Hash: hash, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}})
+	return hash
+}
+
+// pinTokens offers the bytes of a base model's tokens and returns their hash.
+func (b *base) pinTokens(pool executor.Pool) (string, error) {
+	t, err := b.tokenBytes()
+	if err != nil {
+		return "", err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pinned.tokens == "" {
+		b.pinned.tokens = offerBytes(pool, executor.NewTokenTable(b.config.Vocab, t.Bytes).Encode())
+	}
+	return b.pinned.tokens, nil
+}
+
+// readParams reads what params wrote, sorted by name.
+func readParams(path string, bf16 bool) ([]model.Tensor, error) {
+	want := safetensors.F32
+	if bf16 {
+		want = safetensors.BF16
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for _, t := range f.Tensors() {
+		if t.DType != want {
+			return nil, fmt.Errorf("engine: weights %s: tensor %s is %s, want %s", filepath.Base(path), t.Name, t.DType,
+				want)
+		}
+	}
+	return readTensors(path)
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+)
+
+// use returns the weights of a version, which stay in memory until leave. One call loads them, others wait for it.
+func (l *Local) use(ctx context.Context, name executor.Version, from Source) (*localWeights, error) {
+	if name.Numerics != l.e.NumericsID() {
+		return nil, fmt.Errorf("engine: a task in the arithmetic %q; this executor computes %s", name.Numerics,
+			l.e.NumericsID())
+	}
+	for {
+		w, mine := l.find(name)
+		if mine {
+			w.err = l.load(ctx, w, from)
+			close(w.ready)
+		}
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+			l.leave(w)
+			return nil, context.Cause(ctx)
+		}
+		if w.err == nil {
+			return w, nil
+		}
+		l.leave(w)
+		if mine || ctx.Err() != nil {
+			return nil, w.err
+		} // the call that loaded them may have ended early, so this one tries itself
+	}
+}
+
+// find returns a version with one more user; mine says that the caller must load it.
+func (l *Local) find(name executor.Version) (w *localWeights, mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.known, func(w *localWeights) bool { return w.name == name })
+	if mine = at < 0; mine {
+		w = &localWeights{name: name, ready: make(chan struct{})}
+	} else {
+		w = l.known[at]
+		l.known = slices.Delete(l.known, at, at+1)
+	}
+	l.known = append(l.known, w)
+	w.users++
+	return w, mine
+}
+
+// leave ends one use. Weights that could not be loaded are forgotten, and unused ones beyond the limit.
+func (l *Local) leave(w *localWeights) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.users--
+	sum := int64(0)
+	for i := len(l.known) - 1; i >= 0; i-- {
+		w := l.known[i]
+		if !w.loaded() {
+			if w.failed() {
+				l.known = slices.Delete(l.known, i, i+1)
+			}
+			continue
+		}
+		n := w.v.ownBytes()
+		if sum += n; (n == 0 || sum > l.limit) && w.users == 0 { // a base model has a time limit of its own
+			sum -= n
+			l.known = slices.Delete(l.known, i, i+1)
+			w.held.end()
+		}
+	}
+}
+
+func (w *localWeights) loaded() bool { return w.done() && w.err == nil }
+func (w *localWeights) failed() bool { return w.done() && w.err != nil }
+
+func (w *localWeights) done() bool {
+	select {
+	case <-w.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// ownBytes is the memory of what a version has beyond its base model.
+func (v *version) ownBytes() int64 {
+	if v.adapter == nil && !v.full {
+		return 0
+	}
+	return v.bytes()
+}
+
+// load reads a version.
+func (l *Local) load(ctx context.Context, w *localWeights, from Source) error {
+	b, err := l.base(ctx, w.name, from)
+	if err != nil {
+		return err
+	}
+	var tensors []model.Tensor
+	if w.name.Params != "" {
+		path, err := from.Path(ctx, w.name.Params)
+		if err != nil {
+			return err
+		}
+		if tensors, err = readParams(path, w.name.BF16); err != nil {
+			return err
+		}
+	}
+	if err := l.build(w, b, tensors); err != nil {
+		w.held.end()
+		return err
+	}
+	w.queue = &samplingQueue{share: newShare("")}
+	return nil
+}
+
+// build makes the version of its tensors.
+func (l *Local) build(w *localWeights, b *base, tensors []model.Tensor) (err error) {
+	for _, t := range tensors {
+		w.shapes = append(w.shapes, model.Tensor{Name: t.Name, Shape: t.Shape})
+	}
+	r := &trainingRun{e: l.e, base: b, lora: w.name.LoRA, bf16: w.name.BF16, promised: true}
+	if w.name.Full() {
+		w.held = l.e.memory.enter(b)
+		w.v, err = r.pack(tensors, nil)
+		return err
+	}
+	root, held, err := l.e.use(b, true)
+	if err != nil {
+		return err
+	}
+	w.held = held
+	if root.w.Config.BF16 != w.name.BF16 {
+		return fmt.Errorf("engine: the weights of base model %q are %s here, and a task needs the other dtype", b.name,
+			dtype(root.w.Config))
+	}
+	if w.v = root; w.name.Params != "" {
+		w.v, err = r.pack(tensors, root)
+	}
+	return err
+}
+
+// base returns the base model of a version.
+func (l *Local) base(ctx context.Context, name executor.Version, from Source) (*base, error) {
+	l.mu.Lock()
+	b := l.bases[name.Base]
+	l.mu.Unlock()
+	if b != nil {
+		return b, nil
+	}
+	if l == l.e.self { // base models in memory are shared
+		return l.e.byFingerprint(name)
+	}
+	dir, err := from.Base(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := newBase(name.Base, Model{Dir: dir}, l.e.opts.CacheBytes)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.bases[name.Base]; b != nil {
+		return b, nil
+	}
+	l.bases[name.Base] = fresh
+	l.e.memory.know(fresh)
+	return fresh, nil
+}

@@ -1,0 +1,309 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/dispatch"
+	"github.com/seed-d9ad8ee0/trinity/engine/dispatch/dispatchtest"
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/worker"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// partTokens are so few that the small requests of a test have several parts.
+const partTokens = 100
+
+// newWorkers makes workers on the kernel paths, one after the other.
+func newWorkers(t *testing.T, n int, paths ...string) (list []dispatchtest.Worker) {
+	for i := range n {
+		w, err := worker.New(worker.Options{Cache: t.TempDir(), Threads: 1 + i%2, Kernel: paths[i%len(paths)]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		list = append(list, w)
+	}
+	return list
+}
+
+// open opens an engine over workers, nil for one that is alone.
+func open(t *testing.T, models map[string]engine.Model, carrier *dispatchtest.Carrier, only bool) *engine.Engine {
+	o := engine.Options{Models: models, PoolOnly: only, Threads: 2}
+	if carrier != nil {
+		o.Pool = dispatch.New(carrier, 1)
+	}
+	e := engine.OpenEngine(t, o)
+	e.SetPart(partTokens)
+	return e
+}
+
+// outcome is everything that a history leaves, as numbers that must not differ by a bit.
+type outcome struct {
+	names  []string
+	values [][]float32
+	tokens [][]int32
+}
+
+func (o *outcome) add(name string, v ...float32) {
+	o.names, o.values = append(o.names, name), append(o.values, slices.Clone(v))
+}
+
+func (o *outcome) differs(other *outcome) string {
+	if len(o.names) != len(other.names) {
+		return fmt.Sprintf("%d results instead of %d", len(o.names), len(other.names))
+	}
+	for i, name := range o.names {
+		if !engine.SameBits(o.values[i], other.values[i]) {
+			return fmt.Sprintf("%s: %x instead of %x", name, other.values[i], o.values[i])
+		}
+	}
+	for i := range o.tokens {
+		if !slices.Equal(o.tokens[i], other.tokens[i]) {
+			return fmt.Sprintf("sample %d: %v instead of %v", i, o.tokens[i], other.tokens[i])
+		}
+	}
+	return ""
+}
+
+func wait[T any](t *testing.T, f *tinker.Future[T], err error) T {
+	t.Helper()
+	if err == nil {
+		var v T
+		if v, err = f.Wait(engine.TestContext(t)); err == nil {
+			return v
+		}
+	}
+	t.Fatal(err)
+	panic("unreachable")
+}
+
+// policyDatum trains on a sample with an advantage.
+func policyDatum(prompt []int32, q tinker.SampledSequence, advantage float32) tinker.Datum {
+	all := slices.Concat(prompt, q.Tokens)
+	n := len(all) - 1
+	logp, adv, mask := make([]float32, n), make([]float32, n), make([]float32, n)
+	copy(logp[len(prompt)-1:], q.Logprobs)
+	for i := len(prompt) - 1; i < n; i++ {
+		adv[i], mask[i] = advantage, 1
+	}
+	return tinker.Datum{ModelInput: tinker.Text(all[:n]), LossFnInputs: map[string]tinker.Tensor{
+		tinker.TargetTokens: tinker.TokenInts(all[1:]), tinker.Logprobs: tinker.Floats(logp),
+		tinker.Advantages: tinker.Floats(adv), tinker.SequenceRatioMask: tinker.Floats(mask)}}
+}
+
+// reinforce is one step of policy gradients: groups of samples, rewards from their tokens, a loss, an optimizer step.
+func reinforce(t *testing.T, e *engine.Engine, c tinker.TrainingClient, step int, loss string, out *outcome) {
+	ctx := engine.TestContext(t)
+	s := engine.Sampler(t, e, c, fmt.Sprint("step", step))
+	var futures []*tinker.Future[tinker.SampleResponse]
+	var prompts [][]int32
+	for g := range 3 {
+		prompts = append(prompts, engine.Tokens(10*step+g, 20+33*g))
+		r := engine.SampleRequest(5, 24, uint64(100*step+g), prompts[g])
+		if g == 2 {
+			r.Params.StopStrings, r.Params.TopK, r.Params.Temperature = []string{"3;4", ";7;"}, 20, 0.8
+		}
+		f, err := s.Sample(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		futures = append(futures, f)
+	}
+	req := tinker.ForwardRequest{LossFn: loss, LossFnConfig: map[string]float64{tinker.EntropyCoef: 0.01}}
+	for g, f := range futures {
+		for i, q := range wait(t, f, nil).Sequences {
+			out.tokens = append(out.tokens, q.Tokens)
+			out.add(fmt.Sprintf("step %d: logprobs of sample %d of group %d", step, i, g), q.Logprobs...)
+			req.Data = append(req.Data, policyDatum(prompts[g], q, float32(q.Tokens[0]%5)-2))
+		}
+	}
+	note(t, c, req, step, out)
+}
+
+// note does a forward, a backward and an optimizer step, and records all results.
+func note(t *testing.T, c tinker.TrainingClient, req tinker.ForwardRequest, step int, out *outcome) {
+	ctx := engine.TestContext(t)
+	forward, ferr := c.Forward(ctx, req)
+	first, berr := c.ForwardBackward(ctx, req)
+	req.Data = req.Data[len(req.Data)/2:]
+	second, serr := c.ForwardBackward(ctx, req) // adds to the gradient of the first
+	for _, o := range []tinker.ForwardOutput{wait(t, forward, ferr), wait(t, first, berr), wait(t, second, serr)} {
+		for i, rec := range o.LossFnOutputs {
+			for _, key := range []string{tinker.Logprobs, tinker.Entropy, tinker.EntropyCentre} {
+				out.add(fmt.Sprintf("step %d: %s of datum %d", step, key, i), rec[key].Float...)
+			}
+		}
+		sum := math.Float64bits(o.Metrics["loss:sum"])
+		out.add(fmt.Sprintf("step %d: loss", step), math.Float32frombits(uint32(sum)), math.Float32frombits(uint32(
+			sum>>32)))
+	}
+	for i, a := range engine.Accumulators(c) {
+		out.add(fmt.Sprintf("step %d: gradient %d", step, i), a...)
+	}
+	o, err := c.OptimStep(ctx, engine.Adam(1e-2))
+	norm := math.Float64bits(wait(t, o, err).Metrics["grad_norm"])
+	out.add(fmt.Sprintf("step %d: grad_norm", step), math.Float32frombits(uint32(norm)), math.Float32frombits(uint32(
+		norm>>32)))
+}
+
+// history trains a model in all the ways.
+func history(t *testing.T, e *engine.Engine, rank int) *outcome {
+	out := &outcome{}
+	c := engine.Create(t, e, 0, engine.LoRAOf(rank))
+	for step, loss := range []string{tinker.ImportanceSampling, tinker.PPO, tinker.GSPO} {
+		reinforce(t, e, c, step, loss, out)
+	}
+	var seqs [][]int32
+	for i := range 9 {
+		seqs = append(seqs, engine.Tokens(i, 30+i*7))
+	}
+	note(t, c, engine.Batch(seqs...), 3, out)
+	for i, v := range engine.Logprobs(t, c, seqs...) {
+		out.add(fmt.Sprintf("final logprobs %d", i), v...)
+	}
+	return out
+}
+
+// crew is the workers of a test.
+type crew struct {
+	workers int
+	only    bool    // all work is left to them
+	lose    float64 // share of answers that are lost
+}
+
+// Workers, in any number, on any kernel path, that answer in any order, lose answers, join and leave, change no bit of
+// a run; nor does leaving all the work to them.
+func TestSpreadChangesNoBit(t *testing.T) {
+	for _, k := range []struct {
+		name       string
+		bf16, tied bool
+		rank       int
+		crews      []crew
+	}{{"bf16 LoRA", true, true, 8, []crew{{0, false, 0}, {1, false, 0}, {3, true, 0.2}}},
+		{"f32 LoRA", false, false, 3, []crew{{2, false, 0.2}}},
+		{"bf16 full", true, true, 0, []crew{{2, false, 0}}},
+		{"f32 full", false, false, 0, []crew{{1, true, 0}}}} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, k.bf16, k.tied),
+				Tokens: engine.Letters{}}}
+			want := history(t, open(t, models, nil, false), k.rank)
+			for _, w := range k.crews {
+				carrier := dispatchtest.New(t, newWorkers(t, w.workers, "", "portable")...)
+				carrier.Lose = w.lose
+				got := history(t, open(t, models, carrier, w.only), k.rank)
+				if d := want.differs(got); d != "" {
+					t.Fatalf("%d workers: other bits: %s", w.workers, d)
+				}
+				for _, kind := range []executor.Kind{executor.KindSample, executor.KindForward, executor.KindGradient} {
+					if n := carrier.Done(kind); (n > 0) != (w.workers > 0) {
+						t.Errorf("%d workers: they computed %d tasks %s", w.workers, n, kind)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A run goes on when its workers leave in mid-request, and uses those that join.
+func TestWorkersJoinAndLeave(t *testing.T) {
+	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
+		Tokens: engine.Letters{}}}
+	want := history(t, open(t, models, nil, false), 8)
+	workers := newWorkers(t, 3, "")
+	carrier := dispatchtest.New(t)
+	e := open(t, models, carrier, false)
+	stop := make(chan struct{})
+	var changes sync.WaitGroup
+	changes.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			carrier.SetWorkers(workers[:i%4]...)
+		}
+	})
+	got := history(t, e, 8)
+	close(stop)
+	changes.Wait()
+	if d := want.differs(got); d != "" {
+		t.Errorf("other bits: %s", d)
+	}
+}
+
+// What fails elsewhere is computed here, and a request's error is that of one process.
+func TestSpreadErrors(t *testing.T) {
+	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
+		Tokens: engine.Letters{}}}
+	want := history(t, open(t, models, nil, false), 8)
+	carrier := dispatchtest.New(t, newWorkers(t, 2, "")...)
+	carrier.Fail = func(task dispatch.Task) error {
+		if task.Cost > 300 {
+			return errors.New("out of memory")
+		}
+		return nil
+	}
+	e := open(t, models, carrier, false)
+	if d := want.differs(history(t, e, 8)); d != "" {
+		t.Errorf("with failures: other bits: %s", d)
+	}
+
+	alone, spread := open(t, models, nil, false), e
+	var texts []string
+	for _, e := range []*engine.Engine{alone, spread} {
+		c := engine.Create(t, e, 5, engine.LoRAOf(4))
+		var seqs [][]int32
+		for i := range 8 {
+			seqs = append(seqs, engine.Tokens(i, 60))
+		}
+		f, err := c.ForwardBackward(engine.TestContext(t), engine.Batch(seqs...))
+		wait(t, f, err)
+		before := clone(engine.Accumulators(c))
+		bad := engine.Batch(seqs...)
+		bad.LossFn = tinker.ImportanceSampling
+		for i := range bad.Data {
+			d := policyDatum(seqs[i][:10], tinker.SampledSequence{Tokens: seqs[i][10:], Logprobs: make([]float32, 50)},
+				1)
+			if i >= 5 {
+				d.LossFnInputs[tinker.Logprobs].Float[20] = -1e30 // the ratio overflows
+			}
+			bad.Data[i] = d
+		}
+		f, err = c.ForwardBackward(engine.TestContext(t), bad)
+		if err == nil {
+			_, err = f.Wait(engine.TestContext(t))
+		}
+		if err == nil || tinker.CategoryOf(err) != tinker.User {
+			t.Fatalf("an overflow: %v", err)
+		}
+		texts = append(texts, err.Error())
+		if !slices.EqualFunc(before, engine.Accumulators(c), engine.SameBits) {
+			t.Error("a failed request changed the gradient")
+		}
+	}
+	if texts[0] != texts[1] || !strings.Contains(texts[0], "datum 5") {
+		t.Errorf("errors differ: %q, %q", texts[0], texts[1])
+	}
+}
+
+func clone(list [][]float32) [][]float32 {
+	var out [][]float32
+	for _, v := range list {
+		out = append(out, slices.Clone(v))
+	}
+	return out
+}
