@@ -112,8 +112,8 @@ func newCrew(t testing.TB, home, job string) *crew {
 	return c
 }
 
-// follow runs a command and calls step with the number of each step that it has done.
-func follow(t testing.TB, cmd *exec.Cmd, step func(n int)) error {
+// followSteps runs a command and calls step with the number of each step that it has done.
+func followSteps(t testing.TB, cmd *exec.Cmd, step func(n int)) error {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -167,7 +167,7 @@ func sameJobs(t testing.TB, home, a, b string) {
 // A run over workers, one of which is killed and another on portable kernels, has the metrics of the run alone.
 func TestFleetRun(t *testing.T) {
 	home := t.TempDir()
-	if err := follow(t, trinity(home, append(fleetOptions, "name=alone")...), func(int) {}); err != nil {
+	if err := followSteps(t, trinity(home, append(fleetOptions, "name=alone")...), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	workers := newCrew(t, home, "fleet")
@@ -178,7 +178,7 @@ func TestFleetRun(t *testing.T) {
 		workers.join()
 		workers.join("--kernel", "portable")
 	})
-	if err := follow(t, cmd, func(n int) {
+	if err := followSteps(t, cmd, func(n int) {
 		switch n {
 		case 1, 2:
 			joined.Wait()
