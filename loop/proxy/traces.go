@@ -3,35 +3,14 @@ package proxy
 import (
 	"encoding/json"
 	"net/http"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
-// trace is a call as rLLM's model gateway shows it.
-type trace struct {
-	ID        string          `json:"trace_id"`
-	Session   string          `json:"session_id"`
-	Model     string          `json:"model"`
-	Messages  json.RawMessage `json:"messages"`
-	PromptIDs []int32         `json:"prompt_token_ids"`
-	Message   json.RawMessage `json:"response_message"`
-	IDs       []int32         `json:"completion_token_ids"`
-	Logprobs  []float32       `json:"logprobs"`
-	Finish    string          `json:"finish_reason"`
-	Version   int             `json:"weight_version"`
-	Latency   float64         `json:"latency_ms"`
-	Counts    map[string]int  `json:"token_counts"`
-	Time      float64         `json:"timestamp"` // seconds since 1970
-}
-
-func (d *door) traceOf(session string, c *call) trace {
-	messages := c.messages
-	if messages == nil { // a completion
-		messages = json.RawMessage("[]")
-	}
-	return trace{ID: c.id, Session: session, Model: d.name, Messages: messages, PromptIDs: c.prompt, Message: c.message,
-		IDs: c.sampled, Logprobs: c.logprobs, Finish: string(c.stop), Version: c.version,
-		Latency: float64(c.took.Microseconds()) / 1e3,
-		Counts:  map[string]int{"prompt": len(c.prompt), "completion": len(c.sampled)},
-		Time:    float64(c.begun.UnixMicro()) / 1e6}
+func (d *door) traceOf(session string, c *call) openai.Trace {
+	t := openai.Trace{ID: c.id, Session: session, Model: d.name, Messages: c.messages, PromptIDs: c.prompt,
+		Message: c.message, IDs: c.sampled, Logprobs: c.logprobs, Finish: string(c.stop), Version: c.version}
+	return t.Finished(c.begun, c.took)
 }
 
 // traces lists the calls of an open rollout.
@@ -44,9 +23,9 @@ func (d *door) traces(w http.ResponseWriter, r *http.Request, id string) {
 	reply(w, http.StatusOK, d.list(nil, one))
 }
 
-func (d *door) list(list []trace, one *rollout) []trace {
+func (d *door) list(list []openai.Trace, one *rollout) []openai.Trace {
 	if list == nil {
-		list = []trace{}
+		list = []openai.Trace{}
 	}
 	for _, c := range one.calls() {
 		list = append(list, d.traceOf(one.id, c))
@@ -63,7 +42,7 @@ func (d *door) query(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, err)
 		return
 	}
-	list := []trace{}
+	list := []openai.Trace{}
 	for _, id := range in.IDs {
 		if one, err := d.calls.find(r.Context(), id, false); err == nil {
 			list = d.list(list, one)

@@ -38,6 +38,7 @@ func (s *Server) openaiRoutes(mux *router) {
 	s.tokenRoutes(mux, api)
 	s.anthropicRoutes(mux, api)
 	s.ollamaRoutes(mux, api)
+	s.recordedRoutes(mux, api)
 }
 
 // modelRoutes adds the lists of models, which at /v1 have the form of the client that asks.
@@ -75,6 +76,10 @@ func (s *Server) posted(h func(context.Context, http.ResponseWriter, string, []b
 	return func(c *call) (any, error) {
 		ctx, release := s.until(c.ctx)
 		defer release()
+		ctx, err := withSession(ctx, c.r)
+		if err != nil {
+			return nil, err
+		}
 		return answered(h(ctx, c.w, c.tenant, c.body))
 	}
 }
@@ -151,8 +156,12 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 		return nil, err
 	}
 	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
-	return &openai.Model{Text: text, Context: length, Sampler: measured,
-		Close: func() { measured.close(); release() }}, nil
+	model := &openai.Model{Text: text, Context: length, Sampler: measured,
+		Close: func() { measured.close(); release() }}
+	if session, ok := ctx.Value(sessionKey{}).(string); ok {
+		model.Keeper = &tracer{s: s, of: traceOwner{tenant, session}, model: name, begun: arrived}
+	}
+	return model, nil
 }
 
 // find returns the weights that a tenant means by a name.

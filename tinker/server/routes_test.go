@@ -16,11 +16,12 @@ type owned struct {
 	created, trained, drawn, abandoned string // futures
 	state, weights, external           string // checkpoints
 	archive                            string // the path of a download, which is public for a while
+	traced                             string // a session whose calls are recorded
 }
 
 // all lists the ids, of which another tenant's answer may have none.
 func (o *owned) all() []string {
-	return []string{o.session, o.run, o.sampler, o.created, o.trained, o.drawn, o.abandoned}
+	return []string{o.session, o.run, o.sampler, o.created, o.trained, o.drawn, o.abandoned, o.traced}
 }
 
 // newOwned makes one of each for the rig's tenant.
@@ -46,6 +47,11 @@ func newOwned(r *rig) *owned {
 		r.t.Fatal(err)
 	}
 	o.archive = at.Path
+	o.traced = "agent-7"
+	body := rawJSON(`{"model":"tiny","prompt":[5,6],"max_tokens":2}`)
+	if code, _, raw := r.send("POST", "/v1/completions", body, "X-Session-ID", o.traced); code != http.StatusOK {
+		r.t.Fatalf("%d %s", code, raw)
+	}
 	return o
 }
 
@@ -72,7 +78,7 @@ func strangerRows(o *owned, own string) []routeRow {
 		}
 		return m
 	}
-	rows := append(endpointRows(o), tokenRows(o)...)
+	rows := slices.Concat(endpointRows(o), tokenRows(o), tracedRows(o))
 	return append(rows, []routeRow{
 		{"GET " + v1 + "/healthz", 200, []attempt{{v1 + "/healthz", nil}}},
 		{"GET /healthz", 200, []attempt{{"/healthz", nil}}},
@@ -170,6 +176,7 @@ func strangerRows(o *owned, own string) []routeRow {
 		{"DELETE " + v1 + "/training_runs/{run}/checkpoints/{kind}/{name}", 0, []attempt{
 			{run + "/checkpoints/weights/a", nil}, {run + "/checkpoints/sampler_weights/b", nil},
 			{run + "/checkpoints/external_weights/x", nil}}},
+		{"DELETE /sessions/{session}", 0, []attempt{{"/sessions/" + o.traced, nil}}},
 		{"POST " + v1 + "/unload_model", 0, []attempt{{v1 + "/unload_model", body("model_id", o.run)}}},
 		{"POST " + v1 + "/sessions/{id}/finish", 0, []attempt{{v1 + "/sessions/" + o.session + "/finish", body()}}},
 	}...)
@@ -220,6 +227,25 @@ func tokenRows(o *owned) (rows []routeRow) {
 			o.asks(path, `"token_ids":[5,6],"sampling_params":{"max_tokens":2}`)})
 	}
 	return rows
+}
+
+// tracedRows are the URLs of sessions whose calls are recorded.
+func tracedRows(o *owned) (rows []routeRow) {
+	const chat, text, limit = `"messages":[{"role":"user","content":"Hi"}]`, `"prompt":"Hi"`, `,"max_tokens":2`
+	for _, kind := range []string{"/sessions/", "/rollouts/"} {
+		at := kind + o.traced
+		for path, rest := range map[string]string{
+			"/v1/chat/completions": chat + limit, "/v1/chat/completions/tokens": chat + limit + `,"tokens":[5,6]`,
+			"/v1/completions": text + limit, "/v1/responses": `"input":"Hi","max_output_tokens":20`,
+			"/v1/messages": chat + limit, "/v1/messages/count_tokens": chat,
+			"/inference/v1/generate": `"token_ids":[5,6],"sampling_params":{"max_tokens":2}`,
+		} {
+			rows = append(rows, routeRow{"POST " + kind + "{session}" + path, 0, o.asks(at+path, rest)})
+		}
+		rows = append(rows, routeRow{"GET " + kind + "{session}/v1/models", 200, []attempt{{at + "/v1/models", nil}}},
+			routeRow{"GET " + kind + "{session}/traces", 0, []attempt{{at + "/traces", nil}}})
+	}
+	return append(rows, routeRow{"DELETE /rollouts/{session}", 404, []attempt{{"/rollouts/agent-8", nil}}})
 }
 
 // Over every route, another tenant's ids are unknown, and no answer shows them. The owner's requests are the same, so

@@ -86,7 +86,8 @@ type Server struct {
 	sampling  *quota // unfinished samples
 	listening *quota // calls that wait for a result
 
-	texts modelTexts
+	texts  modelTexts
+	traced traceStore
 
 	mu    sync.Mutex
 	log   *wal.Log

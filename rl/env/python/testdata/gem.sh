@@ -11,7 +11,7 @@ venv=${VENV:-.cache/gem-full}
 episodes=${EPISODES:-200}
 if [ ! -x "$venv/bin/python" ]; then
 	"${PYTHON:-python3}" -m venv "$venv"
-	"$venv/bin/pip" install --quiet gem-llm==0.1.0 datasets numpy pandas
+	"$venv/bin/pip" install --quiet gem-llm==0.1.0 datasets numpy pandas pylatexenc
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+)
+
+// A program that names a session, in the URL (/sessions/{id}/v1/…, /rollouts/{id}/v1/…) or in the header X-Session-ID,
+// has its calls recorded: prompt ids, sampled ids, logprobs and the name of the weights. The tenant reads them at
+// GET /sessions/{id}/traces. Nothing else changes: the request's parameters count, and nothing is trained.
+
+// recordedPrefixes are the URLs of sessions; an id is the same under both.
+var recordedPrefixes = []string{"/sessions/{session}", "/rollouts/{session}"}
+
+// recordedRoutes adds the URLs of sessions to mux.
+func (s *Server) recordedRoutes(mux *router, api *openai.API) {
+	type fails = func(http.ResponseWriter, *http.Request, error) int
+	for _, prefix := range recordedPrefixes {
+		on := func(pattern string, kind bodyKind, h func(*call) (any, error), fail fails) {
+			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, fail))
+		}
+		on("POST "+prefix+"/v1/chat/completions", largeBody, s.posted(api.Chat), s.failOpenAI)
+		on("POST "+prefix+"/v1/chat/completions/tokens", largeBody, s.posted(api.ChatTokens), s.failOpenAI)
+		on("POST "+prefix+"/v1/completions", largeBody, s.posted(api.Complete), s.failOpenAI)
+		on("POST "+prefix+"/v1/responses", largeBody, s.posted(api.Respond), s.failOpenAI)
+		on("POST "+prefix+"/inference/v1/generate", largeBody, s.posted(api.Generate), s.failOpenAI)
+		on("POST "+prefix+"/v1/messages", largeBody, s.posted(api.Messages), s.failAnthropic)
+		on("POST "+prefix+"/v1/messages/count_tokens", largeBody, s.posted(api.CountTokens), s.failAnthropic)
+		on("GET "+prefix+"/v1/models", noBody, func(c *call) (any, error) {
+			return answered(api.List(c.ctx, c.w, c.tenant))
+		}, s.failOpenAI)
+		on("GET "+prefix+"/traces", noBody, s.traces, s.failOpenAI)
+		on("DELETE "+prefix, noBody, s.forgetTraces, s.failOpenAI)
+	}
+}
+
+// sessionKey is the key of a session's id in a context.
+type sessionKey struct{}
+
+// longestSession is the length of a session's id in bytes.
+const longestSession = 256
+
+// withSession returns a context with the session that a request names, if it names one.
+func withSession(ctx context.Context, r *http.Request) (context.Context, error) {
+	id := r.PathValue("session")
+	if id == "" {
+		id = r.Header.Get("X-Session-ID")
+	}
+	if len(id) > longestSession {
+		return nil, status(http.StatusBadRequest, "the id of a session has %d bytes; at most %d are allowed",
+			len(id), longestSession)
+	}
+	if id == "" {
+		return ctx, nil
+	}
+	return context.WithValue(ctx, sessionKey{}, id), nil
+}
+
+// traces lists the recorded calls of a session, the oldest first.
+func (s *Server) traces(c *call) (any, error) {
+	list, ok := s.traced.list(traceOwner{c.tenant, c.r.PathValue("session")})
+	if !ok {
+		return nil, errNoSession
+	}
+	return list, nil
+}
+
+// forgetTraces drops the recorded calls of a session.
+func (s *Server) forgetTraces(c *call) (any, error) {
+	id := c.r.PathValue("session")
+	n, ok := s.traced.drop(traceOwner{c.tenant, id})
+	if !ok {
+		return nil, errNoSession
+	}
+	return map[string]any{"session_id": id, "deleted": n}, nil
+}
+
+var errNoSession = status(http.StatusNotFound, "no calls are recorded for this session; calls are kept in memory, "+
+	"those of the sessions used last")
+
+// tracer records the calls of one request. It implements openai.Keeper.
+type tracer struct {
+	s     *Server
+	of    traceOwner
+	model string // as the request names it
+	begun time.Time
+}
+
+// Prompt implements openai.Keeper: prompts are encoded as everywhere.
+func (r *tracer) Prompt(text string, encode func(string) ([]int32, error)) ([]int32, error) {
+	return encode(text)
+}
+
+// Params implements openai.Keeper: the request's parameters count.
+func (r *tracer) Params(*openai.Asked) ([]string, error) { return nil, nil }
+
+// Record implements openai.Keeper.
+func (r *tracer) Record(_ context.Context, k openai.Kept) error {
+	took := r.s.opts.Now().Sub(r.begun)
+	for i, q := range k.Sequences {
+		t := openai.Trace{ID: k.ID, Session: r.of.session, Model: r.model, Messages: k.Messages, PromptIDs: k.Prompt,
+			Message: k.Message(i), IDs: q.Tokens, Logprobs: q.Logprobs, Finish: string(q.StopReason)}
+		r.s.traced.add(r.of, t.Finished(r.begun, took))
+	}
+	return nil
+}
