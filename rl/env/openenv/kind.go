@@ -53,9 +53,9 @@ func (k *kind) describe(ctx context.Context) (err error) {
 	bases := []func(context.Context) (string, error){func(context.Context) (string, error) { return k.name, nil }}
 	if k.from != running {
 		bases = bases[:0]
-		for i := range k.args.servers {
-			k.servers = append(k.servers, &started{kind: k, number: i})
-			bases = append(bases, k.servers[i].base)
+		for range k.args.servers {
+			s := &started{kind: k, app: k.app}
+			k.servers, bases = append(k.servers, s), append(bases, s.base)
 		}
 	}
 	url, err := bases[0](ctx)
