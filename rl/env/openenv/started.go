@@ -86,6 +86,20 @@ func (s *started) died(what string) error {
 	return errors.New(text)
 }
 
+// explained adds what a server that was started here printed to an error that does not say more than that there is one.
+func (k *kind) explained(f *fault) error {
+	if f.Code != noFactory || len(k.servers) != 1 {
+		return f
+	}
+	s := k.servers[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil || s.proc.Tail() == "" {
+		return f
+	}
+	return fmt.Errorf("%w; it printed last:\n%s", f, s.proc.Tail())
+}
+
 // python is the Python that runs the server: that of a virtual environment in its folder, else the user's.
 func (s *started) python() string {
 	for _, name := range []string{"bin/python", "Scripts/python.exe"} {
