@@ -33,7 +33,8 @@ var rooms = []string{
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process hf/gguf",
+		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
+		"internal/msgpack internal/zmtp hf/gguf",
 	"internal/arg internal/wal internal/disk/disktest tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
@@ -42,7 +43,7 @@ var floors = []string{
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure",
-	"loop/buffer rl/plugin rl/agent",
+	"loop/buffer rl/plugin rl/agent rl/verifiers",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
 	"config",
