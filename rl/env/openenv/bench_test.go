@@ -89,7 +89,8 @@ func envEpisode(b *testing.B) func(*testing.B, string) (step, reset func() error
 	s, _ := sourceFor(b)
 	return func(b *testing.B, url string) (step, reset func() error) {
 		e := makeEnv(b, s, Prefix+url+"?"+game)
-		return func() error { _, err := e.Step(`\boxed{1}`); return err }, func() error { _, err := e.Reset(1); return err }
+		step = func() error { _, err := e.Step(`\boxed{1}`); return err }
+		return step, func() error { _, err := e.Reset(1); return err }
 	}
 }
 

@@ -66,7 +66,8 @@ func TestTools(t *testing.T) {
 		{`<tool_call>{"name": "echo_message", "arguments": {"message": "hi"}}</tool_call><tool_call>` +
 			`{"name": "echo_with_length", "arguments": {"message": "four"}}</tool_call>`, "hi\n" +
 			`{"message":"four","length":4}`},
-		{"<tool_call>\n<function=echo_message>\n<parameter=message>\nhi\n</parameter>\n</function>\n</tool_call>", "hi"},
+		{"<tool_call>\n<function=echo_message>\n<parameter=message>\nhi\n</parameter>\n</function>\n</tool_call>",
+			"hi"},
 		{"<tool_call>echo_message\n<arg_key>message</arg_key>\n<arg_value>hi</arg_value>\n</tool_call>", "hi"},
 		{`{"name": "echo_message", "parameters": {"message": "hi"}}`, "hi"},
 		{`<tool_call>{"name": "nothing"}</tool_call>`, "Error (tool_not_found): Unknown tool: 'nothing'"},
@@ -95,9 +96,9 @@ func TestTools(t *testing.T) {
 // A tool that was not reached is a fault of the environment; the player never hears of it.
 func TestToolNotReached(t *testing.T) {
 	id := replay(t, "testdata/echo.jsonl", map[string]string{
-		`{"type":"step","data":{"type":"call_tool","tool_name":"echo_message","arguments":{"message":"hi"}}}`: `{"type":` +
-			`"observation","data":{"observation":{"metadata":{},"tool_name":"echo_message","result":null,"error":{` +
-			`"error_type":"transport_error","message":"connection refused"}},"reward":null,"done":false}}`})
+		`{"type":"step","data":{"type":"call_tool","tool_name":"echo_message","arguments":{"message":"hi"}}}`: "" +
+			`{"type":"observation","data":{"observation":{"metadata":{},"tool_name":"echo_message","result":null,` +
+			`"error":{"error_type":"transport_error","message":"connection refused"}},"reward":null,"done":false}}`})
 	s, _ := sourceFor(t)
 	e := makeEnv(t, s, id)
 	if _, err := e.Reset(1); err != nil {
@@ -109,8 +110,8 @@ func TestToolNotReached(t *testing.T) {
 	}
 }
 
-// A chat template of Qwen's form describes the tools and shows calls and results as it does in training, and what a model wrote is
-// the text that it reads again. Without a chat template, the task says the same in words.
+// A chat template of Qwen's form describes the tools and shows calls and results as it does in training, and what a
+// model wrote is the text that it reads again. Without a chat template, the task says the same in words.
 func TestToolsInTemplates(t *testing.T) {
 	source, err := os.ReadFile("../../../hf/jinja/testdata/qwen3.jinja")
 	if err != nil {
@@ -152,7 +153,8 @@ You have these tools. Each line describes one:
 			t.Errorf("%s: error %v, then %s", names, err, next.Text)
 		}
 		if names == "concat_chat" && !strings.HasPrefix(next.Text, first.Text+call) {
-			t.Errorf("what the model read and wrote does not begin what it reads next:\n%s\n\n%s", first.Text+call, next.Text)
+			t.Errorf("what the model read and wrote does not begin what it reads next:\n%s\n\n%s", first.Text+call,
+				next.Text)
 		}
 	}
 }
