@@ -34,7 +34,8 @@ play() { # name, id, arguments
 	local end
 	end=$(sed -n 's/^the end after \(.*\)/played: \1/p' "$out")
 	if [ -z "$end" ]; then
-		end="not played: $(grep -E '(Error|error|exist|answers|missing|not )' "$out" | tail -1 | sed "s#$work#…#g; s#$PWD/##g" | cut -c1-220)"
+		end="not played: $(grep -E '(Error|error|exist|answers|missing|not )' "$out" | tail -1 |
+			sed "s#^.*env: openenv:[^ ]*: ##; s#$work#…#g; s#$PWD/##g" | cut -c1-220)"
 		[ $rc = 124 ] && end="not played: it took more than ${LIMIT:-180} seconds"
 	fi
 	printf '%-36s %s\n' "$1" "$end"
