@@ -283,3 +283,16 @@ learn-python: ## train the shipped model on the example reward function in Pytho
 .PHONY: learn-python-env
 learn-python-env: ## train the shipped model on the example environment in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
 	go test ./run -run 'TestGemPythonLearns$$' -count 1 -v -timeout 60m -pythonenv.full | tee docs/results/python-env.log; exit $${PIPESTATUS[0]}
+
+.PHONY: openenv
+openenv: ## play OpenEnv's environments on their real servers, three turns each, and train on the example's (needs Python 3.10 to 3.12 and pip; FOLDER=the folder envs of OpenEnv's repository, ENVS selects, PACKAGES are installed for them); writes the log
+	mkdir -p docs/results
+	set -o pipefail; FOLDER="$(FOLDER)" ENVS="$(ENVS)" $(if $(PACKAGES),PACKAGES="$(PACKAGES)") rl/env/openenv/testdata/openenv.sh | tee docs/results/openenv.log
+
+.PHONY: learn-openenv
+learn-openenv: ## train the shipped model on the example server of OpenEnv with seeds 1, 2 and 3, and a control with shuffled advantages (OPENENV_PYTHON=a Python with openenv; without one on the server in Go); writes the log
+	go test ./run -run 'TestGemOpenEnvLearns$$' -count 1 -v -timeout 90m -openenv.full $(if $(OPENENV_PYTHON),-openenv.python $(abspath $(OPENENV_PYTHON))) | tee docs/results/openenv-learn.log; exit $${PIPESTATUS[0]}
+
+.PHONY: bench-openenv
+bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket (OPENENV_URL=a server of examples/openenv; without one on the server in Go); writes the log
+	go test ./rl/env/openenv -run xxx -bench Steps -benchtime 20000x -count 3 $(if $(OPENENV_URL),-openenv.url $(OPENENV_URL)) | tee docs/results/openenv-bench.log; exit $${PIPESTATUS[0]}

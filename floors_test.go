@@ -33,8 +33,8 @@ var rooms = []string{
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process hf/gguf " +
-		"engine/fleet/internal/message engine/fleet/internal/schedule",
+		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
+		"internal/msgpack internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
 	"internal/arg internal/wal internal/disk/disktest monitor/rollout monitor/studio/web " +
 		"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
@@ -47,7 +47,7 @@ var floors = []string{
 		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch",
-	"loop/buffer rl/plugin rl/agent engine/worker engine/dispatch/dispatchtest",
+	"loop/buffer rl/plugin rl/agent rl/verifiers engine/worker engine/dispatch/dispatchtest",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
 	"config",

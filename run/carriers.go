@@ -1,28 +1,44 @@
 package run
 
 import (
+	"context"
+	"errors"
 	"io"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/agent"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // openCarriers makes what starts programs that carry rollouts out, until the run is closed. What they print goes to
-// log/agent.log in the folder of the job, and to also if it is not nil.
+// log/agent.log and log/verifiers.log in the folder of the job, and to also if it is not nil.
 func (p *parts) openCarriers(also io.Writer) {
 	if !p.cfg.StartsPrograms() {
 		return
 	}
-	log := &pythonLog{who: "agent", also: also}
-	log.open(p.folder.Path, "agent", p.cfg.Log.Level)
+	printed := func(name string) *pythonLog {
+		log := &pythonLog{who: name, also: also}
+		log.open(p.folder.Path, name, p.cfg.Log.Level)
+		return log
+	}
+	said, served := printed("agent"), printed("verifiers")
 	agents := agent.New(agent.Options{Log: func(task, line string) {
-		log.add(python.Entry{Task: task, Text: line})
+		said.add(python.Entry{Task: task, Text: line})
 	}})
-	p.carriers = map[string]workflow.Carrier{"agent": agents}
+	servers := verifiers.New(verifiers.Options{Executable: p.site.Python, Path: p.site.Imports,
+		Log: func(line string) { served.add(python.Entry{Text: line}) }})
+	p.carriers = map[string]workflow.Carrier{"agent": agents, "verifiers": servers}
 	p.opened(func() error {
-		err := agents.Close()
-		log.close()
+		err := errors.Join(agents.Close(), servers.Close())
+		said.close()
+		served.close()
 		return err
 	})
+}
+
+// verifiersTasks reads the tasks of an environment of verifiers.
+func (o Options) verifiersTasks(ctx context.Context, id string, args map[string]any) (*dataset.Source, error) {
+	return o.tasksets.Rows(ctx, verifiers.Options{Executable: o.Python.Executable, Path: o.Python.Path}, id, args)
 }

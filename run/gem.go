@@ -194,8 +194,9 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	}
 	g.server = x.service.Server
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.folder.Path, LogDir: g.logs, Record: g.record(), FS: g.site.FS, Make: create, Unsteady: spec.Unsteady,
-		Service: x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
+		Config: g.c, Dir: g.folder.Path, LogDir: g.logs, Record: g.record(), FS: g.site.FS, Make: create,
+		Unsteady: spec.Unsteady,
+		Service:  x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
 		Durable: x.service.Durable, Tokens: m.Tokenizer, Context: x.context,
 		Out: g.site.Out, Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -61,8 +62,9 @@ type Options struct {
 
 	fs disk.FS // disk.OS; tests put one in its place that fails
 
-	python  *plugins // what is loaded; nil: nothing is
-	servers *servers // of OpenEnv; nil: there are none
+	python   *plugins            // what is loaded; nil: nothing is
+	tasksets *verifiers.Tasksets // the tasks of environments of verifiers, which are read once
+	servers  *servers            // of OpenEnv; nil: there are none
 
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
@@ -86,6 +88,9 @@ func (o Options) withDefaults() Options {
 	if o.Find == nil {
 		o.Find = func(path string) string { return path }
 	}
+	if o.tasksets == nil {
+		o.tasksets = &verifiers.Tasksets{}
+	}
 	if o.Stop == nil {
 		o.Stop = make(chan struct{})
 	}
@@ -101,12 +106,14 @@ func (o Options) site() site.Site {
 		Monitors: o.Plugins.Monitors,
 		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
 	o.python.into(&own)
+	own.Tasksets = o.verifiersTasks
 	if o.servers != nil {
 		own.Servers = o.servers.source.Spec
 	}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
 		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
-		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version}
+		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version, Python: o.Python.Executable,
+		Imports: o.Python.Path}
 }
 
 // ErrInterrupted is Run's error when Stop was closed: the job is saved, and the next start continues it.

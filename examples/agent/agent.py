@@ -1,10 +1,13 @@
 """An agent that trinity trains. It asks the model through OpenAI's client, and grades itself.
 
     python agent.py [http://127.0.0.1:8010]
+
+asks a run for rollouts. A run can also start it for each rollout: workflow_args: {command: [python, agent.py]}.
 """
 
 import concurrent.futures
 import json
+import os
 import re
 import sys
 import urllib.error
@@ -44,6 +47,9 @@ def carry_out(work):
 
 
 def main():
+    if "TRINITY_TASK_FILE" in os.environ:  # the run started it for one rollout
+        with open(os.environ["TRINITY_TASK_FILE"]) as f:
+            return carry_out(json.load(f))
     with concurrent.futures.ThreadPoolExecutor(64) as pool:
         while True:
             try:

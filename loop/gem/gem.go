@@ -79,8 +79,8 @@ func New(o Options) (*Trainer, error) {
 	}
 	c := &o.Config
 	if o.Unsteady && c.Method == "grpo" && c.ForkTurn > 0 {
-		return nil, fmt.Errorf("gem: fork_turn=%d: the environment ignores seeds, so its episodes cannot have their first "+
-			"turns in common; set fork_turn=0, or method=reinforce", c.ForkTurn)
+		return nil, fmt.Errorf("gem: fork_turn=%d: the environment ignores seeds, so its episodes cannot have their "+
+			"first turns in common; set fork_turn=0, or method=reinforce", c.ForkTurn)
 	}
 	return &Trainer{Options: o, metrics: monitor.Metrics{}, policy: Policy{Tokens: o.Tokens, Template: template,
 		MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed), Context: o.Context}}, nil

@@ -56,8 +56,8 @@ func (s Spec) CheckSeed(strict bool) error {
 	if !strict || !s.Unsteady {
 		return nil
 	}
-	return fmt.Errorf("env: %s ignores the seed of reset, and strict_seed is true; let it draw everything from the seed, "+
-		"or set strict_seed to false: the repetitions of a task then begin in different states", s.ID)
+	return fmt.Errorf("env: %s ignores the seed of reset, and strict_seed is true; let it draw everything from the "+
+		"seed, or set strict_seed to false: the repetitions of a task then begin in different states", s.ID)
 }
 
 // Registry finds environments by id. It does not change, and any number of goroutines may use it.

@@ -49,6 +49,9 @@ type Carried struct{ By string }
 // name is the workflow's.
 func (c Carried) name() string { return c.By + "_workflow" }
 
+// Named reports whether the workflow has that name.
+func (c Carried) Named(name string) bool { return name == c.name() }
+
 // Names that every rollout knows its model by.
 const anyModel = "policy"
 

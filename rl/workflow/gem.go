@@ -145,8 +145,9 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	})
 }
 
-// beginnings returns how the repetitions of a task begin: with forks of one environment, or each with a reset of its own
-// where seeds are ignored. The row's number is the number of the task, where the environment has tasks, and the seed.
+// beginnings returns how the repetitions of a task begin: with forks of one environment, or each with a reset of its
+// own where seeds are ignored. The row's number is the number of the task, where the environment has tasks, and the
+// seed.
 func (a *gemArgs) beginnings(r *Rollout, t Task) (func(run int) (env.Env, env.Observation, error), error) {
 	params := maps.Clone(a.params)
 	if a.spec.Tasks > 0 {

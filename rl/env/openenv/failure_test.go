@@ -34,7 +34,8 @@ func TestFailures(t *testing.T) {
 		id   string
 		want []string
 	}{
-		"raises": {after(1, always(`{"type":"error","data":{"message":"division by zero","code":"EXECUTION_ERROR"}}`)), "",
+		"raises": {after(1,
+			always(`{"type":"error","data":{"message":"division by zero","code":"EXECUTION_ERROR"}}`)), "",
 			[]string{"step 2: the server answers EXECUTION_ERROR: division by zero"}},
 		"garbage": {after(1, always(`<html>`)), "", []string{"step 2", "not a message of OpenEnv", `"<html>"`}},
 		"the answer to something else": {after(1, always(`{"type":"state","data":{}}`)), "",
@@ -47,7 +48,8 @@ func TestFailures(t *testing.T) {
 			[]string{"step 2", `the observation has no "text"; it has board; correct show or first`}},
 		"hangs": {after(1, func(string) (string, openenvtest.Fate) { return "", openenvtest.Hang }), "&timeout=0.05",
 			[]string{"step 2", "did not answer the step within 50ms; timeout=SECONDS"}},
-		"dies and never comes back": {after(1, func(string) (string, openenvtest.Fate) { return "", openenvtest.Drop }), "",
+		"dies and never comes back": {after(1,
+			func(string) (string, openenvtest.Fate) { return "", openenvtest.Drop }), "",
 			[]string{"step 2", "the session was lost"}},
 		"too much": {after(1, always(`{"type":"observation","data":{"observation":{"text":"`+
 			strings.Repeat("x", 2<<20)+`"},"reward":1,"done":false}}`)), "&max_message=1",
@@ -161,7 +163,7 @@ func TestSeedless(t *testing.T) {
 		}
 		want := "two resets with seed 1 do not begin alike"
 		if len(heard.notes) == 0 || !strings.Contains(heard.notes[len(heard.notes)-1], want) ||
-			!strings.Contains(heard.notes[len(heard.notes)-1], "let reset draw everything from its argument seed") {
+			!strings.Contains(heard.notes[len(heard.notes)-1], "let reset draw everything from its argument") {
 			t.Errorf("the notes are %q", heard.notes)
 		}
 		e := makeEnv(t, s, spec.ID)
@@ -195,6 +197,11 @@ func TestShrinks(t *testing.T) {
 	}
 }
 
+// says answers every request alike.
+func says(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+}
+
 // What is no OpenEnv server is refused at the start.
 func TestNoServer(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -202,8 +209,8 @@ func TestNoServer(t *testing.T) {
 		want   string
 	}{
 		"another program": {http.NotFound, "answers 404 Not Found: 404 page not found; is it an OpenEnv server?"},
-		"garbage":         {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, "not a message of OpenEnv"},
-		"no action":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "/schema has no action"},
+		"garbage":         {says("hello"), "not a message of OpenEnv"},
+		"no action":       {says("{}"), "/schema has no action"},
 		"no WebSocket": {func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/schema" {
 				http.NotFound(w, r)

@@ -53,9 +53,9 @@ func (k *kind) describe(ctx context.Context) (err error) {
 	bases := []func(context.Context) (string, error){func(context.Context) (string, error) { return k.name, nil }}
 	if k.from != running {
 		bases = bases[:0]
-		for i := range k.args.servers {
-			k.servers = append(k.servers, &started{kind: k, number: i})
-			bases = append(bases, k.servers[i].base)
+		for range k.args.servers {
+			s := &started{kind: k, app: k.app}
+			k.servers, bases = append(k.servers, s), append(bases, s.base)
 		}
 	}
 	url, err := bases[0](ctx)
@@ -130,8 +130,8 @@ func (k *kind) try(ctx context.Context) error {
 	}
 	_, other, err := k.reset(ctx, s, trySeed, 1, nil)
 	if err == nil && other == texts[0] && !k.fresh {
-		k.note("tasks 0 and 1 of split " + k.args.split + " begin alike; reset of the environment may ignore split and " +
-			"index, which servers drop without a word where reset does not declare them")
+		k.note("tasks 0 and 1 of split " + k.args.split + " begin alike; the environment's reset may ignore split " +
+			"and index, which servers drop without a word where reset does not declare them")
 	}
 	return err
 }
@@ -144,9 +144,9 @@ func (k *kind) unsteady(texts [3]string) error {
 	}
 	from := max(0, at-40)
 	text := fmt.Sprintf("two resets with seed %d do not begin alike: …%q and …%q. The server ignores seeds, so the "+
-		"repetitions of a task (a group of GRPO) begin in different states and their rewards are compared all the same; "+
-		"and an episode whose session is lost fails. To mend it, let reset draw everything from its argument seed; or, "+
-		"if only an id or a time differs, show other fields (show=FIELD in the id); or train without groups "+
+		"repetitions of a task (a group of GRPO) begin in different states, and their rewards are compared all the "+
+		"same; and an episode whose session is lost fails. To mend it, let reset draw everything from its argument "+
+		"seed; or, if only an id or a time differs, show other fields (show=FIELD in the id); or train without groups "+
 		"(method=reinforce)", trySeed, cut(strings.ToValidUTF8(texts[0][from:], ""), 100),
 		cut(strings.ToValidUTF8(texts[2][from:], ""), 100))
 	if k.args.strict {
@@ -229,8 +229,8 @@ func (k *kind) text(r reply, paths []path) (string, error) {
 	case paths != nil:
 		text, err := shown(r.observation, paths)
 		if err != nil {
-			err = fmt.Errorf("%w; correct show or first in the id, unless the server declares another observation than "+
-				"it sends", err)
+			err = fmt.Errorf("%w; correct show or first in the id, unless the server declares another observation "+
+				"than it sends", err)
 		}
 		return text, err
 	case k.tools:

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	if how := os.Getenv(asServer); how != "" {
 		serve(how)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { http.DefaultTransport.(*http.Transport).CloseIdleConnections() }))
+	http.DefaultTransport.(*http.Transport).DisableKeepAlives = true
+	goleak.VerifyTestMain(m)
 }
 
 // serve is python3 -m uvicorn APP … --port PORT for the game, which behaves as how says.

@@ -187,7 +187,7 @@ func (p *pool) connect(ctx context.Context, e *endpoint) (*session, error) {
 		if raw, err = ws.ask(ctx, "opening of a session", question, a.timeout); err == nil {
 			var r reply
 			if r, err = decode(raw); err == nil && r.fault != nil && r.fault.Code != raised {
-				err = r.fault
+				err = p.kind.explained(r.fault)
 			}
 		}
 	}

@@ -57,8 +57,8 @@ func dial(ctx context.Context, url string, timeout, ping time.Duration, limit in
 		return nil, fmt.Errorf("%s answers %s instead of opening a WebSocket; is it an OpenEnv server?", url,
 			response.Status)
 	case errors.Is(dialing.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s does not open a WebSocket within %s; connect_timeout=SECONDS in the id gives it more",
-			url, timeout)
+		return nil, fmt.Errorf("%s does not open a WebSocket within %s; connect_timeout=SECONDS in the id gives it "+
+			"more", url, timeout)
 	case err != nil:
 		return nil, fmt.Errorf("cannot open %s: %w", url, err)
 	}

@@ -23,8 +23,8 @@ const sessionsOfStarted = "256"
 
 // started is a server that runs below this process. It is started when it is first needed, and again when it died.
 type started struct {
-	kind   *kind
-	number int
+	kind *kind
+	app  string // module:attribute
 
 	mu     sync.Mutex
 	proc   *process.Process
@@ -50,10 +50,23 @@ func (s *started) base(ctx context.Context) (string, error) {
 		}
 		s.kind.note(err.Error() + "\nIt is started again")
 	}
-	if err := s.start(ctx); err != nil {
-		return "", err
+	err := s.start(ctx)
+	if err != nil && s.asPackage(err) {
+		err = s.start(ctx)
 	}
-	return s.url, nil
+	return s.url, err
+}
+
+// asPackage makes the app one of the folder as a package, where the error says that its modules import one another so.
+func (s *started) asPackage(err error) bool {
+	name := filepath.Base(s.kind.name)
+	_, missing := os.Stat(filepath.Join(s.kind.name, "__init__.py"))
+	if s.kind.from != inFolder || missing != nil || strings.HasPrefix(s.app, name+".") ||
+		!strings.Contains(err.Error(), "attempted relative import") {
+		return false
+	}
+	s.app = name + "." + s.app
+	return true
 }
 
 // died words the end of the process. The caller holds mu, and Done is closed.
@@ -71,6 +84,20 @@ func (s *started) died(what string) error {
 			", or name another Python with --python"
 	}
 	return errors.New(text)
+}
+
+// explained adds what a server that was started here printed to an error that does not say more than that there is one.
+func (k *kind) explained(f *fault) error {
+	if f.Code != noFactory || len(k.servers) != 1 {
+		return f
+	}
+	s := k.servers[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil || s.proc.Tail() == "" {
+		return f
+	}
+	return fmt.Errorf("%w; it printed last:\n%s", f, s.proc.Tail())
 }
 
 // python is the Python that runs the server: that of a virtual environment in its folder, else the user's.
@@ -98,7 +125,7 @@ func (s *started) start(ctx context.Context) error {
 	}
 	lookup := s.kind.source.opts.LookupEnv
 	o := process.Options{
-		Command: []string{s.python(), "-m", "uvicorn", s.kind.app, "--host", "127.0.0.1", "--port", strconv.Itoa(port),
+		Command: []string{s.python(), "-m", "uvicorn", s.app, "--host", "127.0.0.1", "--port", strconv.Itoa(port),
 			"--workers", "1", "--log-level", "warning"},
 		Env:    []string{"PYTHONUNBUFFERED=1"},
 		Output: s.kind.source.opts.Output,

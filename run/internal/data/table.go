@@ -9,6 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
@@ -22,6 +23,13 @@ func (o Opener) openTaskRows(ctx context.Context, t *config.Taskset) (rows *data
 	if t.StorageType != "sql" && t.StorageType != "file" {
 		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file nor sql nor a reader of a plug-in "+
 			"file%s", t.StorageType, o.Site.Own.Failed)
+	}
+	if verifiers.Is(t.Path) && t.StorageType == "file" {
+		if o.Site.Own.Tasksets == nil {
+			return nil, nil, fmt.Errorf("%s needs Python, and there is none", t.Path)
+		}
+		rows, err = o.Site.Own.Tasksets(ctx, t.Path, t.WorkflowArgs)
+		return rows, nil, err
 	}
 	if t.StorageType != "sql" {
 		rows, err = o.Site.Rows(ctx, t.Path, t.SubsetName, t.Split)

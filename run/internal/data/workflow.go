@@ -3,6 +3,7 @@ package data
 import (
 	"cmp"
 	"fmt"
+	"maps"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
@@ -10,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
@@ -121,6 +123,15 @@ func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
 		Truncate: o.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
 		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts, URL: o.URL,
 		Carriers: o.Carriers, Format: formatOf(t.Format)}
+	if w := (workflow.Carried{By: "verifiers"}); w.Named(t.DefaultWorkflowType) && verifiers.Is(t.Path) {
+		r.Args = maps.Clone(r.Args)
+		if r.Args == nil {
+			r.Args = map[string]any{}
+		}
+		if r.Args["env_id"] == nil { // its tasks are the rows
+			r.Args["env_id"] = t.Path
+		}
+	}
 	r.Model = workflow.Model{Name: o.Model.Name, Dir: o.Model.Dir, MaxTokens: plan.MaxTokens(o.Config, o.Context),
 		Judges: o.Judge.Names(), Thinking: o.Model.Thinking,
 		Ungraded: len(o.Config.DataProcessor.ExperiencePipeline.Operators) > 0}

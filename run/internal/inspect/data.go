@@ -9,6 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
@@ -81,7 +82,7 @@ func (in *Inspection) lookAtData(ctx context.Context) {
 func (in *Inspection) lookAtTasks(ctx context.Context) bool {
 	missing := false
 	for i, t := range in.cfg.Buffer.ExplorerInput.Training() {
-		if t.StorageType != "file" {
+		if t.StorageType != "file" || verifiers.Is(t.Path) {
 			continue
 		}
 		rows, err := in.site.Rows(ctx, t.Path, t.SubsetName, t.Split)

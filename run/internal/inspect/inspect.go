@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
@@ -98,11 +99,12 @@ func (in *Inspection) finder() service.Finder {
 
 // data opens the data of cfg: the configuration, or one with other tasksets.
 func (in *Inspection) data(cfg *config.Config) data.Opener {
-	agents := agent.New(agent.Options{}) // which start nothing here
+	// which start nothing here
+	agents, servers := agent.New(agent.Options{}), verifiers.New(verifiers.Options{})
 	return data.Opener{Site: in.site, Config: cfg, Method: in.method, Model: in.model, External: in.external,
 		Judge: in.judge, Context: in.context, Date: in.date, Note: in.notes.Add, Warn: in.notes.Add,
 		Opened: in.closers.Add, Tools: tool.Closed{Box: tool.NewBox(tool.Options{LookupEnv: in.site.LookupEnv})},
-		Carriers: map[string]workflow.Carrier{"agent": agents}}
+		Carriers: map[string]workflow.Carrier{"agent": agents, "verifiers": servers}}
 }
 
 // look makes one part after the other. A part whose needs are not there is left out: what is missing has been said.

@@ -36,7 +36,9 @@ type Site struct {
 	Rollouts  string                   // address to serve the URLs of rollouts at; "": that of the configuration
 	Version   string                   // of the program, which the workers of a fleet must have
 	FS        disk.FS
-	Sandboxes bool // the program can be started as the stage of a sandbox
+	Sandboxes bool     // the program can be started as the stage of a sandbox
+	Python    string   // the user's: a path, a name in PATH, or a folder; "" is python3
+	Imports   []string // folders that it imports from
 	Own       Own
 }
 
@@ -50,8 +52,12 @@ type Own struct {
 	Readers   map[string]OpenReader
 
 	Environments env.Finder // of environments in Python; nil: there is no Python
+	Tasksets     OpenTasks  // of environments of verifiers; nil: there is no Python
 	Servers      env.Finder // of environments on OpenEnv servers; nil: there are none
 }
+
+// OpenTasks reads the tasks of an environment by its id, with the workflow_args of the taskset.
+type OpenTasks func(ctx context.Context, id string, args map[string]any) (*dataset.Source, error)
 
 // OpenReader reads all rows of a taskset, whose section is given.
 type OpenReader func(ctx context.Context, section map[string]any) (*dataset.Source, error)

@@ -1,0 +1,152 @@
+package verifiers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+)
+
+// Tasksets reads the tasks of environments, each once. It is safe for concurrent use.
+type Tasksets struct {
+	mu   sync.Mutex
+	read map[string][]dataset.Row
+}
+
+// Rows are the tasks of an environment: rows with the columns key and data. values are the workflow_args of the
+// taskset, without env_id.
+func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[string]any) (*dataset.Source, error) {
+	given := map[string]any{}
+	for k, v := range values {
+		given[k] = v
+	}
+	given["env_id"] = id
+	a, err := readArgs(given)
+	if err != nil {
+		return nil, fmt.Errorf("verifiers: workflow_args.%w", err)
+	}
+	if a.joins() {
+		return nil, errors.New("verifiers: an env server cannot list its tasks: set path: verifiers:ID, or a file with " +
+			"rows {\"data\": {…}}, and workflow_args.env_id: " + id)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := fmt.Sprint(o.Executable, o.Path, a.limit, a.key())
+	if rows := t.read[key]; rows != nil {
+		return dataset.Of(&table{a.ID, rows}), nil
+	}
+	rows, err := dump(ctx, o, a)
+	if err != nil {
+		return nil, fmt.Errorf("verifiers: reading the tasks of %s: %w", a.ID, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("verifiers: %s has no tasks", a.ID)
+	}
+	if t.read == nil {
+		t.read = map[string][]dataset.Row{}
+	}
+	t.read[key] = rows
+	return dataset.Of(&table{a.ID, rows}), nil
+}
+
+// dump has the user's Python write the tasks.
+func dump(ctx context.Context, o Options, a args) ([]dataset.Row, error) {
+	folder, err := os.MkdirTemp("", "trinity-verifiers-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	out := filepath.Join(folder, "tasks.jsonl")
+	h := New(o).host
+	defer h.guard.Close()
+	refused := ""
+	p, err := h.start(a.settings, map[string]any{"out": out, "limit": a.limit}, func(line string) {
+		if why, is := strings.CutPrefix(line, refusedIs); is {
+			refused = why
+		} else {
+			h.log(line)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; install Python, or name one with --python", err)
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		p.Kill(context.Cause(ctx))
+		<-p.Done()
+		return nil, context.Cause(ctx)
+	}
+	if refused != "" {
+		return nil, errors.New(refused)
+	}
+	if err := p.Err(); err != nil {
+		return nil, withTail(err, p.Tail())
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		return nil, err
+	}
+	return readRows(data)
+}
+
+// readRows reads the lines that host.py writes.
+func readRows(data []byte) (rows []dataset.Row, err error) {
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, len(data)+1)
+	for lines.Scan() {
+		var row dataset.Row
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, lines.Err()
+}
+
+// taskOf is the task of a row, as a server takes it.
+func taskOf(row dataset.Row) (map[string]any, error) {
+	data, is := row.Get("data")
+	if !is {
+		return nil, errors.New("verifiers: the row has no column data, which holds the task: read the tasks with path: " +
+			"verifiers:ID")
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil || m == nil {
+		return nil, fmt.Errorf("verifiers: the column data of the row is no object: %.60s", raw)
+	}
+	return m, nil
+}
+
+// table is the tasks of an environment. It implements dataset.Table.
+type table struct {
+	id   string
+	rows []dataset.Row
+}
+
+func (t *table) Count() int { return len(t.rows) }
+
+func (t *table) Row(i int) (dataset.Row, error) {
+	if i < 0 || i >= len(t.rows) {
+		return nil, errors.New("verifiers: no such task")
+	}
+	return t.rows[i], nil
+}
+
+func (t *table) Place(i int) string { return fmt.Sprintf("task %d of %s", i, t.id) }
+
+func (t *table) Close() error { return nil }

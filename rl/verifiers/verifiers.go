@@ -1,0 +1,146 @@
+package verifiers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/process"
+	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Options set Servers up.
+type Options struct {
+	Executable string            // the user's Python: a path, a name in PATH, or a folder; "" is python3
+	Path       []string          // folders that it imports from
+	Log        func(line string) // what servers print; nil drops it
+}
+
+// Servers are the env servers of a run. It implements workflow.Carrier. Close it.
+type Servers struct {
+	host host
+
+	mu     sync.Mutex
+	closed bool
+	all    map[string]*server // by settings
+	slots  map[string]chan struct{}
+	wait   sync.WaitGroup // of checks
+}
+
+// New returns Servers. Nothing is started before the first rollout.
+func New(o Options) *Servers {
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	return &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log}, all: map[string]*server{},
+		slots: map[string]chan struct{}{}}
+}
+
+// Close ends the servers that were started here.
+func (v *Servers) Close() error {
+	v.mu.Lock()
+	v.closed = true
+	list := v.all
+	v.mu.Unlock()
+	v.wait.Wait()
+	var ends sync.WaitGroup
+	for _, s := range list {
+		ends.Go(s.close)
+	}
+	ends.Wait()
+	return v.host.guard.Close()
+}
+
+// Check implements workflow.Carrier.
+func (v *Servers) Check(values map[string]any) (workflow.Carrying, error) {
+	a, err := readArgs(values)
+	if err != nil {
+		return nil, err
+	}
+	return &carrying{servers: v, args: a}, nil
+}
+
+// carrying implements workflow.Carrying.
+type carrying struct {
+	servers *Servers
+	args
+}
+
+// Limits implements workflow.Carrying.
+func (c *carrying) Limits() workflow.Limits { return c.limits }
+
+// Carry implements workflow.Carrying.
+func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part, error) {
+	data, err := taskOf(w.Task.Row)
+	if err != nil {
+		return nil, tinker.Userf("%w", err)
+	}
+	s, slots, err := c.servers.of(c.args)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	l, err := s.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := c.play(ctx, l, data, w)
+	if err != nil {
+		return nil, fmt.Errorf("verifiers: rollout %s: %w", w.ID, err)
+	}
+	return parts, nil
+}
+
+// of returns the server of some arguments, and what bounds its episodes.
+func (v *Servers) of(a args) (*server, chan struct{}, error) {
+	key := a.key()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return nil, nil, process.ErrClosed
+	}
+	if v.all[key] == nil {
+		v.all[key], v.slots[key] = &server{host: v.host, settings: a.settings}, make(chan struct{}, a.concurrency)
+	}
+	return v.all[key], v.slots[key], nil
+}
+
+// play has the server play one episode.
+func (c *carrying) play(ctx context.Context, l *link, data map[string]any, w workflow.Work) ([]workflow.Part, error) {
+	late := fmt.Errorf("the episode did not end within %v (workflow_args.timeout)", c.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, late)
+	defer cancel()
+	sampling := map[string]any{"temperature": w.Params.Temperature}
+	if w.Params.TopP > 0 {
+		sampling["top_p"] = w.Params.TopP
+	}
+	if w.Params.MaxTokens > 0 {
+		sampling["max_tokens"] = w.Params.MaxTokens
+	}
+	answer, assembly, err := l.client.ask(ctx, "run", map[string]any{"task_data": data, "model": w.Model,
+		"sampling": sampling, "client": map[string]any{"type": "eval", "base_url": w.URL,
+			"api_key_var": "TRINITY_API_KEY", "headers": map[string]any{"X-Trinity-Rollout": w.ID}}})
+	if errors.Is(err, late) {
+		c.servers.check(l)
+	}
+	if err != nil {
+		return nil, l.lost(err)
+	}
+	return assembly.finish(answer)
+}
+
+// check looks after a server that was late.
+func (v *Servers) check(l *link) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.closed {
+		v.wait.Go(l.check)
+	}
+}
