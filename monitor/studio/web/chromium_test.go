@@ -253,7 +253,7 @@ func (p *tab) js(expression string, into any) {
 func (p *tab) until(expression string) {
 	p.t.Helper()
 	ok := false
-	p.js(`new Promise(done => { const end = Date.now() + 20000; (function look() {
+	p.js(`new Promise(done => { const end = Date.now() + 50000; (function look() {
 		let ok = false; try { ok = Boolean(`+expression+`) } catch {}
 		ok || Date.now() > end ? done(ok) : setTimeout(look, 20) })() })`, &ok)
 	if !ok {

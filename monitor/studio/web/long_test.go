@@ -27,7 +27,7 @@ func TestLong(t *testing.T) {
 	appendTo(t, filepath.Join(job, "rollouts", "step_000003.jsonl"), many.String())
 	p := b.open(t, startStudio(t, dir), "")
 	run := p.run("long")
-	p.until(`fetch("api/runs/` + run + `").then(r => r.json()).then(r => window.indexed = r.indexed), window.indexed === 1`)
+	p.until(fmt.Sprintf(`fetch("api/runs/%s/samples?limit=1").then(r => r.json()).then(r => window.total = r.total), window.total === %d`, run, rows+2))
 
 	p.at("#/run/" + run + "/sample/" + p.samples(run, "step=2")[0].ID + "?tab=tokens")
 	p.until(`document.querySelector(".strip .t")`)
@@ -119,7 +119,13 @@ func TestPictures(t *testing.T) {
 	if dir == "" {
 		dir = recorded(t, names...)
 	}
-	p := b.open(t, startStudio(t, dir), "")
+	base := ""
+	if *trinity != "" {
+		base = startTrinity(t, dir)
+	} else {
+		base = startStudio(t, dir)
+	}
+	p := b.open(t, base, "")
 	for _, v := range views(p, p.run(names[0]), p.run(names[1])) {
 		for _, width := range []int{1280, 400} {
 			for _, theme := range []string{"light", "dark"} {
@@ -127,6 +133,10 @@ func TestPictures(t *testing.T) {
 				p.theme(theme)
 				p.at(v.hash)
 				p.until(`[...document.querySelectorAll(".plot")].filter(e => e.getBoundingClientRect().top < innerHeight).every(e => e.childElementCount)`)
+				if v.name == "ask" {
+					p.js(`document.querySelector("main form").requestSubmit()`, nil)
+					p.until(`document.querySelector("main [role=status]").textContent.includes("stop: ")`)
+				}
 				p.js(`new Promise(done => setTimeout(done, 300))`, nil)
 				file := filepath.Join(*shot, fmt.Sprintf("%s-%d-%s.png", v.name, width, theme))
 				p.shot(file)

@@ -23,7 +23,7 @@ func views(p *tab, a, b string) []view {
 		{"run", run + "/metrics?with=" + b + "&smooth=0.6", []string{"critic/rewards/mean", "Overview", "Smoothing"}},
 		{"steps", run + "/steps", []string{"evaluation held-out", "Without signal"}},
 		{"timeline", run + "/timeline", []string{"training", "Sampling"}},
-		{"config", run + "/config", []string{"Configuration"}},
+		{"config", run + "/config?own=1", []string{"algorithm.algorithm_type", "examples/tiny/gsm8k.yaml:"}},
 		{"step", run + "/step/50", []string{"samples in", "<answer>", "no signal"}},
 		{"group", fmt.Sprintf("%s/group/%d/%s", run, low.Step, low.Task), []string{"Prompt", "first difference", "Sample #0"}},
 		{"sample", run + "/sample/" + low.ID, []string{"Why the reward is 0.100", "assistant", "Thinking"}},
@@ -44,12 +44,13 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range views(p, p.run("gsm8k"), p.run("gsm8k-again")) {
+		more := map[string]bool{"run": true, "step": true, "tokens": true} // also narrow and dark in the short part
 		t.Run(v.name, func(t *testing.T) {
 			for _, look := range []struct {
 				width int
 				theme string
 			}{{1280, "light"}, {400, "dark"}, {1280, "dark"}, {400, "light"}} {
-				if testing.Short() && (look.width == 400) != (look.theme == "dark") {
+				if narrow := look.width == 400 && look.theme == "dark"; !*full && !(narrow && more[v.name]) && !(look.width == 1280 && look.theme == "light") {
 					continue
 				}
 				p.t = t
