@@ -33,6 +33,8 @@ func (s *Studio) routes() *http.ServeMux {
 		"GET /api/runs/{run}/export":                 s.of((*Studio).export),
 		"POST /api/runs/{run}/ask":                   s.of((*Studio).ask),
 		"GET /api/runs/{run}/samples/{sample}/score": s.of((*Studio).score),
+		"GET /api/runs/{run}/report":                 s.of((*Studio).report),
+		"GET /api/openapi.json":                      s.openapi,
 		"GET /api/tasks":                             s.tasks,
 		"GET /api/compare":                           s.compare,
 		"GET /api/events":                            s.stream,
