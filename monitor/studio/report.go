@@ -174,13 +174,18 @@ func (s *Studio) reportSamples(e *entry, t *rollout.Table) ([]Sample, error) {
 	if len(list) > 2*reportSamples {
 		list = append(slices.Clone(list[:reportSamples]), list[len(list)-reportSamples:]...)
 	}
-	samples, _, err := s.whole(e, t, list)
-	var known refusal
-	if errors.As(err, &known) { // files were changed meanwhile: the rest is still a report
-		return nil, nil
+	var samples []Sample
+	for _, p := range list {
+		one, _, err := s.whole(e, t, []rollout.Place{p})
+		var known refusal
+		if errors.As(err, &known) {
+			continue // it was changed meanwhile, or cannot be read: the rest is still a report
+		}
+		if err != nil {
+			return nil, err
+		}
+		one[0].Prompt, one[0].Response = clip(one[0].Prompt, reportText), clip(one[0].Response, reportText)
+		samples = append(samples, one[0])
 	}
-	for i := range samples {
-		samples[i].Prompt, samples[i].Response = clip(samples[i].Prompt, reportText), clip(samples[i].Response, reportText)
-	}
-	return samples, err
+	return samples, nil
 }
