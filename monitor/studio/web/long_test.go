@@ -126,7 +126,7 @@ func TestPictures(t *testing.T) {
 		base = startStudio(t, dir)
 	}
 	p := b.open(t, base, "")
-	for _, v := range views(p, p.run(names[0]), p.run(names[1])) {
+	for _, v := range append(views(p, p.run(names[0]), p.run(names[1])), realViews(p)...) {
 		for _, width := range []int{1280, 400} {
 			for _, theme := range []string{"light", "dark"} {
 				p.size(width, 860)
@@ -144,4 +144,19 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// realViews are those of a run on a real model, where the folder has one: a sample that is wrong, and its tokens.
+func realViews(p *tab) []view {
+	var l listing
+	p.js(`fetch("api/runs").then(r => r.json())`, &l)
+	for _, r := range l.Runs {
+		if r.Name != "smollm2" {
+			continue
+		}
+		low := p.samples(r.ID, "step=1&reward_max=0.5&stop=stop&sort=-length")[0]
+		hash := "#/run/" + r.ID + "/sample/" + low.ID
+		return []view{{"real-sample", hash, nil}, {"real-tokens", hash + "?tab=tokens&at=" + p.unlikely(r.ID, low.ID), nil}}
+	}
+	return nil
 }

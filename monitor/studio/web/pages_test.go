@@ -27,7 +27,7 @@ func views(p *tab, a, b string) []view {
 		{"step", run + "/step/50", []string{"samples in", "<answer>", "no signal"}},
 		{"group", fmt.Sprintf("%s/group/%d/%s", run, low.Step, low.Task), []string{"Prompt", "first difference", "Sample #0"}},
 		{"sample", run + "/sample/" + low.ID, []string{"Why the reward is 0.100", "assistant", "Thinking"}},
-		{"tokens", run + "/sample/" + low.ID + "?tab=tokens&at=50", []string{"<|im_start|>", "Trained on", "Logprob"}},
+		{"tokens", run + "/sample/" + low.ID + "?tab=tokens&at=" + p.unlikely(a, low.ID), []string{"<|im_start|>", "Trained on", "Logprob"}},
 		{"ask", run + "/sample/" + low.ID + "?tab=ask", nil},
 		{"compare", "#/compare?run=" + a + "&run=" + b, []string{"Configuration", "Last reward", "The same task in all runs"}},
 		{"task", "#/task?run=" + a + "&run=" + b + "&task=" + held.Key, []string{"Prompt", "mean"}},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,6 +173,15 @@ func (p *tab) samples(run, query string) []row {
 		p.t.Fatalf("no samples for %s", query)
 	}
 	return answer.Samples
+}
+
+// unlikely is the place of a sample's least likely token.
+func (p *tab) unlikely(run, sample string) string {
+	p.t.Helper()
+	var at int
+	p.js(`fetch("api/runs/`+run+`/samples/`+sample+`").then(r => r.json()).then(({tokens}) =>
+		tokens.reduce((best, t, i) => (t.logprob ?? 0) < (tokens[best].logprob ?? 0) ? i : best, 0))`, &at)
+	return strconv.Itoa(at)
 }
 
 // appendTo adds text to a file, as a run does.

@@ -27,7 +27,7 @@ export function reasons(sample) {
   const quote = (x) => h("code", null, visible(String(x)));
   if (sample.stop === "length") list.push([`The answer was cut off after ${number(sample.response_tokens)} tokens: it reached the limit before its end.`]);
   const told = g?.reason || (g?.verdict && !(g.verdict in shapes) ? g.verdict : "");
-  if (told) list.push([visible(told)]);
+  if (told && !(g.extracted && g.expected)) list.push([visible(told[0].toUpperCase() + told.slice(1))]);
   if (g?.extracted && g.expected) {
     list.push(outcome(sample) === "right" ? ["The grader found the answer ", quote(g.extracted), ", which is right."]
       : ["The grader found the answer ", quote(g.extracted), " and expected ", quote(g.expected), "."]);
