@@ -36,10 +36,14 @@ func TestAsk(t *testing.T) {
 	p.at(sample + "?tab=ask")
 	p.until(`document.querySelector("select[name=checkpoint]").value == "base"`)
 	for _, how := range []string{"sample", "continue", "messages", "prompt"} {
-		p.js(`(() => { const s = document.querySelector("select[name=how]"); s.value = `+quote(how)+`; s.dispatchEvent(new Event("change", {bubbles: true})) })()`, nil)
+		p.js(`(() => {
+			const s = document.querySelector("select[name=how]");
+			s.value = `+quote(how)+`;
+			s.dispatchEvent(new Event("change", {bubbles: true})) })()`, nil)
 		p.js(`document.querySelector("main form").requestSubmit()`, nil)
 		p.until(`document.querySelector("main [role=status]").textContent.includes("stop: stop")`)
-		p.until(`document.querySelector(".beside section + section pre").textContent.replaceAll("↵", "") == document.querySelector(".beside section pre").textContent + "<|im_end|>"`)
+		p.until(`document.querySelector(".beside section + section pre").textContent.replaceAll("↵", "") ==
+			document.querySelector(".beside section pre").textContent + "<|im_end|>"`)
 	}
 	p.at(sample + "?tab=tokens&by=change")
 	p.until(`document.querySelectorAll(".strip .p1, .strip .p2").length > 3`)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A rollout of many tokens and a step of many rows stay fluid: the page holds only what is in sight, and its end is near.
+// A rollout of many tokens and a step of many rows stay fluid: the page holds only what is in sight.
 func TestLong(t *testing.T) {
 	b := startChromium(t)
 	tokens, rows := 20000, 3000
@@ -27,7 +27,8 @@ func TestLong(t *testing.T) {
 	appendTo(t, filepath.Join(job, "rollouts", "step_000003.jsonl"), many.String())
 	p := b.open(t, startStudio(t, dir), "")
 	run := p.run("long")
-	p.until(fmt.Sprintf(`fetch("api/runs/%s/samples?limit=1").then(r => r.json()).then(r => window.total = r.total), window.total === %d`, run, rows+2))
+	p.until(fmt.Sprintf(`fetch("api/runs/%s/samples?limit=1").then(r => r.json()).then(r => window.total = r.total),
+		window.total === %d`, run, rows+2))
 
 	p.at("#/run/" + run + "/sample/" + p.samples(run, "step=2")[0].ID + "?tab=tokens")
 	p.until(`document.querySelector(".strip .t")`)
@@ -60,7 +61,8 @@ func (p *tab) inSight(what string) {
 		(function frame(now) {
 			longest = Math.max(longest, now - last); last = now;
 			box.scrollTop = box.scrollHeight * (1 - n / 60);
-			n++ < 60 ? requestAnimationFrame(frame) : done({elements: document.querySelectorAll("main *").length, longest});
+			const elements = document.querySelectorAll("main *").length;
+			n++ < 60 ? requestAnimationFrame(frame) : done({elements, longest});
 		})(last) })`, &got)
 	p.t.Logf("%s: %d elements, longest of 60 frames of a scroll %.0f ms", what, got.Elements, got.Longest)
 	if got.Elements > 12000 {
@@ -75,8 +77,10 @@ func longRecord(t *testing.T, step, i, n int) string {
 		logprobs[k] = -float32(k%50) / 10
 	}
 	line, err := json.Marshal(map[string]any{
-		"v": 2, "id": fmt.Sprintf("%d/%d/%d/0/%06d", step, i/8, i%8, i), "model_version": step, "task_index": i / 8, "prompt": fmt.Sprint("task ", i/8),
-		"response": strings.Repeat("word ", n/4), "reward": float64(i%3) / 2, "advantage": 0.5, "stop_reason": "stop", "metrics": map[string]float64{},
+		"v": 2, "id": fmt.Sprintf("%d/%d/%d/0/%06d", step, i/8, i%8, i), "model_version": step,
+		"task_index": i / 8, "prompt": fmt.Sprint("task ", i/8),
+		"response": strings.Repeat("word ", n/4), "reward": float64(i%3) / 2, "advantage": 0.5, "stop_reason": "stop",
+		"metrics":       map[string]float64{},
 		"prompt_tokens": numbers(10), "tokens": numbers(n), "logprobs": logprobs,
 	})
 	if err != nil {
@@ -132,7 +136,8 @@ func TestPictures(t *testing.T) {
 				p.size(width, 860)
 				p.theme(theme)
 				p.at(v.hash)
-				p.until(`[...document.querySelectorAll(".plot")].filter(e => e.getBoundingClientRect().top < innerHeight).every(e => e.childElementCount)`)
+				p.until(`[...document.querySelectorAll(".plot")].filter(e => e.getBoundingClientRect().top < innerHeight)
+					.every(e => e.childElementCount)`)
 				if v.name == "ask" {
 					p.js(`document.querySelector("main form").requestSubmit()`, nil)
 					p.until(`document.querySelector("main [role=status]").textContent.includes("stop: ")`)
@@ -156,7 +161,8 @@ func realViews(p *tab) []view {
 		}
 		low := p.samples(r.ID, "step=1&reward_max=0.5&stop=stop&sort=-length")[0]
 		hash := "#/run/" + r.ID + "/sample/" + low.ID
-		return []view{{"real-sample", hash, nil}, {"real-tokens", hash + "?tab=tokens&at=" + p.unlikely(r.ID, low.ID), nil}}
+		tokens := hash + "?tab=tokens&at=" + p.unlikely(r.ID, low.ID)
+		return []view{{"real-sample", hash, nil}, {"real-tokens", tokens, nil}}
 	}
 	return nil
 }

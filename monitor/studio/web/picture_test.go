@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fewer writes a picture again with the 256 most frequent of those colours that differ enough, which makes it a third as large.
+// fewer writes a picture again with the 256 most frequent of those colours that differ enough. It is a third as large.
 func fewer(t *testing.T, file string) {
 	t.Helper()
 	in, err := os.Open(file)

@@ -33,12 +33,13 @@ func startStudio(t *testing.T, dir string) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := studio.New(studio.Options{Dirs: []string{dir}, Version: "test", Ask: replay{dir}, Model: func(name string) (string, error) {
+	model := func(name string) (string, error) {
 		if filepath.IsAbs(name) {
 			return name, nil
 		}
 		return filepath.Join(root, name), nil
-	}})
+	}
+	s := studio.New(studio.Options{Dirs: []string{dir}, Version: "test", Ask: replay{dir}, Model: model})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
