@@ -136,8 +136,8 @@ func TestPictures(t *testing.T) {
 				p.size(width, 860)
 				p.theme(theme)
 				p.at(v.hash)
-				p.until(`[...document.querySelectorAll(".plot")].filter(e => e.getBoundingClientRect().top < innerHeight)
-					.every(e => e.childElementCount)`)
+				p.until(`[...document.querySelectorAll(".plot")]
+					.filter(e => e.getBoundingClientRect().top < innerHeight).every(e => e.childElementCount)`)
 				if v.name == "ask" {
 					p.js(`document.querySelector("main form").requestSubmit()`, nil)
 					p.until(`document.querySelector("main [role=status]").textContent.includes("stop: ")`)
