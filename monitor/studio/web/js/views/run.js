@@ -24,7 +24,7 @@ export async function show(view) {
     h("a", { href: link(["run", id, "samples"]) }, "All samples")), body);
   view.keys(tabs.map(([name, label], i) => [String(i + 1), label, () => { location.hash = link(["run", id, name]); }]));
   const refresh = later(async () => { state.run = await get(["runs", id], {}, view.signal); draw(); }, 1500);
-  view.listen((e) => { if (e.type === "run" && e.run === id) refresh(); });
+  view.listen((e) => { if (e.run === id) refresh(); });
   await module.tab(view, run, body);
 }
 
