@@ -260,9 +260,9 @@ release-check: ## build the release, train the example with its binaries, in a c
 	mkdir -p bin; { .ci/release && .ci/release-check; } 2>&1 | tee bin/release.log; result=$${PIPESTATUS[0]}; cp bin/release.log docs/results/release.log; exit $$result
 
 .PHONY: studio-browser
-studio-browser: ## try the studio's pages in a real Chromium, long lists too, and take the pictures of docs/studio (JOBS=folder with the jobs gsm8k and gsm8k-seed2; needs Debian's chromium); writes the log
+studio-browser: build ## try the studio's pages in a real Chromium, long lists too, and take the pictures of docs/studio (JOBS=folder, relative to here, with the jobs gsm8k and gsm8k-seed2; needs Debian's chromium); writes the log
 	mkdir -p docs/results
-	go test ./monitor/studio/web -count 1 -v -timeout 20m -studio.full -studio.jobs "$(if $(JOBS),$(abspath $(JOBS)))" -studio.shots $(CURDIR)/docs/studio | grep -E '_test.go:|^ *(---|ok|FAIL|panic)' | tee docs/results/studio-browser.log; exit $${PIPESTATUS[0]}
+	go test ./monitor/studio/web -count 1 -v -timeout 20m -studio.full -studio.jobs "$(JOBS)" -studio.trinity $(CURDIR)/bin/trinity -studio.shots $(CURDIR)/docs/studio | grep -E '_test.go:|^ *(---|ok|FAIL|panic)' | tee docs/results/studio-browser.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bits
 bits: build ## compare metrics and adapters of five jobs with the hashes in docs/results/bits.log (three minutes; needs Python)

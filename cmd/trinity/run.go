@@ -54,9 +54,10 @@ func (s *surroundings) options(threads int) run.Options {
 type runCmd struct {
 	configFlags
 	pythonFlags
-	DLC      bool   `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
-	Threads  int    `help:"Threads of the local engine; 0 is all." default:"0"`
-	Rollouts string `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
+	DLC      bool       `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
+	Threads  int        `help:"Threads of the local engine; 0 is all." default:"0"`
+	Studio   studioAddr `help:"Show the run in a browser meanwhile (--studio=HOST:PORT for another address)."`
+	Rollouts string     `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
 }
 
 // Run implements the command.
@@ -72,6 +73,9 @@ func (c *runCmd) Run(s *surroundings) error {
 	o := s.options(c.Threads)
 	o.Python = py
 	o.Rollouts = c.Rollouts
+	if c.Studio != "" {
+		defer beside(s, string(c.Studio), cfg.CheckpointRoot)()
+	}
 	_, err = run.Run(s.ctx, cfg, o)
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil

@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
@@ -25,6 +27,7 @@ type studioCmd struct {
 	Token     string   `help:"What clients must send; made for addresses that are not local." placeholder:"TEXT"`
 	AllowHost []string `help:"Names by which clients reach the studio, besides this machine's." placeholder:"NAME"`
 	Webhook   string   `help:"An address that is told when a run ends, stalls or loses exactness." placeholder:"URL"`
+	Report    string   `help:"Write the run that is named as one HTML file instead." placeholder:"FILE"`
 	Threads   int      `help:"Threads of the engine that answers questions; 0 is all." default:"0"`
 	Key       string   `help:"The key for Tinker servers; else TINKER_API_KEY." placeholder:"KEY"`
 }
@@ -37,6 +40,9 @@ func (c *studioCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
+	if c.Report != "" {
+		return c.report(ctx, o)
+	}
 	engine := &asker{s: s, threads: c.Threads}
 	defer engine.Close()
 	o.Ask = engine
@@ -45,6 +51,54 @@ func (c *studioCmd) Run(s *surroundings) error {
 		return nil
 	}
 	return err
+}
+
+// report writes one run as a file.
+func (c *studioCmd) report(ctx context.Context, o studio.Options) error {
+	if len(c.Dirs) != 1 {
+		return usageError{errors.New("trinity: --report takes a file and one run: trinity studio --report FILE RUN")}
+	}
+	if _, err := os.Stat(c.Dirs[0]); err != nil { // a name
+		o.Dirs = []string{"checkpoints"}
+	}
+	st := studio.New(o)
+	if err := st.Look(ctx); err != nil {
+		return err
+	}
+	f, err := os.Create(c.Report)
+	if err != nil {
+		return err
+	}
+	if err := st.Report(f, c.Dirs[0]); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(c.Report))
+	}
+	return f.Close()
+}
+
+// beside serves a studio while a run is under way. What goes wrong with it is told and does not end the run.
+func beside(s *surroundings, addr string, dirs ...string) (stop func()) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	c := studioCmd{Addr: addr, Dirs: dirs}
+	o, err := c.options(s)
+	if err != nil {
+		cancel()
+		fmt.Fprintln(s.err, err)
+		return func() {}
+	}
+	engine := &asker{s: s, threads: 1}
+	o.Ask = engine
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := serveStudio(ctx, s, addr, o); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(s.err, "note:", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		engine.Close()
+	}
 }
 
 // options are what the studio gets from this process.
@@ -121,3 +175,26 @@ func (s *surroundings) cachedModel(name string) (string, error) {
 	m, err := f.Model(s.ctx, name)
 	return m.Dir, err
 }
+
+// studioAddr is a flag with an address that may be left out: --studio or --studio=HOST:PORT.
+type studioAddr string
+
+// IsBool implements kong's BoolMapper: the flag needs no value.
+func (studioAddr) IsBool() bool { return true }
+
+// Decode implements kong.MapperValue.
+func (a *studioAddr) Decode(ctx *kong.DecodeContext) error {
+	*a = defaultStudio
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		token := ctx.Scan.Pop()
+		text, ok := token.Value.(string)
+		if !ok {
+			return fmt.Errorf("expected an address, got %v", token.Value)
+		}
+		*a = studioAddr(text)
+	}
+	return nil
+}
+
+// defaultStudio is where a studio listens unless told otherwise.
+const defaultStudio = "127.0.0.1:8265"

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,9 +27,8 @@ type Index struct {
 	folder Folder
 	read   []string // folders with index files; new ones go to the first that can be written to
 
-	refresh sync.Mutex // one at a time
-	loaded  bool
-	unsaved int64               // bytes indexed since the index was written
+	refresh sync.Mutex          // one at a time
+	seen    map[string]int64    // how much of each index file is read
 	frames  map[string]*Segment // of index files, until their file is looked at
 
 	mu    sync.Mutex
@@ -39,10 +40,6 @@ type Index struct {
 func NewIndex(folder Folder, read ...string) *Index {
 	return &Index{folder: folder, read: read, table: &Table{}}
 }
-
-// saveEvery is how many bytes of new records are indexed before the index is written again: a run writes its own as it
-// goes.
-const saveEvery = 64 << 20
 
 // Table is what is known now. It does not change; the next Refresh makes another.
 func (x *Index) Table() *Table {
@@ -79,7 +76,6 @@ type Group struct {
 func (x *Index) Refresh(ctx context.Context, told func(*Table)) error {
 	x.refresh.Lock()
 	defer x.refresh.Unlock()
-	first := x.load()
 	files, err := x.folder.Files()
 	if err != nil {
 		return err
@@ -88,7 +84,12 @@ func (x *Index) Refresh(ctx context.Context, told func(*Table)) error {
 	for _, f := range x.Table().Files {
 		before[f.Name] = f
 	}
-	t, missing := x.match(files, before)
+	known := maps.Clone(before)
+	t, missing := x.match(files, known)
+	if len(missing) > 0 {
+		x.load() // the run may have written what is missing
+		t, missing = x.match(files, known)
+	}
 	if len(missing) == 0 && len(t.Files) == len(before) && t.same(before) {
 		return nil
 	}
@@ -96,12 +97,7 @@ func (x *Index) Refresh(ctx context.Context, told func(*Table)) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	read, err := x.scan(ctx, t, missing, told)
-	if x.unsaved += read; first || x.unsaved > saveEvery {
-		x.unsaved = 0
-		err = errors.Join(err, x.save())
-	}
-	return err
+	return x.scan(ctx, t, missing, told)
 }
 
 // same reports whether all files of t are those of before.
@@ -114,20 +110,22 @@ func (t *Table) same(before map[string]*Indexed) bool {
 	return true
 }
 
-// match makes the table of files, with the rows that are known.
-func (x *Index) match(files []File, before map[string]*Indexed) (t *Table, missing []int) {
+// match makes the table of files, with the rows that are known. It adds to known what it finds in index files.
+func (x *Index) match(files []File, known map[string]*Indexed) (t *Table, missing []int) {
 	t = &Table{Files: make([]*Indexed, len(files))}
 	slices.SortFunc(files, func(a, b File) int {
 		return cmp.Or(strings.Compare(a.Set, b.Set), cmp.Compare(a.Step, b.Step), strings.Compare(a.Name, b.Name))
 	})
 	for i, f := range files {
 		t.Bytes += f.Size
-		was := before[f.Name]
+		was := known[f.Name]
 		switch {
 		case was != nil && was.File == f && was.Segment != nil:
 			t.Files[i] = was
 		case x.frames[f.Name].of(f):
 			t.Files[i] = indexed(f, x.frames[f.Name])
+			delete(x.frames, f.Name)
+			known[f.Name] = t.Files[i]
 		default:
 			t.Files[i] = &Indexed{File: f}
 			missing = append(missing, i)
@@ -135,7 +133,6 @@ func (x *Index) match(files []File, before map[string]*Indexed) (t *Table, missi
 		}
 		t.Done += f.Size
 	}
-	clear(x.frames)
 	return t, missing
 }
 
@@ -153,18 +150,21 @@ func (x *Index) set(t *Table, told func(*Table)) {
 // pause is the time between two tables while files are indexed.
 const pause = 200 * time.Millisecond
 
-// scan indexes the missing files of a table, the newest first, and sets tables as it goes. It returns the bytes read.
-func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(*Table)) (bytes int64, err error) {
+// scan indexes the missing files of a table, the newest first. It sets tables and writes the index as it goes.
+func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(*Table)) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(max(1, runtime.GOMAXPROCS(0)))
 	now := Table{Files: slices.Clone(from.Files), Bytes: from.Bytes, Done: from.Done}
 	var mu sync.Mutex
+	var fresh []*Segment
 	at := time.Now()
+	var failed error // of writing the index, which is then made again the next time
 	publish := func() {
 		next := now
 		next.Files = slices.Clone(now.Files)
-		at = time.Now()
 		x.set(&next, told)
+		failed = x.save(fresh)
+		fresh, at = nil, time.Now()
 	}
 	for _, i := range slices.Backward(missing) {
 		f := now.Files[i].File
@@ -178,16 +178,16 @@ func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(
 			defer mu.Unlock()
 			now.Files[i] = indexed(f, s)
 			now.Done += f.Size
-			bytes += f.Size
+			fresh = append(fresh, s)
 			if time.Since(at) > pause {
 				publish()
 			}
 			return nil
 		})
 	}
-	err = work.Wait()
+	err := work.Wait()
 	publish()
-	return bytes, err
+	return errors.Join(err, failed)
 }
 
 // indexed adds what is computed from the rows.
@@ -246,35 +246,61 @@ func orZero(v float32) float64 {
 	return float64(v)
 }
 
-// load reads the index files, once.
-func (x *Index) load() (first bool) {
-	if x.loaded {
-		return false
+// load reads what index files have that was not read yet.
+func (x *Index) load() {
+	if x.seen == nil {
+		x.seen, x.frames = map[string]int64{}, map[string]*Segment{}
 	}
-	x.loaded, x.frames = true, map[string]*Segment{}
 	for _, dir := range x.read {
 		names, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.idx"))
 		if err != nil {
 			continue
 		}
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				continue
-			}
-			for _, s := range Segments(data) {
+			for _, s := range Segments(x.more(name)) {
 				if old := x.frames[s.File]; old == nil || s.Time >= old.Time {
 					x.frames[s.File] = s
 				}
 			}
 		}
 	}
-	return true
 }
 
-// Note appends the index of a file to that of a run, which is written by one writer. It is not synced: what is lost is
+// more is what an index file has beyond what was read of it.
+func (x *Index) more(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	from := x.seen[name]
+	if st.Size() < from { // it was replaced
+		from = 0
+	}
+	data := make([]byte, st.Size()-from)
+	n, err := f.ReadAt(data, from)
+	if err != nil && err != io.EOF {
+		return nil
+	}
+	data = data[:n]
+	x.seen[name] = from + int64(whole(data))
+	return data
+}
+
+// Note appends segments to the index file of a writer, in one write. It is not synced: what is lost is
 // made again.
-func Note(dir, writer string, s *Segment) error {
+func Note(dir, writer string, list ...*Segment) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var buf []byte
+	for _, s := range list {
+		buf = s.Append(buf)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
@@ -282,7 +308,7 @@ func Note(dir, writer string, s *Segment) error {
 	if err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
-	_, err = f.Write(s.Append(nil))
+	_, err = f.Write(buf)
 	return errors.Join(err, f.Close())
 }
 
@@ -290,20 +316,11 @@ func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// save writes the index to the first folder that can be written to.
-func (x *Index) save() error {
-	var buf []byte
-	for _, f := range x.Table().Files {
-		if f.Segment != nil {
-			buf = f.Segment.Append(buf)
-		}
-	}
+// save adds segments to the index in the first folder that can be written to.
+func (x *Index) save(list []*Segment) error {
 	var errs []error
 	for _, dir := range x.read {
-		err := os.MkdirAll(dir, 0o755)
-		if err == nil {
-			err = Replace(filepath.Join(dir, "studio.idx"), buf)
-		}
+		err := Note(dir, "studio", list...)
 		if err == nil {
 			return nil
 		}

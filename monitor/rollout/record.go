@@ -37,19 +37,21 @@ type Record struct {
 	Messages     []Message          `json:"messages,omitempty"` // prompt and answer as a conversation
 	Board        string             `json:"board,omitempty"`    // the last state of a game, as text
 	PromptTokens []int32            `json:"prompt_tokens"`
-	Tokens       []int32            `json:"tokens"`                    // of the response
-	Logprobs     []float32          `json:"logprobs"`                  // nats, of each of Tokens; 0 for what the model read
-	Starts       []int              `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
-	Mask         []int              `json:"mask,omitempty"`            // lengths of runs, see MaskOf; none: all is trained
-	Advantages   []float32          `json:"advantages,omitempty"`      // of each of Tokens, where they differ
+	Tokens       []int32            `json:"tokens"`   // of the response
+	Logprobs     []float32          `json:"logprobs"` // nats, of each of Tokens; 0 for what the model read
+	// where the tokens themselves are not recorded
+	PromptCount   int       `json:"prompt_count,omitempty"`
+	ResponseCount int       `json:"response_count,omitempty"`
+	Starts        []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
+	Mask          []int     `json:"mask,omitempty"`            // lengths of runs, see MaskOf; none: all is trained
+	Advantages    []float32 `json:"advantages,omitempty"`      // of each of Tokens, where they differ
 }
 
 // Grade is what the grader read, as text.
 type Grade struct {
-	Extracted string `json:"extracted"`         // from the answer; "" if it found nothing
-	Expected  string `json:"expected"`          // from the truth
-	Truth     string `json:"truth,omitempty"`   // the reference answer as the data has it
-	Verdict   string `json:"verdict,omitempty"` // why, in words
+	Extracted string `json:"extracted"`       // from the answer; "" if it found nothing
+	Expected  string `json:"expected"`        // from the truth
+	Truth     string `json:"truth,omitempty"` // the reference answer as the data has it
 }
 
 // Message is one of a conversation.

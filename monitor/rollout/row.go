@@ -86,9 +86,9 @@ func (d *describer) field(key, value []byte, at int) {
 			r.Stop = Unquote(value)
 		}
 	case "prompt_tokens":
-		r.Prompt = int32(Count(value))
+		r.Prompt = max(r.Prompt, int32(Count(value)))
 	case "tokens":
-		r.Response = int32(Count(value))
+		r.Response = max(r.Response, int32(Count(value)))
 	case "metrics":
 		d.metrics = numbers(value)
 	case "reward_parts":
@@ -115,6 +115,10 @@ func (d *describer) number(key string, v float64) {
 		r.Advantage = float32(v)
 	case "entropy":
 		r.Entropy = float32(v)
+	case "prompt_count":
+		r.Prompt = max(r.Prompt, int32(v))
+	case "response_count":
+		r.Response = max(r.Response, int32(v))
 	case "turns":
 		r.Turns, d.turns = int32(v), true
 	case "tool_calls":

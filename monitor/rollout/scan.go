@@ -56,6 +56,11 @@ func Lines(ctx context.Context, r io.Reader, visit func(line []byte, at, next in
 
 // Scan makes the index of a file of records.
 func Scan(ctx context.Context, path, name string) (*Segment, error) {
+	return ScanAs(ctx, path, name, func(line []byte) ([]byte, error) { return line, nil })
+}
+
+// ScanAs makes the index of a file whose lines convert makes records. The texts of its rows are places in those.
+func ScanAs(ctx context.Context, path, name string, convert func(line []byte) ([]byte, error)) (*Segment, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -69,7 +74,7 @@ func Scan(ctx context.Context, path, name string) (*Segment, error) {
 	known := map[string]string{}
 	number := int32(0)
 	err = Lines(ctx, io.LimitReader(f, st.Size()), func(line []byte, at, _ int64) {
-		s.line(line, at, number, known)
+		s.line(line, at, number, known, convert)
 		number++
 	})
 	if err != nil {
@@ -79,11 +84,17 @@ func Scan(ctx context.Context, path, name string) (*Segment, error) {
 }
 
 // line adds a line's row; one that is no record is counted.
-func (s *Segment) line(line []byte, at int64, number int32, known map[string]string) {
+func (s *Segment) line(line []byte, at int64, number int32, known map[string]string,
+	convert func(line []byte) ([]byte, error)) {
 	if len(bytes.TrimSpace(line)) == 0 && line != nil {
 		return
 	}
-	row, parts, err := Describe(line)
+	var row Row
+	var parts map[string]float64
+	record, err := convert(line)
+	if err == nil {
+		row, parts, err = Describe(record)
+	}
 	if line == nil || err != nil {
 		s.Bad++
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"regexp"
+	"regexp/syntax"
 	"runtime"
 	"strings"
 	"sync"
@@ -24,23 +25,59 @@ type Match struct {
 // TextMatch finds a text. Without capitals in it, capitals do not matter.
 func TextMatch(text string) *Match {
 	m := &Match{text: text, fold: text == strings.ToLower(text)}
-	if m.fold {
-		m.text = strings.ToLower(text)
-	}
-	for _, part := range strings.FieldsFunc(m.text, func(r rune) bool {
+	m.plain = plainPart(m.text)
+	return m
+}
+
+// plainPart is the longest part of a text that JSON writes as it is.
+func plainPart(text string) []byte {
+	longest := ""
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool {
 		return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&/`, r)
 	}) {
-		if len(part) > len(m.plain) {
-			m.plain = []byte(part)
+		if len(part) > len(longest) {
+			longest = part
 		}
 	}
-	return m
+	return []byte(longest)
 }
 
 // PatternMatch finds a regular expression, in linear time.
 func PatternMatch(pattern string) (*Match, error) {
 	re, err := regexp.Compile(pattern)
-	return &Match{regex: re}, err
+	if err != nil {
+		return nil, err
+	}
+	m := &Match{regex: re}
+	if tree, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		m.plain = plainPart(needed(tree))
+	}
+	return m, nil
+}
+
+// needed is a text that whatever matches has in it, "" if none is found.
+func needed(tree *syntax.Regexp) string {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		if tree.Flags&syntax.FoldCase == 0 {
+			return string(tree.Rune)
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needed(tree.Sub[0])
+	case syntax.OpRepeat:
+		if tree.Min > 0 {
+			return needed(tree.Sub[0])
+		}
+	case syntax.OpConcat:
+		best := ""
+		for _, sub := range tree.Sub {
+			if text := needed(sub); len(plainPart(text)) > len(plainPart(best)) {
+				best = text
+			}
+		}
+		return best
+	}
+	return ""
 }
 
 // raw reports whether the fields in a part of a line may match. Fields of the line between prompt and answer are in the

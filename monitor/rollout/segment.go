@@ -87,6 +87,26 @@ func Segments(data []byte) []*Segment {
 	}
 }
 
+// whole is the length of data up to the end of its last whole frame.
+func whole(data []byte) int {
+	at := 0
+	for {
+		i := bytes.Index(data[at:], frameMark)
+		if i < 0 {
+			return at
+		}
+		from := at + i + len(frameMark)
+		if len(data)-from < 8 {
+			return at
+		}
+		n := int(binary.LittleEndian.Uint32(data[from:]))
+		if n > len(data)-from-8 {
+			return at
+		}
+		at = from + 8 + n
+	}
+}
+
 func (s *Segment) encode(b []byte) []byte {
 	b = putText(b, s.File)
 	b = binary.AppendVarint(b, s.Size)

@@ -52,6 +52,8 @@ type summary struct {
 	disk       int64
 	diskAt     time.Time
 	tags       []string
+	stalled    string // why the run seems to stand still; "" if it does not
+	inexact    string // how far sampler and trainer are apart; "" if they are not
 }
 
 type evaluation struct {
@@ -165,6 +167,10 @@ func (e *entry) refresh(ctx context.Context, events *hub) {
 		s.disk, s.diskAt = diskUse(e.run.Path()), time.Now()
 	}
 	s.at = time.Now()
+	s.inexact = inexact(log)
+	if l := (meter{log: log}).stall(s, s.at); s.look.State == source.Running && l.State == bad {
+		s.stalled = l.Reason
+	}
 	e.mu.Lock()
 	e.now = s
 	open := e.index != nil
@@ -214,7 +220,7 @@ func (e *entry) lookUp(ctx context.Context, events *hub) {
 }
 
 // patience is how long a request waits for an index; it then gets what there is.
-const patience = 600 * time.Millisecond
+const patience = 800 * time.Millisecond
 
 // table is the index of the run's samples, as far as it is made.
 func (s *Studio) table(ctx context.Context, e *entry) *rollout.Table {

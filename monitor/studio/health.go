@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
 )
@@ -30,13 +31,16 @@ const (
 const recent = 10
 
 // health is a run's lights. Thresholds are those of docs/studio.md.
-func health(e *entry, log *curve.Log, now time.Time) []Light {
-	m := meter{log}
+func health(e *entry, log *curve.Log, t *rollout.Table, now time.Time) []Light {
+	m := meter{log, t}
 	return []Light{m.gap(), m.signal(), m.truncated(), m.entropy(), m.clipped(), m.gradient(), m.length(),
 		m.stall(e.seen(), now)}
 }
 
-type meter struct{ log *curve.Log }
+type meter struct {
+	log   *curve.Log
+	table *rollout.Table
+}
 
 // last are the values of the last steps of the first metric that there is.
 func (m meter) last(n int, names ...string) ([]float64, bool) {
@@ -99,32 +103,46 @@ func (m meter) signal() Light {
 
 // silent is the share of groups without signal in the last steps.
 func (m meter) silent() (float64, bool) {
-	if v, ok := m.last(recent, "env/all/by_group/frac_mixed"); ok {
-		return 1 - *mean(v), true
+	if groups, silent := m.samples(func(f *rollout.Indexed) (int, int) {
+		got := measure(f)
+		return got.groups, got.noSignal
+	}); groups > 0 {
+		return float64(silent) / float64(groups), true
 	}
-	if v, ok := m.last(recent, "rollout/no_signal_ratio"); ok {
-		return *mean(v), true
-	}
-	v, ok := m.last(recent, "experience_pipeline/group_advantages/reward_std/mean")
-	most, has := m.last(recent, "experience_pipeline/group_advantages/reward_std/max")
-	if !ok || !has {
+	v, ok := m.last(recent, "env/all/by_group/frac_mixed")
+	if !ok {
 		return 0, false
 	}
-	if *mean(most) == 0 {
-		return 1, true
+	return 1 - *mean(v), true
+}
+
+// samples sums two numbers over the files of the last steps that are trained on.
+func (m meter) samples(count func(*rollout.Indexed) (of, some int)) (of, some int) {
+	left := recent
+	for _, f := range slices.Backward(m.table.Files) {
+		if f.Set != "" || f.Segment == nil {
+			continue
+		}
+		a, b := count(f)
+		of, some = of+a, some+b
+		if left--; left == 0 {
+			break
+		}
 	}
-	return max(0, 1-*mean(v)/(*mean(most))), true // an estimate: groups with signal deviate about alike
+	return of, some
 }
 
 func (m meter) truncated() Light {
 	l := Light{Name: "truncated answers", State: unknown, Reason: "the run does not measure it"}
-	v, ok := m.last(recent, "response_length/clip_ratio", "rollout/response_truncated/mean",
-		"env/all/stop_reason/length")
-	if !ok {
+	share := 0.0
+	if all, cut := m.samples(func(f *rollout.Indexed) (int, int) { return len(f.Rows), measure(f).truncated }); all > 0 {
+		share = float64(cut) / float64(all)
+	} else if v, ok := m.last(recent, "env/all/stop_reason/length", "rollout/response_truncated/mean"); ok {
+		share = *mean(v)
+	} else {
 		return l
 	}
-	share := *mean(v)
-	l.Reason = fmt.Sprintf("%.1f %% of the answers of the last steps are as long as the longest or were cut", 100*share)
+	l.Reason = fmt.Sprintf("%.1f %% of the answers of the last steps were cut at the maximum length", 100*share)
 	switch {
 	case share < 0.1:
 		l.State = good
@@ -273,7 +291,7 @@ func median(values []float64) float64 {
 
 // inexact is the reason of the first light if a run lost exactness, "" if not.
 func inexact(log *curve.Log) string {
-	if l := (meter{log}).gap(); l.State == bad || l.State == warn && strings.Contains(l.Reason, "nats") {
+	if l := (meter{log: log}).gap(); l.State == bad || l.State == warn && strings.Contains(l.Reason, "nats") {
 		return l.Reason
 	}
 	return ""

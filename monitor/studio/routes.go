@@ -18,7 +18,7 @@ import (
 // routes is everything that is served; openapi.json describes it.
 func (s *Studio) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, h := range map[string]handler{
+	table := map[string]handler{
 		"GET /api/runs":                              s.list,
 		"PUT /api/runs/{run}/tags":                   s.of((*Studio).setTags),
 		"GET /api/runs/{run}":                        s.of((*Studio).detail),
@@ -33,11 +33,15 @@ func (s *Studio) routes() *http.ServeMux {
 		"GET /api/runs/{run}/export":                 s.of((*Studio).export),
 		"POST /api/runs/{run}/ask":                   s.of((*Studio).ask),
 		"GET /api/runs/{run}/samples/{sample}/score": s.of((*Studio).score),
+		"GET /api/runs/{run}/report":                 s.of((*Studio).report),
+		"GET /api/openapi.json":                      s.openapi,
 		"GET /api/tasks":                             s.tasks,
 		"GET /api/compare":                           s.compare,
 		"GET /api/events":                            s.stream,
-		"/api/":                                      s.nowhere,
-	} {
+	}
+	s.served = len(table)
+	table["/api/"] = s.nowhere
+	for pattern, h := range table {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if err := h(w, r); err != nil {
 				s.fail(w, r, err)

@@ -111,7 +111,7 @@ func (s *Studio) detail(e *entry, w http.ResponseWriter, r *http.Request) error 
 		Health   []Light          `json:"health"`
 		Metrics  []metric         `json:"metrics"`
 		Siblings []string         `json:"siblings"`
-	}{e.line(), settings, health(e, log, s.opts.Now()), metrics, s.siblings(e, settings)})
+	}{e.line(), settings, health(e, log, s.table(r.Context(), e), s.opts.Now()), metrics, s.siblings(e, settings)})
 }
 
 // groupOf is the group under which a metric is shown.

@@ -66,13 +66,6 @@ type Sample struct {
 	Metrics    map[string]float64 `json:"metrics"`
 }
 
-type grade struct {
-	Extracted string             `json:"extracted"`
-	Expected  string             `json:"expected"`
-	Verdict   string             `json:"verdict"`
-	Parts     map[string]float64 `json:"parts"`
-}
-
 // tokensAtOnce is how many tokens of a sample are sent unless more are asked for.
 const tokensAtOnce = 20000
 
@@ -136,11 +129,9 @@ func sampleOf(f *rollout.Indexed, i int, rec *rollout.Record) Sample {
 	if rec.Board != "" {
 		out.Board = &rec.Board
 	}
-	if g := rec.Grade; g != nil {
-		out.Grade = &grade{g.Extracted, g.Expected, g.Verdict, out.Parts}
-		if g.Truth != "" {
-			out.Truth = &g.Truth
-		}
+	out.Grade = gradeOf(rec, out.Parts)
+	if g := rec.Grade; g != nil && g.Truth != "" {
+		out.Truth = &g.Truth
 	}
 	if out.Metrics == nil {
 		out.Metrics = map[string]float64{}

@@ -19,15 +19,20 @@ import (
 
 // shelf is the runs that were found.
 type shelf struct {
-	opts   Options
-	events *hub
+	opts    Options
+	events  *hub
+	servers []*source.Tinker
 
 	mu   sync.Mutex
 	runs map[string]*entry // by id
 }
 
 func newShelf(o Options, events *hub) *shelf {
-	return &shelf{opts: o, events: events, runs: map[string]*entry{}}
+	s := &shelf{opts: o, events: events, runs: map[string]*entry{}}
+	for _, url := range o.URLs {
+		s.servers = append(s.servers, &source.Tinker{URL: url, Key: o.Key})
+	}
+	return s
 }
 
 // Times between two looks: at the files of known runs, and for new runs.
@@ -63,16 +68,18 @@ func (s *shelf) watch(ctx context.Context) error {
 func (s *shelf) find(ctx context.Context) error {
 	now := map[string]*entry{}
 	var first error
-	for _, dir := range s.opts.Dirs {
-		runs, err := source.Find(ctx, dir)
-		if err != nil {
-			first = cmp.Or(first, err)
-			continue
-		}
+	add := func(runs []source.Run, err error) {
+		first = cmp.Or(first, err)
 		for _, r := range runs {
 			id := idOf(r)
 			now[id] = s.entry(id, r)
 		}
+	}
+	for _, dir := range s.opts.Dirs {
+		add(source.Find(ctx, dir))
+	}
+	for _, server := range s.servers {
+		add(server.Find(ctx))
 	}
 	s.mu.Lock()
 	changed := len(now) != len(s.runs)
@@ -146,6 +153,11 @@ func (s *shelf) look(ctx context.Context, work *errgroup.Group) {
 				s.events.send(event{Type: "runs"})
 			}
 			s.events.send(event{Type: "run", Run: e.id, Step: after.step})
+			if s.opts.Webhook != "" {
+				for _, n := range notices(e, before, after, after.stalled, after.inexact) {
+					s.tell(ctx, n)
+				}
+			}
 			return nil
 		})
 	}

@@ -48,6 +48,7 @@ type Studio struct {
 	runs   *shelf
 	events *hub
 	mux    *http.ServeMux
+	served int // routes below /api/
 }
 
 // New makes a studio; it looks at nothing before Run.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -30,7 +31,7 @@ type Log struct {
 	cols  map[string][]float64 // by name; each as long as steps or shorter, NaN for none
 }
 
-// Open is a log that is not read yet. The step is in the field key.
+// Open is a log that is not read yet. The step is in the field key. A folder is one of TensorBoard's event files.
 func Open(path, key string) *Log { return &Log{path: path, key: key, cols: map[string][]float64{}} }
 
 // tailSize is how much of what was read is compared with what is there.
@@ -55,6 +56,9 @@ func (l *Log) Refresh() (changed bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("studio: %w", err)
 	}
+	if st.IsDir() {
+		return l.events()
+	}
 	if !l.continues(f, st) {
 		changed = l.at > 0
 		l.reset()
@@ -65,6 +69,25 @@ func (l *Log) Refresh() (changed bool, err error) {
 	}
 	more, err := l.read(f)
 	return changed || more, err
+}
+
+// events reads TensorBoard's files anew if one was written to.
+func (l *Log) events() (changed bool, err error) {
+	total := int64(0)
+	err = filepath.WalkDir(l.path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if st, err := d.Info(); err == nil {
+				total += st.Size()
+			}
+		}
+		return nil
+	})
+	if err != nil || total == l.at {
+		return false, err
+	}
+	l.at = total
+	l.steps, l.cols = readEvents(l.path)
+	return true, nil
 }
 
 func (l *Log) reset() {

@@ -57,8 +57,14 @@ func of(path string) Run {
 		return false
 	}
 	switch {
+	case has("gem_state.json"):
+		return &gem{path: path}
 	case has("run.json"):
 		return &job{path: path}
+	case has("explorer_meta.json", "trainer_meta.json", "experiences.db"):
+		return &upstream{path: path}
+	case has("metrics.jsonl") && has("config.json", "checkpoints.jsonl", "logs.log", "iteration_000000"):
+		return &cookbook{path: path}
 	}
 	return nil
 }

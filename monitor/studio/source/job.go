@@ -78,7 +78,7 @@ func (j *job) Look() Look {
 	j.configured(&l)
 	path, _ := j.Metrics()
 	l.Updated = newest(append(metas, path, filepath.Join(j.path, "rollouts"), filepath.Join(j.path, "run.json"))...)
-	l.State, l.Why = j.state(l)
+	l.State, l.Why = locked(j.path, l)
 	return l
 }
 
@@ -124,9 +124,9 @@ func newest(paths ...string) (t time.Time) {
 	return t
 }
 
-// state tells what the job does from the locks of its processes.
-func (j *job) state(l Look) (State, string) {
-	locks := glob(j.path, "lock", "*")
+// locked tells what a job does from the locks of its processes.
+func locked(dir string, l Look) (State, string) {
+	locks := glob(dir, "lock", "*")
 	for _, path := range locks {
 		h, gone, held := disk.Held(path)
 		if !held {
@@ -179,10 +179,30 @@ func (j *job) Settings() []Setting {
 
 var stepFolder = regexp.MustCompile(`^global_step_(\d+)$`)
 
-// Checkpoints implements Run: the saved weights of the local engine, newest first, and the folders of upstream's names.
+// Checkpoints implements Run: the saved weights of the local engine, newest first, else the folders of upstream's names.
 func (j *job) Checkpoints() []Checkpoint {
+	if list := saved(j.path); len(list) > 0 {
+		return list
+	}
 	var list []Checkpoint
-	for _, note := range glob(j.path, "tinker", "checkpoints", "*", "*", "*", "trinity.json") {
+	for _, dir := range glob(j.path, "global_step_*") {
+		if m := stepFolder.FindStringSubmatch(filepath.Base(dir)); m != nil {
+			step, _ := strconv.Atoi(m[1])
+			list = append(list, Checkpoint{Name: filepath.Base(dir), Step: step, Path: dir})
+		}
+	}
+	newestFirst(list)
+	return list
+}
+
+func newestFirst(list []Checkpoint) {
+	slices.SortStableFunc(list, func(a, b Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+}
+
+// saved is the weights that the local engine saved in a job's folder.
+func saved(dir string) []Checkpoint {
+	var list []Checkpoint
+	for _, note := range glob(dir, "tinker", "checkpoints", "*", "*", "*", "trinity.json") {
 		dir := filepath.Dir(note)
 		var n struct {
 			Step int `json:"step"`
@@ -192,19 +212,11 @@ func (j *job) Checkpoints() []Checkpoint {
 			list = append(list, Checkpoint{Name: kind + "/" + filepath.Base(dir), Step: n.Step, Path: dir})
 		}
 	}
-	if len(list) == 0 {
-		for _, dir := range glob(j.path, "global_step_*") {
-			if m := stepFolder.FindStringSubmatch(filepath.Base(dir)); m != nil {
-				step, _ := strconv.Atoi(m[1])
-				list = append(list, Checkpoint{Name: filepath.Base(dir), Step: step, Path: dir})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	newestFirst(list)
 	return list
 }
 
-var logged = regexp.MustCompile(`(?m)^[A-Z]+ (\d\d-\d\d \d\d:\d\d:\d\d) .* step=(\d+)$`)
+var logLine = regexp.MustCompile(`(?m)^[A-Z]+ (\d\d-\d\d \d\d:\d\d:\d\d) .* step=(\d+)$`)
 
 // Clock implements Run: log/run.log has a line for each step, without the year.
 func (j *job) Clock() map[int]time.Time {
@@ -216,7 +228,7 @@ func (j *job) Clock() map[int]time.Time {
 	}
 	at := map[int]time.Time{}
 	year := st.ModTime().Year()
-	for _, m := range logged.FindAllStringSubmatch(string(data), -1) {
+	for _, m := range logLine.FindAllStringSubmatch(string(data), -1) {
 		t, err := time.ParseInLocation("2006-01-02 15:04:05", fmt.Sprint(year, "-", m[1]), time.Local)
 		step, serr := strconv.Atoi(m[2])
 		if err != nil || serr != nil {

@@ -238,7 +238,8 @@ func (p *tab) js(expression string, into any) {
 			Exception struct{ Description string }
 		} `json:"exceptionDetails"`
 	}
-	p.must("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &r)
+	p.must("Runtime.evaluate",
+		map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &r)
 	if r.Details != nil {
 		p.t.Fatalf("%s: %s %s", expression, r.Details.Text, r.Details.Exception.Description)
 	}
@@ -253,7 +254,7 @@ func (p *tab) js(expression string, into any) {
 func (p *tab) until(expression string) {
 	p.t.Helper()
 	ok := false
-	p.js(`new Promise(done => { const end = Date.now() + 20000; (function look() {
+	p.js(`new Promise(done => { const end = Date.now() + 50000; (function look() {
 		let ok = false; try { ok = Boolean(`+expression+`) } catch {}
 		ok || Date.now() > end ? done(ok) : setTimeout(look, 20) })() })`, &ok)
 	if !ok {
@@ -274,7 +275,8 @@ func (p *tab) ready() {
 func (p *tab) at(hash string) {
 	p.t.Helper()
 	quoted, _ := json.Marshal(hash)
-	p.js(`document.querySelector("main").replaceChildren(), document.querySelector("main").dataset.shown = "", location.hash === `+string(quoted)+
+	p.js(`document.querySelector("main").replaceChildren(), document.querySelector("main").dataset.shown = "",
+		location.hash === `+string(quoted)+
 		` ? dispatchEvent(new Event("hashchange")) : location.hash = `+string(quoted), nil)
 	p.ready()
 }
@@ -282,7 +284,8 @@ func (p *tab) at(hash string) {
 // keys presses keys: characters, or names such as Enter and ArrowRight.
 func (p *tab) keys(keys ...string) {
 	p.t.Helper()
-	codes := map[string]int{"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
+	codes := map[string]int{"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
+		"ArrowDown": 40, "Tab": 9}
 	for _, key := range keys {
 		down := map[string]any{"type": "keyDown", "key": key, "windowsVirtualKeyCode": codes[key]}
 		switch {
@@ -292,7 +295,8 @@ func (p *tab) keys(keys ...string) {
 			down["text"] = key
 		}
 		p.must("Input.dispatchKeyEvent", down, nil)
-		p.must("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}, nil)
+		up := map[string]any{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}
+		p.must("Input.dispatchKeyEvent", up, nil)
 	}
 }
 

@@ -26,3 +26,28 @@ func TestLive(t *testing.T) {
 	p.until(`document.querySelector("[data-name='critic/rewards/mean'] .readout").textContent == "0.5"`)
 	p.clean("live")
 }
+
+// Asking again streams an answer beside the old one, and a version's logprobs colour the tokens.
+func TestAsk(t *testing.T) {
+	b := startChromium(t)
+	p := b.open(t, startStudio(t, recorded(t, "gsm8k")), "")
+	a := p.run("gsm8k")
+	sample := "#/run/" + a + "/sample/" + p.samples(a, "step=1")[0].ID
+	p.at(sample + "?tab=ask")
+	p.until(`document.querySelector("select[name=checkpoint]").value == "base"`)
+	for _, how := range []string{"sample", "continue", "messages", "prompt"} {
+		p.js(`(() => {
+			const s = document.querySelector("select[name=how]");
+			s.value = `+quote(how)+`;
+			s.dispatchEvent(new Event("change", {bubbles: true})) })()`, nil)
+		p.js(`document.querySelector("main form").requestSubmit()`, nil)
+		p.until(`document.querySelector("main [role=status]").textContent.includes("stop: stop")`)
+		p.until(`document.querySelector(".beside section + section pre").textContent.replaceAll("↵", "") ==
+			document.querySelector(".beside section pre").textContent + "<|im_end|>"`)
+	}
+	p.at(sample + "?tab=tokens&by=change")
+	p.until(`document.querySelectorAll(".strip .p1, .strip .p2").length > 3`)
+	p.js(`document.querySelector(".strip .p1, .strip .p2").click()`, nil)
+	p.until(`document.querySelector(".inspector").textContent.includes("+0.6931 nats")`)
+	p.clean("asking again")
+}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A rollout of many tokens and a step of many rows stay fluid: the page holds only what is in sight, and its end is near.
+// A rollout of many tokens and a step of many rows stay fluid: the page holds only what is in sight.
 func TestLong(t *testing.T) {
 	b := startChromium(t)
 	tokens, rows := 20000, 3000
@@ -27,7 +27,8 @@ func TestLong(t *testing.T) {
 	appendTo(t, filepath.Join(job, "rollouts", "step_000003.jsonl"), many.String())
 	p := b.open(t, startStudio(t, dir), "")
 	run := p.run("long")
-	p.until(`fetch("api/runs/` + run + `").then(r => r.json()).then(r => window.indexed = r.indexed), window.indexed === 1`)
+	p.until(fmt.Sprintf(`fetch("api/runs/%s/samples?limit=1").then(r => r.json()).then(r => window.total = r.total),
+		window.total === %d`, run, rows+2))
 
 	p.at("#/run/" + run + "/sample/" + p.samples(run, "step=2")[0].ID + "?tab=tokens")
 	p.until(`document.querySelector(".strip .t")`)
@@ -60,7 +61,8 @@ func (p *tab) inSight(what string) {
 		(function frame(now) {
 			longest = Math.max(longest, now - last); last = now;
 			box.scrollTop = box.scrollHeight * (1 - n / 60);
-			n++ < 60 ? requestAnimationFrame(frame) : done({elements: document.querySelectorAll("main *").length, longest});
+			const elements = document.querySelectorAll("main *").length;
+			n++ < 60 ? requestAnimationFrame(frame) : done({elements, longest});
 		})(last) })`, &got)
 	p.t.Logf("%s: %d elements, longest of 60 frames of a scroll %.0f ms", what, got.Elements, got.Longest)
 	if got.Elements > 12000 {
@@ -75,8 +77,10 @@ func longRecord(t *testing.T, step, i, n int) string {
 		logprobs[k] = -float32(k%50) / 10
 	}
 	line, err := json.Marshal(map[string]any{
-		"v": 2, "id": fmt.Sprintf("%d/%d/%d/0/%06d", step, i/8, i%8, i), "model_version": step, "task_index": i / 8, "prompt": fmt.Sprint("task ", i/8),
-		"response": strings.Repeat("word ", n/4), "reward": float64(i%3) / 2, "advantage": 0.5, "stop_reason": "stop", "metrics": map[string]float64{},
+		"v": 2, "id": fmt.Sprintf("%d/%d/%d/0/%06d", step, i/8, i%8, i), "model_version": step,
+		"task_index": i / 8, "prompt": fmt.Sprint("task ", i/8),
+		"response": strings.Repeat("word ", n/4), "reward": float64(i%3) / 2, "advantage": 0.5, "stop_reason": "stop",
+		"metrics":       map[string]float64{},
 		"prompt_tokens": numbers(10), "tokens": numbers(n), "logprobs": logprobs,
 	})
 	if err != nil {
@@ -119,14 +123,25 @@ func TestPictures(t *testing.T) {
 	if dir == "" {
 		dir = recorded(t, names...)
 	}
-	p := b.open(t, startStudio(t, dir), "")
-	for _, v := range views(p, p.run(names[0]), p.run(names[1])) {
+	base := ""
+	if *trinity != "" {
+		base = startTrinity(t, dir)
+	} else {
+		base = startStudio(t, dir)
+	}
+	p := b.open(t, base, "")
+	for _, v := range append(views(p, p.run(names[0]), p.run(names[1])), realViews(p)...) {
 		for _, width := range []int{1280, 400} {
 			for _, theme := range []string{"light", "dark"} {
 				p.size(width, 860)
 				p.theme(theme)
 				p.at(v.hash)
-				p.until(`[...document.querySelectorAll(".plot")].filter(e => e.getBoundingClientRect().top < innerHeight).every(e => e.childElementCount)`)
+				p.until(`[...document.querySelectorAll(".plot")]
+					.filter(e => e.getBoundingClientRect().top < innerHeight).every(e => e.childElementCount)`)
+				if v.name == "ask" {
+					p.js(`document.querySelector("main form").requestSubmit()`, nil)
+					p.until(`document.querySelector("main [role=status]").textContent.includes("stop: ")`)
+				}
 				p.js(`new Promise(done => setTimeout(done, 300))`, nil)
 				file := filepath.Join(*shot, fmt.Sprintf("%s-%d-%s.png", v.name, width, theme))
 				p.shot(file)
@@ -134,4 +149,20 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// realViews are those of a run on a real model, where the folder has one: a sample that is wrong, and its tokens.
+func realViews(p *tab) []view {
+	var l listing
+	p.js(`fetch("api/runs").then(r => r.json())`, &l)
+	for _, r := range l.Runs {
+		if r.Name != "smollm2" {
+			continue
+		}
+		low := p.samples(r.ID, "step=1&reward_max=0.5&stop=stop&sort=-length")[0]
+		hash := "#/run/" + r.ID + "/sample/" + low.ID
+		tokens := hash + "?tab=tokens&at=" + p.unlikely(r.ID, low.ID)
+		return []view{{"real-sample", hash, nil}, {"real-tokens", tokens, nil}}
+	}
+	return nil
 }

@@ -23,19 +23,22 @@ func views(p *tab, a, b string) []view {
 		{"run", run + "/metrics?with=" + b + "&smooth=0.6", []string{"critic/rewards/mean", "Overview", "Smoothing"}},
 		{"steps", run + "/steps", []string{"evaluation held-out", "Without signal"}},
 		{"timeline", run + "/timeline", []string{"training", "Sampling"}},
-		{"config", run + "/config", []string{"Configuration"}},
+		{"config", run + "/config?own=1", []string{"algorithm.algorithm_type", "examples/tiny/gsm8k.yaml:"}},
 		{"step", run + "/step/50", []string{"samples in", "<answer>", "no signal"}},
-		{"group", fmt.Sprintf("%s/group/%d/%s", run, low.Step, low.Task), []string{"Prompt", "first difference", "Sample #0"}},
+		{"group", fmt.Sprintf("%s/group/%d/%s", run, low.Step, low.Task),
+			[]string{"Prompt", "first difference", "Sample #0"}},
 		{"sample", run + "/sample/" + low.ID, []string{"Why the reward is 0.100", "assistant", "Thinking"}},
-		{"tokens", run + "/sample/" + low.ID + "?tab=tokens&at=50", []string{"<|im_start|>", "Trained on", "Logprob"}},
+		{"tokens", run + "/sample/" + low.ID + "?tab=tokens&at=" + p.unlikely(a, low.ID),
+			[]string{"<|im_start|>", "Trained on", "Logprob"}},
 		{"ask", run + "/sample/" + low.ID + "?tab=ask", nil},
-		{"compare", "#/compare?run=" + a + "&run=" + b, []string{"Configuration", "Last reward", "The same task in all runs"}},
+		{"compare", "#/compare?run=" + a + "&run=" + b,
+			[]string{"Configuration", "Last reward", "The same task in all runs"}},
 		{"task", "#/task?run=" + a + "&run=" + b + "&task=" + held.Key, []string{"Prompt", "mean"}},
 	}
 }
 
-// Every view shows what it is for, without an error, a refused script or style, or a request that leaves the studio; and axe finds
-// nothing to object to in either theme, at 1280 and at 400 pixels.
+// Every view shows what it is for, without an error, a refused script or style, or a request that leaves the studio;
+// and axe finds nothing to object to in either theme, at 1280 and at 400 pixels.
 func TestViews(t *testing.T) {
 	b := startChromium(t)
 	p := b.open(t, startStudio(t, recorded(t, "gsm8k", "gsm8k-again")), "")
@@ -44,12 +47,15 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range views(p, p.run("gsm8k"), p.run("gsm8k-again")) {
+		more := map[string]bool{"run": true, "step": true, "tokens": true} // also narrow and dark in the short part
 		t.Run(v.name, func(t *testing.T) {
 			for _, look := range []struct {
 				width int
 				theme string
 			}{{1280, "light"}, {400, "dark"}, {1280, "dark"}, {400, "light"}} {
-				if testing.Short() && (look.width == 400) != (look.theme == "dark") {
+				wide := look.width == 1280 && look.theme == "light"
+				narrow := look.width == 400 && look.theme == "dark" && more[v.name]
+				if !*full && !wide && !narrow {
 					continue
 				}
 				p.t = t
@@ -63,10 +69,12 @@ func TestViews(t *testing.T) {
 					ID, Help string
 					Nodes    []struct{ HTML, FailureSummary string }
 				}
-				p.js(`axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then(r => r.violations)`, &found)
+				p.js(`axe.run(document,
+					{runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+					.then(r => r.violations)`, &found)
 				for _, f := range found {
 					for _, n := range f.Nodes[:min(len(f.Nodes), 3)] {
-						t.Errorf("%d %s: %s: %s\n%.200s\n%s", look.width, look.theme, f.ID, f.Help, n.HTML, n.FailureSummary)
+						t.Errorf("%v: %s: %s\n%.200s\n%s", look, f.ID, f.Help, n.HTML, n.FailureSummary)
 					}
 				}
 				var wide int
@@ -88,7 +96,8 @@ func TestWhy(t *testing.T) {
 	p.theme("light")
 	click := func(selector, text string) {
 		t.Helper()
-		find := `[...document.querySelectorAll(` + quote(selector) + `)].find(e => (e.textContent + (e.getAttribute("aria-label") ?? "")).includes(` + quote(text) + `) && !e.disabled)`
+		find := `[...document.querySelectorAll(` + quote(selector) + `)].find(e => !e.disabled &&
+			(e.textContent + (e.getAttribute("aria-label") ?? "")).includes(` + quote(text) + `))`
 		p.until(find)
 		p.js(find+`.click()`, nil)
 	}
@@ -97,7 +106,8 @@ func TestWhy(t *testing.T) {
 	click("main td a", "1")
 	p.until(`document.querySelectorAll(".hist-bar:enabled").length == 2`)
 	click(".hist-bar", "0.1 to")
-	p.until(`location.hash.includes("reward_min=0.1") && [...document.querySelectorAll("tbody tr[data-index] b")].every(b => !b.textContent.startsWith("1.1"))`)
+	p.until(`location.hash.includes("reward_min=0.1") &&
+		[...document.querySelectorAll("tbody tr[data-index] b")].every(b => !b.textContent.startsWith("1.1"))`)
 	click("tbody tr[data-index] a", "0.100")
 	p.until(`location.hash.includes("/sample/")`)
 	p.ready()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fewer writes a picture again with its 256 most frequent colours, which makes it a third as large.
+// fewer writes a picture again with the 256 most frequent of those colours that differ enough. It is a third as large.
 func fewer(t *testing.T, file string) {
 	t.Helper()
 	in, err := os.Open(file)
@@ -32,8 +32,10 @@ func fewer(t *testing.T, file string) {
 	}
 	most := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
 	var palette color.Palette
-	for _, c := range most[:min(len(most), 256)] {
-		palette = append(palette, c)
+	for _, c := range most {
+		if len(palette) < 256 && (len(palette) < 16 || apart(c, palette[palette.Index(c)].(color.RGBA))) {
+			palette = append(palette, c)
+		}
 	}
 	nearest := map[color.RGBA]uint8{}
 	for _, c := range most {
@@ -53,6 +55,12 @@ func fewer(t *testing.T, file string) {
 	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(out, small); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// apart reports that two colours can be told from each other.
+func apart(a, b color.RGBA) bool {
+	r, g, blue := int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B)
+	return r*r+g*g+blue*blue > 160
 }
 
 func rgba(c color.Color) color.RGBA { return color.RGBAModel.Convert(c).(color.RGBA) }

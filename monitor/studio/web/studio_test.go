@@ -1,22 +1,29 @@
 package web_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
+	"math"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
 )
 
 var (
-	full = flag.Bool("studio.full", false, "also take pictures of every view and try long lists")
-	jobs = flag.String("studio.jobs", "", "folder with finished jobs for the pictures; else the recorded ones")
-	shot = flag.String("studio.shots", "", "folder for the pictures")
+	full    = flag.Bool("studio.full", false, "also take pictures of every view and try long lists")
+	jobs    = flag.String("studio.jobs", "", "folder with finished jobs for the pictures; else the recorded ones")
+	trinity = flag.String("studio.trinity", "", "the program trinity, whose engine answers questions in the pictures")
+	shot    = flag.String("studio.shots", "", "folder for the pictures")
 )
 
 // startStudio serves the runs below a folder for as long as the test lasts.
@@ -26,12 +33,13 @@ func startStudio(t *testing.T, dir string) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := studio.New(studio.Options{Dirs: []string{dir}, Version: "test", Model: func(name string) (string, error) {
+	model := func(name string) (string, error) {
 		if filepath.IsAbs(name) {
 			return name, nil
 		}
 		return filepath.Join(root, name), nil
-	}})
+	}
+	s := studio.New(studio.Options{Dirs: []string{dir}, Version: "test", Ask: replay{dir}, Model: model})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -47,12 +55,83 @@ func startStudio(t *testing.T, dir string) (base string) {
 	return server.URL
 }
 
+// startTrinity serves the runs below a folder with the program itself.
+func startTrinity(t *testing.T, dir string) (base string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), *trinity, "studio", dir, "--addr", "127.0.0.1:0")
+	c.Dir = "../../.." // names of models are relative to it
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	at := strings.Index(line, "http://")
+	if err != nil || at < 0 {
+		t.Fatalf("%s studio printed %q: %v", *trinity, line, err)
+	}
+	return strings.TrimRight(line[at:], "/\n")
+}
+
+// replay answers questions with the tokens of the first sample that the recorded job has.
+type replay struct{ dir string }
+
+func (r replay) first() (*rollout.Record, error) {
+	data, err := os.ReadFile(filepath.Join(r.dir, "trinity-tiny", "gsm8k", "rollouts", "step_000001.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	return rollout.Decode(line)
+}
+
+// Ask implements studio.Asker.
+func (r replay) Ask(_ context.Context, _ studio.Question, drawn func(studio.Drawn) error) (studio.Answer, error) {
+	rec, err := r.first()
+	if err != nil {
+		return studio.Answer{}, err
+	}
+	for i, id := range rec.Tokens {
+		if err := drawn(studio.Drawn{ID: id, Logprob: float64(rec.Logprobs[i])}); err != nil {
+			return studio.Answer{}, err
+		}
+	}
+	return studio.Answer{Stop: rec.StopReason}, nil
+}
+
+// Score implements studio.Asker: every token was half as likely.
+func (r replay) Score(_ context.Context, _ studio.Weights, tokens []int32, _ int) ([]studio.Scored, error) {
+	rec, err := r.first()
+	if err != nil {
+		return nil, err
+	}
+	scored := make([]studio.Scored, len(tokens))
+	for i := range rec.Tokens {
+		if at := len(rec.PromptTokens) + i; at < len(tokens) {
+			scored[at].Logprob = float64(rec.Logprobs[i]) - math.Ln2
+		}
+	}
+	return scored, nil
+}
+
 // recorded copies the recorded job, once for each name, into a folder of the test.
 func recorded(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
 		if err := os.CopyFS(filepath.Join(dir, "trinity-tiny", name), os.DirFS("testdata/job")); err != nil {
+			t.Fatal(err)
+		}
+		settings := filepath.Join(dir, "trinity-tiny", name, ".studio", "settings.json")
+		data, err := os.ReadFile(settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = bytes.Replace(data, []byte(`"value": "gsm8k"`), []byte(`"value": `+quote(name)), 1)
+		if err := os.WriteFile(settings, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,6 +174,15 @@ func (p *tab) samples(run, query string) []row {
 		p.t.Fatalf("no samples for %s", query)
 	}
 	return answer.Samples
+}
+
+// unlikely is the place of a sample's least likely token.
+func (p *tab) unlikely(run, sample string) string {
+	p.t.Helper()
+	var at int
+	p.js(`fetch("api/runs/`+run+`/samples/`+sample+`").then(r => r.json()).then(({tokens}) =>
+		tokens.reduce((best, t, i) => (t.logprob ?? 0) < (tokens[best].logprob ?? 0) ? i : best, 0))`, &at)
+	return strconv.Itoa(at)
 }
 
 // appendTo adds text to a file, as a run does.

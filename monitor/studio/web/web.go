@@ -1,6 +1,6 @@
-// Package web holds the studio's pages: plain ES modules, style sheets and the libraries they use, carried in the binary.
-// Nothing is built or fetched: what is in this folder is what a browser loads. Texts that a model or a data set wrote
-// reach the page as text nodes only (js/dom.js), so that the server may forbid inline scripts and styles.
+// Package web holds the studio's pages: plain ES modules, style sheets and the libraries they use. The binary carries
+// them. Nothing is built or fetched: what is in this folder is what a browser loads. Texts that a model or a data set
+// wrote reach the page as text nodes only (js/dom.js), so that the server may forbid inline scripts and styles.
 package web
 
 import "embed"

@@ -5,21 +5,21 @@ import { measures, legend } from "./colour.js";
 import { shown } from "./strip.js";
 import { fixed, number } from "./format.js";
 import { visible } from "./text.js";
+import { options } from "./checkpoint.js";
 
 export async function show({ run, sample, root, signal }) {
   const answer = await get(["runs", run.id, "checkpoints"], {}, signal);
   if (!answer.ask) return void put(root, h("p.note", null, answer.why || "This run has no checkpoint that can be asked."));
-  const checkpoint = h("select", { name: "checkpoint" }, answer.checkpoints.map((c) => h("option", { value: c.name }, c.name)));
-  checkpoint.selectedIndex = answer.checkpoints.length - 1;
+  const checkpoint = h("select", { name: "checkpoint" }, options(answer.checkpoints));
   const field = (name, label, value, attributes) => h("label.field", null, label, h("input.short", { name, value, type: "number", ...attributes }));
   const how = h("select", { name: "how", onchange: () => edit() }, h("option", { value: "sample" }, "the same prompt"), sample.messages?.length ? h("option", { value: "messages" }, "edited messages") : null,
-    h("option", { value: "prompt" }, "edited text, or a longer answer"));
-  const editor = h("div"), output = h("pre.text.message", { "aria-live": "off", tabindex: 0, "aria-label": "New answer" }), status = h("p.muted", { role: "status" });
+    h("option", { value: "continue" }, "for more: the answer goes on"), h("option", { value: "prompt" }, "edited text"));
+  const editor = h("div"), output = h("pre.text.message", { role: "region", tabindex: 0, "aria-label": "New answer" }), status = h("p.muted", { role: "status" });
   const start = h("button.main", null, "Ask"), stop = h("button", { type: "button", disabled: true, onclick: () => controller?.abort() }, "Stop");
   let controller = null;
 
   function edit() {
-    if (how.value === "sample") return put(editor);
+    if (how.value === "sample" || how.value === "continue") return put(editor);
     if (how.value === "prompt") return put(editor, area("prompt", "Text that the model continues", (sample.prompt ?? "") + "", 8));
     const before = sample.messages.findLastIndex((m) => m.role === "assistant");
     put(editor, sample.messages.slice(0, before < 0 ? undefined : before).map((m, i) => area(`message-${i}`, m.role, m.content ?? "", 3)));
@@ -28,6 +28,7 @@ export async function show({ run, sample, root, signal }) {
     const f = new FormData(form), number = (name) => f.get(name) === "" ? null : Number(f.get(name));
     const request = { checkpoint: f.get("checkpoint"), temperature: number("temperature"), max_tokens: number("max_tokens"), seed: number("seed"), sample: null, messages: null, prompt: null };
     if (f.get("how") === "sample") request.sample = sample.id;
+    else if (f.get("how") === "continue") Object.assign(request, { sample: sample.id, continue: true });
     else if (f.get("how") === "prompt") request.prompt = f.get("prompt");
     else request.messages = sample.messages.map((m, i) => ({ role: m.role, content: f.get(`message-${i}`) })).filter((m) => m.content !== null);
     return request;

@@ -9,13 +9,13 @@ export function number(x, digits = 4) {
   if (typeof x !== "number") return String(x);
   if (Number.isInteger(x) && Math.abs(x) < 1e9) return x.toLocaleString("en-US");
   const size = Math.abs(x);
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return x.toExponential(2);
-  return String(Number(x.toPrecision(digits)));
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return x.toExponential(2).replaceAll("-", "−");
+  return String(Number(x.toPrecision(digits))).replace("-", "−");
 }
 
 // fixed has a fixed number of places, for columns.
 export function fixed(x, places = 3) {
-  return missing(x) ? none : x.toFixed(places);
+  return missing(x) ? none : x.toFixed(places).replace("-", "−");
 }
 
 export function signed(x, places = 3) {

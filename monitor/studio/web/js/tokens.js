@@ -7,6 +7,7 @@ import { Strip, hex } from "./strip.js";
 import { Overview } from "./overview.js";
 import { number, plural } from "./format.js";
 import { visible } from "./text.js";
+import { options } from "./checkpoint.js";
 
 export async function show({ run, sample, root, query, signal }) {
   const tokens = sample.tokens ?? [], count = sample.token_count ?? tokens.length;
@@ -37,16 +38,23 @@ export async function show({ run, sample, root, query, signal }) {
     if (!versions.value) return;
     put(problem, "The engine computes the logprobs of this version…");
     try {
-      const { logprobs } = await get(["runs", run.id, "samples", sample.id, "score"], { checkpoint: versions.value }, signal);
+      const { logprobs, alternatives } = await get(["runs", run.id, "samples", sample.id, "score"], { checkpoint: versions.value }, signal);
       await strip.need(0, Math.min(count, 100000));
-      logprobs.forEach((l, i) => { const t = strip.tokens[i]; if (t) t.change = l === null || t.logprob == null ? null : t.logprob - l; });
+      logprobs.forEach((l, i) => {
+        const t = strip.tokens[i];
+        if (!t) return;
+        t.change = l === null || t.logprob == null ? null : t.logprob - l;
+        if (alternatives?.[i]) Object.assign(t, { alternatives: alternatives[i], under: versions.selectedOptions[0].textContent });
+      });
       put(problem);
       strip.paint("change");
       redraw();
+      if (strip.current >= 0) strip.select(strip.current, false);
     } catch (error) { if (!signal.aborted) put(problem, h("span.note.bad", null, error.message)); }
   }
   get(["runs", run.id, "checkpoints"], {}, signal).then((c) => {
-    put(versions, c.checkpoints.map((x) => h("option", { value: x.name }, x.name)));
+    put(versions, options(c.checkpoints));
+    versions.value = c.checkpoints.some((x) => x.name === "base") ? "base" : versions.value; // what training changed
     const option = select.querySelector("[value=change]");
     if (!c.score || !c.checkpoints.length) { option.disabled = true; option.textContent = `${measures.change.label} (${c.checkpoints.length ? "not here" : "no checkpoint"})`; }
     else if (query.get("by") === "change") paint("change");
@@ -75,7 +83,7 @@ function inspect(i, t, count) {
     h("p.token-text", null, h("code", null, t.text ? visible(t.text, true) : t.bytes ? hex(atob(t.bytes)) : `#${t.id}`), t.special ? h("span.badge", null, "special") : null),
     h("dl.pairs.num", null, line("Position", `${number(i)} of ${number(count)}`), line("Id", String(t.id)), line("Bytes", h("code", null, bytes)), values,
       t.reference != null ? line("Reference's logprob", number(t.reference)) : null, line("Trained on", t.mask === 0 ? "no" : "yes")),
-    t.alternatives?.length ? [h("h3", null, "Alternatives"), h("table.alternatives", null, h("thead", { class: "unseen" }, h("tr", null, h("th", null, "token"), h("th", null, "probability"))),
+    t.alternatives?.length ? [h("h3", null, t.under ? `Alternatives, ${t.under}` : "Alternatives"), h("table.alternatives", null, h("thead", { class: "unseen" }, h("tr", null, h("th", null, "token"), h("th", null, "probability"))),
       h("tbody", null, t.alternatives.map((a) => h("tr", null, h("td", null, h("code", null, visible(a.text, true))), h("td.n", null, number(Math.exp(a.logprob), 3))))))] : null,
   ];
 }

@@ -6,10 +6,18 @@ import { visible } from "./text.js";
 
 const shapes = { right: "ok", wrong: "bad", partial: "warn", unknown: "unknown" };
 
-// verdict is a badge: right, wrong or partial.
+// outcome is right, wrong or partial, as the grader says or the part called accuracy; null where neither does.
+export function outcome(sample) {
+  const v = sample.grade?.verdict, accuracy = sample.parts?.accuracy ?? sample.metrics?.accuracy;
+  if (v in shapes) return v === "unknown" ? null : v;
+  if (accuracy === null || accuracy === undefined) return null;
+  return accuracy >= 1 ? "right" : accuracy <= 0 ? "wrong" : "partial";
+}
+
+// verdict is a badge with the outcome.
 export function verdict(sample) {
-  const v = sample.grade?.verdict;
-  if (!(v in shapes) || v === "unknown") return null;
+  const v = outcome(sample);
+  if (!v) return null;
   return h("span.badge", { class: kind(v) }, h("span", { "aria-hidden": "true" }, icon(shapes[v])), v);
 }
 
@@ -19,13 +27,13 @@ export function reasons(sample) {
   const quote = (x) => h("code", null, visible(String(x)));
   if (sample.stop === "length") list.push([`The answer was cut off after ${number(sample.response_tokens)} tokens: it reached the limit before its end.`]);
   const told = g?.reason || (g?.verdict && !(g.verdict in shapes) ? g.verdict : "");
-  if (told) list.push([visible(told)]);
+  if (told && !(g.extracted && g.expected)) list.push([visible(told[0].toUpperCase() + told.slice(1))]);
   if (g?.extracted && g.expected) {
-    list.push(g.verdict === "right" ? ["The grader found the answer ", quote(g.extracted), ", which is right."]
+    list.push(outcome(sample) === "right" ? ["The grader found the answer ", quote(g.extracted), ", which is right."]
       : ["The grader found the answer ", quote(g.extracted), " and expected ", quote(g.expected), "."]);
   } else if (g?.expected) {
     list.push(["The grader found no answer in the text. It expected ", quote(g.expected), "."]);
-  } else if (sample.truth != null) list.push(["The task's own answer is ", quote(sample.truth), "."]);
+  } else if (sample.truth) list.push(["The task's own answer is ", quote(sample.truth), "."]);
   if (sample.signal === false && sample.set !== undefined && !sample.set) list.push(["All samples of the group have the same reward, so nothing is learned from it."]);
   return list;
 }
@@ -37,5 +45,6 @@ export function why(sample) {
   return h("section.card.why", { "aria-labelledby": "why" },
     h("div.row", null, h("h2", { id: "why" }, `Why the reward is ${fixed(sample.reward)}`), verdict(sample)),
     list.length ? h("ul.reasons", null, list.map((r) => h("li", null, r))) : h("p.muted", null, "The run did not record what its grader found."),
+    sample.truth && sample.grade?.expected ? h("details.truth", null, h("summary", null, "The task's own solution"), h("pre.text", { dir: "auto" }, visible(sample.truth))) : null,
     parts.length ? h("dl.parts", null, parts.map(([k, v]) => h("div", null, h("dt", null, k), h("dd.num", null, number(v))))) : null);
 }

@@ -24,14 +24,14 @@ export async function show(view) {
     h("a", { href: link(["run", id, "samples"]) }, "All samples")), body);
   view.keys(tabs.map(([name, label], i) => [String(i + 1), label, () => { location.hash = link(["run", id, name]); }]));
   const refresh = later(async () => { state.run = await get(["runs", id], {}, view.signal); draw(); }, 1500);
-  view.listen((e) => { if (e.type === "run" && e.run === id) refresh(); });
+  view.listen((e) => { if (e.run === id) refresh(); });
   await module.tab(view, run, body);
 }
 
 function heading(run) {
   const facts = [
     ["Step", run.steps ? `${number(run.step)} of ${number(run.steps)}` : number(run.step)], ["Algorithm", run.algorithm], ["Model", run.model], ["Mode", run.mode],
-    run.evaluation && [run.evaluation.name, `${fixed(run.evaluation.before)} → ${fixed(run.evaluation.after)}`],
+    run.evaluation && [run.evaluation.name, `${fixed(run.evaluation.before)}${run.evaluation.after == null ? "" : ` → ${fixed(run.evaluation.after)}`}`],
     ["Tokens/s", number(run.tokens_per_second == null ? null : Math.round(run.tokens_per_second))],
     run.state === "running" && ["Time left", seconds(run.seconds_left)], ["Disk", bytes(run.disk_bytes)], ["Changed", ago(run.updated)],
   ];
@@ -48,7 +48,12 @@ function health(run) {
   if (!run.health?.length) return null;
   const worst = ["bad", "warn", "unknown", "ok"];
   const lights = [...run.health].sort((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
-  return h("section.health", { "aria-label": "Health" }, h("ul", null, lights.map((l) =>
-    h("li", { class: kind(l.state) || "unknown" }, h("span.light", { class: kind(l.state), "aria-hidden": "true" }, icon(l.state)),
-      h("span.unseen", null, `${l.state}: `), h("b", null, l.name), " ", h("span.muted", null, l.reason)))));
+  const fine = lights.filter((l) => l.state === "ok"), rest = lights.filter((l) => l.state !== "ok");
+  if (innerWidth > 720 || !fine.length) return h("section.health", { "aria-label": "Health" }, h("ul", null, lights.map(light)));
+  return h("section.health", { "aria-label": "Health" }, h("ul", null, rest.map(light)),
+    h("details", null, h("summary", null, `✓ ${fine.length} ${rest.length ? "others are" : "lights, all"} fine`), h("ul", null, fine.map(light))));
+}
+
+function light(l) {
+  return h("li", null, h("span.light", { class: kind(l.state), "aria-hidden": "true" }, icon(l.state)), h("span.unseen", null, `${l.state}: `), h("b", null, l.name), " ", h("span.muted", null, l.reason));
 }

@@ -92,8 +92,8 @@ function controls(query, change, sets) {
   const regex = h("input", { type: "checkbox", name: "is-regex" });
   const element = h("form.card.filters", { "aria-label": "Filters", onsubmit: (e) => e.preventDefault() },
     h("div.row", null, h("span.grow", null, search), h("label.field", null, regex, "Regular expression")),
-    h("details", { open: innerWidth > 720 }, h("summary", null, "Filters"), h("div.row", null, h("label.field", null, "Task", h("input.short", { name: "task", value: query.task })), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length (truncated)"]]),
-      choice("signal", "Signal", [["", "any"], ["1", "groups with signal"], ["0", "groups without"]]),
+    h("details", { open: innerWidth > 720 }, h("summary", null, "Filters"), h("div.row", null, h("label.field", null, "Task", h("input.short", { name: "task", value: query.task })), number("repeat", "Repeat"), choice("stop", "Stop", [["", "any"], ["stop", "stop"], ["length", "length"]]),
+      choice("signal", "Signal", [["", "any"], ["1", "with"], ["0", "without"]]),
       sets.length ? choice("set", "Samples of", [["", "training"], ...sets.map((s) => [s, `evaluation ${s}`]), ["*", "both"]]) : null),
     h("div.row", null, number("reward_min", "Reward from"), number("reward_max", "to"),
       h("button", { type: "button", onclick: () => change({ task: "", repeat: "", reward_min: "", reward_max: "", reward_open: "", stop: "", signal: "", q: "", regex: "" }) }, "Clear filters"))));

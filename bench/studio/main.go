@@ -1,0 +1,252 @@
+// Command studio measures trinity studio on a generated folder of 100,000 rollouts and 10,000 steps: how long a person
+// waits for the first table, for filters and searches and for curves, and how much memory the studio takes.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	dir := flag.String("dir", "bin/bench-studio", "the folder, which is made if it is not there")
+	binary := flag.String("trinity", "bin/trinity", "the program")
+	flag.Parse()
+	if err := run(*dir, *binary); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-studio:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, binary string) error {
+	job := filepath.Join(dir, "big")
+	if _, err := os.Stat(job); err != nil {
+		fmt.Println("generating", job)
+		s := size{steps: 500, groups: 25, repeat: 8, tokens: 420, lines: 10000, metrics: 80}
+		if err := generate(job, s); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(job, ".studio")); err != nil {
+		return err
+	}
+	bytes := du(job)
+	fmt.Printf("100000 rollouts, 10000 steps of 84 metrics, %.2f GB; %d processors\n", float64(bytes)/1e9,
+		runtime.NumCPU())
+	s, err := start(binary, dir)
+	if err != nil {
+		return err
+	}
+	if err := s.unindexed(); err != nil {
+		return err
+	}
+	s.stop()
+	if s, err = start(binary, dir); err != nil {
+		return err
+	}
+	defer s.stop()
+	return s.measure()
+}
+
+func du(dir string) (n int64) {
+	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if st, err := d.Info(); err == nil {
+				n += st.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// server is a running studio.
+type server struct {
+	cmd   *exec.Cmd
+	url   string
+	begun time.Time
+	run   string
+}
+
+var address = regexp.MustCompile(`http://\S+/`)
+
+func start(binary, dir string) (*server, error) {
+	s := &server{cmd: exec.Command(binary, "studio", dir, "--addr", "127.0.0.1:0"), begun: time.Now()}
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	s.url = address.FindString(line)
+	for s.run == "" {
+		var list struct{ Runs []struct{ ID string } }
+		if _, err := s.get("api/runs", &list); err != nil {
+			return nil, err
+		}
+		if len(list.Runs) > 0 {
+			s.run = list.Runs[0].ID
+		}
+	}
+	report("from the start of the program to the list of runs", time.Since(s.begun))
+	return s, nil
+}
+
+func (s *server) stop() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+}
+
+func report(what string, took time.Duration) { fmt.Printf("%8.3f s  %s\n", took.Seconds(), what) }
+
+// get asks for a path and says how long the answer took.
+func (s *server) get(path string, into any) (time.Duration, error) {
+	begun := time.Now()
+	res, err := http.Get(s.url + path)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	took := time.Since(begun)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %.200s", path, res.Status, data)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	return took, err
+}
+
+// unindexed measures a folder without an index.
+func (s *server) unindexed() error {
+	var steps struct {
+		Steps   []struct{ Indexed bool }
+		Indexed float64
+	}
+	took, err := s.get("api/runs/"+s.run+"/steps", &steps)
+	if err != nil {
+		return err
+	}
+	report(fmt.Sprintf("without an index: the list of %d step files, %.0f %% of them indexed", len(steps.Steps),
+		100*steps.Indexed), took)
+	begun := time.Now().Add(-took)
+	for steps.Indexed < 1 {
+		time.Sleep(50 * time.Millisecond)
+		if _, err := s.get("api/runs/"+s.run+"/steps", &steps); err != nil {
+			return err
+		}
+	}
+	report("without an index: all is indexed", time.Since(begun))
+	time.Sleep(time.Second) // the index is written
+	s.memory()
+	return nil
+}
+
+// page is an answer of samples.
+type page struct {
+	Samples []struct{ ID string }
+	Total   *int
+	Cursor  *string
+	Scanned int
+	Of      int
+}
+
+func (s *server) measure() error {
+	first := time.Now()
+	for _, q := range []struct{ what, query string }{
+		{"indexed: the first table of 100 rows, cold start of the studio", "limit=100"},
+		{"the table of one step", "step=250&limit=100"},
+		{"sorted by reward, downwards", "sort=-reward&limit=100"},
+		{"filtered by reward, stop reason and signal", "reward_min=1&stop=length&signal=1&limit=100"},
+		{"the page at row 60,000", "offset=60000&limit=100"},
+		{"a text that one answer has, first look", "q=needle-in-the-haystack&limit=50"},
+		{"a text that one answer has, again", "q=needle-in-the-haystack&limit=50"},
+		{"a text that many answers have", "q=seven+left&limit=50"},
+		{"a regular expression, first 50 hits", "regex=boxes.*monday.*%3Canswer%3E3&limit=50"},
+		{"a regular expression that one answer has, first part", "regex=n%5Ba-z%5Ddle-in-.*stack&limit=50"},
+	} {
+		var p page
+		took, err := s.get("api/runs/"+s.run+"/samples?"+q.query, &p)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(q.what, "indexed") {
+			took = time.Since(first)
+		}
+		report(fmt.Sprintf("%s: %d rows, %d of %d looked at", q.what, len(p.Samples), p.Scanned, p.Of), took)
+		if err := s.rest(q.what, q.query, p); err != nil {
+			return err
+		}
+	}
+	return s.views()
+}
+
+// rest follows the cursor of a search to its end.
+func (s *server) rest(what, query string, p page) error {
+	if !strings.Contains(query, "stack") || p.Cursor == nil {
+		return nil
+	}
+	begun, n := time.Now(), len(p.Samples)
+	for p.Cursor != nil {
+		next := p.Cursor
+		p = page{}
+		if _, err := s.get("api/runs/"+s.run+"/samples?"+query+"&cursor="+url.QueryEscape(*next), &p); err != nil {
+			return err
+		}
+		n += len(p.Samples)
+	}
+	report(fmt.Sprintf("  and the rest of it: %d rows in all", n), time.Since(begun))
+	return nil
+}
+
+func (s *server) views() error {
+	var any map[string]any
+	for _, q := range []struct{ what, path string }{
+		{"a run's view, with 84 metrics and its health", ""},
+		{"a curve of 10,000 steps, first look", "/metrics?name=critic/rewards/mean&points=2000"},
+		{"20 curves of 10,000 steps", "/metrics?points=2000" + strings.Repeat("&name=group1/metric_9", 20)},
+		{"the list of 500 steps", "/steps"},
+		{"a histogram of 100,000 rewards", "/histogram"},
+		{"a group of 8", "/groups/250/3"},
+		{"a sample with its tokens", "/samples/step_000250.25"},
+	} {
+		took, err := s.get("api/runs/"+s.run+q.path, &any)
+		if err != nil {
+			return err
+		}
+		report(q.what, took)
+	}
+	s.memory()
+	return nil
+}
+
+// memory prints the most that the studio had.
+func (s *server) memory() {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "VmHWM") {
+			fmt.Printf("           memory at most: %s\n", strings.TrimSpace(strings.TrimPrefix(line, "VmHWM:")))
+		}
+	}
+}
