@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -192,7 +193,7 @@ func (w *worker) compute(h *held) (payload []byte, seconds float64, err error) {
 		return nil, 0, fmt.Errorf("the task has the id %s and the content of %s", t.ID, got)
 	}
 	have := func(hash string) (string, error) {
-		n, err := needOf(t, hash)
+		n, err := w.need(h.ctx, t, hash)
 		if err != nil {
 			return "", err
 		}
@@ -212,6 +213,33 @@ func (w *worker) compute(h *held) (payload []byte, seconds float64, err error) {
 	return payload, 0, err
 }
 
+// need finds the size of a blob: in the task, in the cache, or by asking the head.
+func (w *worker) need(ctx context.Context, t Task, hash string) (Need, error) {
+	if i := slices.IndexFunc(t.Needs, func(n Need) bool { return n.Hash == hash }); i >= 0 {
+		return t.Needs[i], nil
+	}
+	if size, known := w.cache.Known(hash); known {
+		return Need{Hash: hash, Size: size}, nil
+	}
+	got, err := w.want(ctx, hash, 0)
+	return Need{Hash: hash, Size: got.Size}, err
+}
+
+// want asks the head to put chunks of a blob into the store, until it answers.
+func (w *worker) want(ctx context.Context, hash string, first int) (got message.Stored, err error) {
+	for ctx.Err() == nil {
+		err := ask(ctx, w.nc, w.names.Want(w.id), message.Want{Hash: hash, First: first}, &got)
+		switch {
+		case err == nil && got.Error == "":
+			return got, nil
+		case err == nil && !got.Again:
+			return got, errors.New(got.Error)
+		}
+		wait(ctx, retryWait) // the head is away, or its store
+	}
+	return got, ctx.Err()
+}
+
 // readChunk reads a chunk of a blob from the store, and asks the head to put it there if it is missing.
 func (w *worker) readChunk(ctx context.Context, hash string, i int) ([]byte, error) {
 	for ctx.Err() == nil {
@@ -222,13 +250,8 @@ func (w *worker) readChunk(ctx context.Context, hash string, i int) ([]byte, err
 		if !errors.Is(err, errGone) {
 			return nil, err
 		}
-		var got message.Stored
-		err = ask(ctx, w.nc, w.names.Want(w.id), message.Want{Hash: hash, First: i / blob.Block * blob.Block}, &got)
-		switch {
-		case err != nil:
-			wait(ctx, retryWait) // the head is away, or its store
-		case got.Error != "":
-			return nil, errors.New(got.Error)
+		if _, err := w.want(ctx, hash, i/blob.Block*blob.Block); err != nil {
+			return nil, err
 		}
 	}
 	return nil, ctx.Err()

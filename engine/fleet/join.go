@@ -34,7 +34,8 @@ func Join(ctx context.Context, o JoinOptions, f Function) error {
 		return err
 	}
 	if o.URL = cmp.Or(o.URL, c.Place.URL); o.URL == "" || c.Place.Job == "" {
-		return fmt.Errorf("fleet: %s does not say where the head is; use worker.creds of the head's folder fleet/", o.Creds)
+		return fmt.Errorf("fleet: %s does not say where the head is; use worker.creds of the head's folder fleet/",
+			o.Creds)
 	}
 	cache, err := blob.Open(filepath.Join(o.Cache, "blobs"), o.CacheBytes)
 	if err != nil {
@@ -102,7 +103,8 @@ func (w *worker) enrol(ctx context.Context) (access.Credentials, error) {
 }
 
 // dial connects, and waits for a server that does not answer.
-func (w *worker) dial(ctx context.Context, c access.Credentials, inbox string, more ...nats.Option) (*nats.Conn, error) {
+func (w *worker) dial(ctx context.Context, c access.Credentials, inbox string,
+	more ...nats.Option) (*nats.Conn, error) {
 	if w.o.Dial != nil {
 		more = append(more, nats.SetCustomDialer(w.o.Dial))
 	}

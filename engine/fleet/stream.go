@@ -113,7 +113,8 @@ func (h *Head) probe() error {
 	if _, err := h.js.KeyValue(ctx, h.names.Presence()); err != nil {
 		return fmt.Errorf("bucket %s: %w", h.names.Presence(), err)
 	}
-	for _, subject := range []string{h.names.Task("probe"), h.names.Chunk("probe", 0), h.names.Answer("probe", "0", 0)} {
+	for _, subject := range []string{h.names.Task("probe"), h.names.Chunk("probe", 0),
+		h.names.Answer("probe", "0", 0)} {
 		ack, err := h.js.Publish(ctx, subject, nil)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)

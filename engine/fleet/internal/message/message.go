@@ -112,6 +112,8 @@ type Want struct {
 
 // Stored is the reply to Want.
 type Stored struct {
+	Size  int64  `json:"size"`            // of the whole blob
+	Again bool   `json:"again,omitempty"` // the store failed; ask again
 	Error string `json:"error,omitempty"`
 }
 
@@ -255,7 +257,7 @@ func (a *About) check() error {
 func (a *Announcement) check() error { return a.About.check() }
 
 func (b *Beat) check() error {
-	if !number(b.Trip) || len(b.Paused) > maxName {
+	if !number(b.Trip) || !number(b.About.Speed) || len(b.Paused) > maxName {
 		return fmt.Errorf("beat of worker %q: malformed", b.About.Name)
 	}
 	for _, id := range b.Holds {
