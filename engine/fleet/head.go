@@ -24,6 +24,9 @@ import (
 // ErrClosed is the error of a call to a head that was closed.
 var ErrClosed = errors.New("fleet: the head is closed")
 
+// closePatience is how long a closing head waits for its last words to be sent.
+const closePatience = time.Second
+
 // Head gives tasks to workers. Its methods may be called from several goroutines.
 type Head struct {
 	o     HeadOptions
@@ -188,6 +191,8 @@ func (h *Head) Close() error {
 	}
 	h.stop()
 	if h.nc != nil {
+		h.pulse(true)
+		h.nc.FlushTimeout(closePatience)
 		h.nc.Close()
 	}
 	h.running.Wait()

@@ -53,6 +53,8 @@ func Join(ctx context.Context, o JoinOptions, f Function) error {
 		switch {
 		case err == nil || errors.As(err, &refused):
 			return err
+		case errors.Is(err, errDrained):
+			return nil
 		case ctx.Err() == nil:
 			o.Log(fmt.Sprintf("%v; trying again", err))
 			wait(ctx, retryWait)
@@ -69,6 +71,24 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// enrolUndrained is enrol until a drain is asked for.
+func (w *worker) enrolUndrained(ctx context.Context) (access.Credentials, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-w.o.Drain:
+			cancel(errDrained)
+		case <-ctx.Done():
+		}
+	}()
+	c, err := w.enrol(ctx)
+	if context.Cause(ctx) == errDrained {
+		return c, errDrained
+	}
+	return c, err
 }
 
 // enrol asks the head for credentials of this worker's own. Where the head makes none, those of the file are used.

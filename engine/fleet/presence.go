@@ -119,7 +119,7 @@ func (h *Head) loop() {
 
 // look finds workers that are lost, tasks that take too long, and says for whom the head waits.
 func (h *Head) look(now time.Time) {
-	h.pulse()
+	h.pulse(false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, m := range h.crew {

@@ -66,9 +66,9 @@ func (h *Head) control(worker string, c message.Control) {
 	}
 }
 
-// pulse tells all workers that this head is there.
-func (h *Head) pulse() {
-	data, err := message.Encode(message.Pulse{Head: h.start}, nil)
+// pulse tells all workers that this head is there, or that it ends.
+func (h *Head) pulse(ends bool) {
+	data, err := message.Encode(message.Pulse{Head: h.start, Ends: ends}, nil)
 	if err == nil {
 		err = h.nc.Publish(h.names.Pulse(), data)
 	}

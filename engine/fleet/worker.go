@@ -36,8 +36,9 @@ type worker struct {
 	mu      sync.Mutex
 	welcome message.Welcome
 	held    map[string]*held
-	queue   []*held // not begun, in order
-	begun   int     // running
+	queue   []*held   // not begun, in order
+	begun   int       // running
+	heard   time.Time // of a head
 	paused  string
 	leaving bool
 	changed chan struct{} // closed when one of these changes
@@ -67,7 +68,7 @@ func (w *worker) signal() {
 
 // session is the time with one set of credentials. It returns nil after a drain.
 func (w *worker) session(ctx context.Context) error {
-	own, err := w.enrol(ctx)
+	own, err := w.enrolUndrained(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,6 +81,9 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.mu.Lock()
+	w.heard = time.Now()
+	w.mu.Unlock()
 	defer w.nc.Close()
 	if w.js, err = jetstream.New(w.nc, jetstream.WithPublishAsyncTimeout(publishPatience)); err != nil {
 		return fmt.Errorf("fleet: %w", err)
@@ -111,6 +115,9 @@ func (w *worker) session(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// headBeats are the beats without a sign of life of the head, after which a draining worker leaves at once.
+const headBeats = 4
+
 // errDrained ends a session as it should end.
 var errDrained = fmt.Errorf("fleet: drained")
 
@@ -140,9 +147,10 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 	}
 	onPulse := func(m *nats.Msg) {
 		var p message.Pulse
-		if _, err := message.Decode(m.Data, &p); err == nil && p.Head != w.head() {
-			w.again()
+		if _, err := message.Decode(m.Data, &p); err != nil {
+			return
 		}
+		w.pulsed(p)
 	}
 	_, err := w.nc.Subscribe(w.names.Control(w.id), onControl)
 	if err == nil {
@@ -152,6 +160,27 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 		return fmt.Errorf("fleet: %w", err)
 	}
 	return nil
+}
+
+// pulsed notes that a head is there. One that is new is greeted; one that ends wants no answers.
+func (w *worker) pulsed(p message.Pulse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = time.Now()
+	switch {
+	case p.Ends && p.Head == w.welcome.Head:
+		w.o.Log(fmt.Sprintf("fleet: the head of %s has ended; waiting for the next", w.names.Job))
+		for _, h := range w.held {
+			h.cancel()
+		}
+		for _, h := range w.queue {
+			delete(w.held, h.ID)
+		}
+		w.queue = nil
+		w.signal()
+	case !p.Ends && p.Head != w.welcome.Head:
+		w.again()
+	}
 }
 
 func (w *worker) head() string {
@@ -219,11 +248,15 @@ func (w *worker) leave() {
 // drained waits until a drain was asked for and everything that had begun is answered.
 func (w *worker) drained(ctx context.Context) bool {
 	drain := w.o.Drain
+	tick := time.NewTicker(retryWait / 2)
+	defer tick.Stop()
 	for {
 		w.mu.Lock()
-		changed, empty := w.changed, w.leaving && len(w.held) == len(w.queue)
+		changed, empty := w.changed, len(w.held) == len(w.queue)
+		alone := time.Since(w.heard) > max(retryWait, time.Duration(headBeats*w.welcome.Beat*float64(time.Second)))
+		leaves := w.leaving && (empty || alone) // nobody takes the answers of a worker that is alone
 		w.mu.Unlock()
-		if empty {
+		if leaves {
 			return true
 		}
 		select {
@@ -233,6 +266,7 @@ func (w *worker) drained(ctx context.Context) bool {
 			drain = nil
 			w.leave()
 		case <-changed:
+		case <-tick.C:
 		}
 	}
 }

@@ -120,6 +120,7 @@ type Stored struct {
 // Pulse is the head's sign of life, to all workers.
 type Pulse struct {
 	Head string `json:"head"`
+	Ends bool   `json:"ends,omitempty"` // the last: no answer is wanted any more
 }
 
 // Enrolment is a request for credentials of one's own; Granted is its reply.
