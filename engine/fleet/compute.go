@@ -17,7 +17,7 @@ import (
 
 const (
 	pullExpiry  = 30 * time.Second
-	pullBeat    = 10 * time.Second
+	pullBeat    = 5 * time.Second
 	pullMore    = 64       // messages asked for beyond the slots
 	answersKept = 64 << 20 // bytes of answers that are kept, for a head that asks again
 	parallel    = 8        // answers being sent beyond the slots
@@ -30,10 +30,15 @@ func (w *worker) pull(ctx context.Context) {
 			w.awaitChange(ctx)
 			continue
 		}
-		if err := w.pullFrom(ctx); err != nil && ctx.Err() == nil {
+		pulling, cancel := context.WithCancel(ctx)
+		w.mu.Lock()
+		w.reopen = cancel
+		w.mu.Unlock()
+		if err := w.pullFrom(ctx, pulling); err != nil && ctx.Err() == nil {
 			w.again() // the head makes the queue again
-			wait(ctx, retryWait/2)
+			wait(ctx, retryWait/5)
 		}
+		cancel()
 	}
 }
 
@@ -47,8 +52,9 @@ func (w *worker) awaitChange(ctx context.Context) {
 	}
 }
 
-func (w *worker) pullFrom(ctx context.Context) error {
-	c, err := w.js.Consumer(ctx, w.names.Tasks(), w.id)
+// pullFrom opens the queue and takes tasks until pulling ends or the queue is lost. ctx is that of the tasks.
+func (w *worker) pullFrom(ctx, pulling context.Context) error {
+	c, err := w.js.Consumer(pulling, w.names.Tasks(), w.id)
 	if err != nil {
 		return err
 	}
@@ -59,7 +65,7 @@ func (w *worker) pullFrom(ctx context.Context) error {
 	}
 	defer messages.Stop()
 	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+		m, err := messages.Next(jetstream.NextContext(pulling))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -125,8 +126,23 @@ func (h *Head) onAnnounce(m *nats.Msg) {
 	})
 }
 
+// queueOf is held while a worker's queue in JetStream is made or removed.
+func (h *Head) queueOf(worker string) *sync.Mutex {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := h.queues[worker]
+	if q == nil {
+		q = &sync.Mutex{}
+		h.queues[worker] = q
+	}
+	return q
+}
+
 // takeIn makes a worker's queue and makes it a member. Without JetStream that fails, and the worker asks again.
 func (h *Head) takeIn(worker string, a About) bool {
+	queue := h.queueOf(worker)
+	queue.Lock()
+	defer queue.Unlock()
 	if err := h.consumer(h.ctx, worker); err != nil {
 		h.unwell(err)
 		return false
@@ -156,6 +172,9 @@ func (h *Head) onBeat(m *nats.Msg) {
 	}
 	for _, id := range again {
 		h.send(worker, id)
+	}
+	if len(again) > 0 {
+		h.control(worker, message.Control{Reopen: true})
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 const (
 	askPatience = 5 * time.Second // for one reply of the head
 	retryWait   = time.Second
+	tripEvery   = 10 * time.Second
 )
 
 // Join lives a worker's life: it connects outward, announces itself, computes tasks with f, and answers. It reconnects

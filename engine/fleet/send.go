@@ -79,6 +79,15 @@ func (h *Head) pulse(ends bool) {
 
 // clear removes a worker's consumer, the tasks in its queue, and the answers that it stored.
 func (h *Head) clear(worker string) {
+	queue := h.queueOf(worker)
+	queue.Lock()
+	defer queue.Unlock()
+	h.mu.Lock()
+	back := h.crew[worker] != nil && h.crew[worker].here
+	h.mu.Unlock()
+	if back {
+		return
+	}
 	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
 	defer cancel()
 	err := h.js.DeleteConsumer(ctx, h.names.Tasks(), worker)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +27,8 @@ type worker struct {
 	names message.Names
 	cache *blob.Cache
 	meter meter
-	known answers // given lately
+	trip  atomic.Int64 // nanoseconds to the server and back
+	known answers      // given lately
 
 	nc *nats.Conn // of the session
 	js jetstream.JetStream
@@ -35,6 +37,7 @@ type worker struct {
 
 	mu      sync.Mutex
 	welcome message.Welcome
+	reopen  context.CancelFunc // ends the present way of taking tasks
 	held    map[string]*held
 	queue   []*held   // not begun, in order
 	begun   int       // running
@@ -57,7 +60,7 @@ type held struct {
 func newWorker(o JoinOptions, f Function, c access.Credentials, key nkeys.KeyPair, cache *blob.Cache) *worker {
 	return &worker{o: o, f: f, creds: c, key: key, id: publicKey(key), names: message.Names{Job: c.Place.Job},
 		cache: cache, known: answers{limit: answersKept}, announce: make(chan struct{}, 1),
-		held: map[string]*held{}, changed: make(chan struct{})}
+		reopen: func() {}, held: map[string]*held{}, changed: make(chan struct{})}
 }
 
 // signal wakes whoever waits for a change. The caller holds the lock.
@@ -93,7 +96,7 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	w.again()
 	var running sync.WaitGroup
-	for _, part := range []func(context.Context){w.pull, w.beats, w.dispatch} {
+	for _, part := range []func(context.Context){w.pull, w.beats, w.trips, w.dispatch} {
 		running.Go(func() { part(ctx) })
 	}
 	running.Go(func() {
@@ -141,6 +144,10 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 			cancel(&Refused{c.Refused})
 		case c.Drain:
 			w.leave()
+		case c.Reopen:
+			w.mu.Lock()
+			w.reopen()
+			w.mu.Unlock()
 		default:
 			w.drop(c.Cancel)
 		}
@@ -310,24 +317,29 @@ func (w *worker) remove(h *held) {
 // beats tells the head that the worker is there, and JetStream that it still works on its tasks.
 func (w *worker) beats(ctx context.Context) {
 	var acked time.Time
-	var trip time.Duration
-	for n := 0; ; n++ {
+	for {
 		every := time.Duration(w.beatSeconds() * float64(time.Second))
 		wait(ctx, every)
 		if ctx.Err() != nil {
 			return
 		}
-		if n%8 == 0 {
-			if d, err := w.nc.RTT(); err == nil {
-				trip = d
-			}
-		}
 		w.pause()
-		w.beat(trip, false)
+		w.beat(time.Duration(w.trip.Load()), false)
 		if time.Since(acked) > ackPatience/3 {
 			acked = time.Now()
 			w.progress()
 		}
+	}
+}
+
+// trips measures the time to the server and back.
+func (w *worker) trips(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		if err := w.nc.FlushTimeout(askPatience); err == nil {
+			w.trip.Store(int64(time.Since(begun)))
+		}
+		wait(ctx, tripEvery)
 	}
 }
 
@@ -372,8 +384,10 @@ func (w *worker) beat(trip time.Duration, gone bool) {
 
 // farewell tells the head that this worker is gone.
 func (w *worker) farewell() {
-	w.beat(0, true)
-	w.nc.FlushTimeout(askPatience)
+	if w.nc.IsConnected() {
+		w.beat(0, true)
+		w.nc.FlushTimeout(askPatience)
+	}
 	w.o.Log(fmt.Sprintf("fleet: left %s", w.names.Job))
 }
 

@@ -101,6 +101,7 @@ type Beat struct {
 type Control struct {
 	Cancel  string `json:"cancel,omitempty"` // id of a task whose answer is no longer wanted
 	Drain   bool   `json:"drain,omitempty"`
+	Reopen  bool   `json:"reopen,omitempty"` // tasks do not arrive: open the queue again
 	Refused string `json:"refused,omitempty"`
 }
 
