@@ -46,6 +46,7 @@ func during(t *testing.T, h *fleet.Head, tasks int, fault func()) {
 }
 
 func TestWorkersAreKilledAndComeBack(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	hands := make([]*hand, 3)
@@ -68,6 +69,7 @@ func TestTheStoreIsDeletedInMidRun(t *testing.T) {
 		"the folder": func(t *testing.T, _ *fleet.Head, dir string) { removeAll(t, filepath.Join(dir, "nats")) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "fleet")
 			h, _ := openHead(t, dir, "127.0.0.1:0")
 			large := func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {
@@ -79,7 +81,7 @@ func TestTheStoreIsDeletedInMidRun(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				for i := range 120 {
+				for i := range 60 {
 					k := task(i)
 					r, err := h.Do(t.Context(), k)
 					if err != nil || !bytes.Equal(r.Payload[:32], want(k)) {
@@ -108,6 +110,7 @@ func removeAll(t *testing.T, dir string) {
 }
 
 func TestTheHeadIsRestarted(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, _ := openHead(t, dir, "127.0.0.1:0")
 	join(t, h, "a", slowly(5*time.Millisecond))
@@ -216,6 +219,7 @@ func TestWithoutWorkersTheHeadSaysForWhomItWaits(t *testing.T) {
 }
 
 func TestBadNetworks(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	p := newProxy(t, strings.TrimPrefix(h.URL(), "nats://"))
 	over := func(o *fleet.JoinOptions) { o.URL = p.url() }

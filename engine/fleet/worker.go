@@ -318,8 +318,11 @@ func (w *worker) remove(h *held) {
 func (w *worker) beats(ctx context.Context) {
 	var acked time.Time
 	for {
-		every := time.Duration(w.beatSeconds() * float64(time.Second))
-		wait(ctx, every)
+		if w.head() == "" {
+			w.awaitChange(ctx)
+		} else {
+			wait(ctx, time.Duration(w.beatSeconds()*float64(time.Second)))
+		}
 		if ctx.Err() != nil {
 			return
 		}
