@@ -251,6 +251,11 @@ kills: ## kill a job and the journal at every disk operation, with and without l
 extend: ## stop, extend and kill jobs of every style, offset, interval, stage and mode; writes a table
 	go test ./run -run 'TestExtend|TestResumeSays' -extend.full -count 1 -v -timeout 60m | sed -nE 's/^ *extendtable_test.go:[0-9]+: //p; /^ *--- FAIL|^--- |^(ok|FAIL|panic)|_test.go:/{/extendtable/!p}' | tee docs/results/extend.log; exit $${PIPESTATUS[0]}
 
+.PHONY: fleet-matrix
+fleet-matrix: ## compare jobs of each kind over 0 to 5 workers, with random kills of workers and head, with the same jobs alone; writes a table (FOR=20m begins no job after that time)
+	mkdir -p docs/results
+	go test ./cmd/trinity -run 'TestFleetMatrix$$' -fleet.full -fleet.for "$(or $(FOR),0)" -count 1 -timeout 4h | tee docs/results/fleet.log; exit $${PIPESTATUS[0]}
+
 .PHONY: release
 release: ## build static binaries for six platforms with checksums and SBOMs in bin/release, twice, with equal bits (RELEASE_TARGETS selects some)
 	.ci/release

@@ -9,17 +9,18 @@ import (
 // Fleet is the section `fleet` (ours): other machines that compute beside this one (trinity worker --join). Without
 // listen and url there is no fleet, and the other keys do nothing.
 type Fleet struct {
-	Listen    string  `yaml:"listen"`         // host:port where workers connect, to a NATS server in this process
-	Advertise string  `yaml:"advertise"`      // host:port that workers are told to connect to; "": that of listen
-	URL       string  `yaml:"url"`            // of a NATS cluster, instead of listen
-	Creds     string  `yaml:"creds"`          // file with this process's credentials there
-	Cert      string  `yaml:"cert"`           // PEM file of listen's certificate; "": one is made
-	Key       string  `yaml:"key"`            // PEM file of its key
-	Verify    float64 `yaml:"verify"`         // share of the tasks that is computed twice, to find machines that are wrong
-	Local     bool    `yaml:"local"`          // this process computes too; false: while there are workers, only what they cannot
-	MaxAnswer int     `yaml:"max_answer_mib"` // largest answer of a worker: a part's gradient
-	Buffer    int     `yaml:"gradient_mib"`   // gradients of parts that wait for an earlier part, or are on their way
-	Store     int     `yaml:"store_mib"`      // disk that the server in this process may use for what is on its way
+	Listen    string  `yaml:"listen"`    // host:port where workers connect, to a NATS server in this process
+	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": that of listen
+	URL       string  `yaml:"url"`       // of a NATS cluster, instead of listen
+	Creds     string  `yaml:"creds"`     // file with this process's credentials there
+	Cert      string  `yaml:"cert"`      // PEM file of listen's certificate; "": one is made
+	Key       string  `yaml:"key"`       // PEM file of its key
+	Verify    float64 `yaml:"verify"`    // share of the tasks that is computed twice
+	// this process computes too; false: while there are workers, only what they cannot
+	Local     bool `yaml:"local"`
+	MaxAnswer int  `yaml:"max_answer_mib"` // largest answer of a worker: a part's gradient
+	Buffer    int  `yaml:"gradient_mib"`   // gradients of parts that wait for an earlier part, or are on their way
+	Store     int  `yaml:"store_mib"`      // disk that the server in this process may use for what is on its way
 }
 
 func (f *Fleet) defaults() {
@@ -43,8 +44,8 @@ func (k *checker) fleet() {
 	}
 	switch {
 	case f.Listen != "" && f.URL != "":
-		k.bad("fleet.url", "is given beside fleet.listen; workers connect either to this process (listen) or to a NATS "+
-			"cluster (url)")
+		k.bad("fleet.url", "is given beside fleet.listen; workers connect either to this process (listen) or to a "+
+			"NATS cluster (url)")
 	case f.URL != "" && !strings.Contains(f.URL, "://"):
 		k.bad("fleet.url", "is %s; give the URL of a NATS server, such as nats://host:4222", quote(f.URL))
 	}

@@ -8,7 +8,8 @@ import (
 // The section fleet is off by default, and its mistakes are named at their keys.
 func TestFleet(t *testing.T) {
 	parse := func(lines string) (*Config, error) {
-		return Parse("f.yml", []byte("model: {model_path: m, max_model_len: 10, max_prompt_tokens: 5, max_response_tokens: 5}\n"+
+		return Parse("f.yml", []byte("model: {model_path: m, max_model_len: 9, max_prompt_tokens: 4, "+
+			"max_response_tokens: 5}\n"+
 			"buffer: {batch_size: 1, total_steps: 1, explorer_input: {taskset: {path: d}}}\n"+lines), nil, env())
 	}
 	c, err := parse("")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
@@ -40,7 +41,10 @@ func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []c
 		if err != nil {
 			undo()
 		}
-		return err
+		if !errors.Is(err, errDoubted) {
+			return err
+		}
+		clearResults(items)
 	}
 	for _, part := range parts {
 		if err := r.add(l, part); err != nil {

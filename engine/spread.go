@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -93,14 +94,16 @@ type partResult struct {
 	err      error
 }
 
-// spreadOver computes parts and hands their gradients to collect, in order; nil: none are computed.
+// spreadOver fails with errDoubted if its results must be computed again. It computes parts and hands their gradients
+// to collect, in order; nil: none are computed.
 func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [][]checkedDatum,
 	collect func(executor.Gradient) error) error {
 	version, err := r.e.identify(r.version)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(r.e.ctx)
+	var receipts executor.Receipts
+	ctx, cancel := context.WithCancel(executor.WithReceipts(r.e.ctx, &receipts))
 	defer cancel()
 	s := &spreadRequest{r: r, ctx: ctx, loss: l, request: req, collect: collect, version: version, here: -1,
 		window: r.window(collect != nil), results: make(chan partResult, 2*len(parts))}
@@ -123,8 +126,16 @@ func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [
 			return err
 		}
 	}
+	if receipts.Doubted() {
+		r.e.opts.Log.Warn("engine: a machine was found to be wrong; what it gave to this request is computed again",
+			"model", r.id)
+		return errDoubted
+	}
 	return nil
 }
+
+// errDoubted means that results were used that are not trusted any more.
+var errDoubted = errors.New("engine: results are not trusted any more")
 
 // window is how many parts may be under way or wait for an earlier one.
 func (r *trainingRun) window(backward bool) int {
@@ -314,6 +325,13 @@ func (s *spreadRequest) computeAway(i int, b executor.Batch) {
 		}
 	}
 	s.results <- res
+}
+
+// clearResults makes items as they were before they were computed.
+func clearResults(items []checkedDatum) {
+	for i := range items {
+		items[i].sum = 0
+	}
 }
 
 // batch is what a task says about a part.

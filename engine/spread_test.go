@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -297,6 +298,23 @@ func TestSpreadErrors(t *testing.T) {
 	}
 	if texts[0] != texts[1] || !strings.Contains(texts[0], "datum 5") {
 		t.Errorf("errors differ: %q, %q", texts[0], texts[1])
+	}
+}
+
+// Wrong answers of a machine that is found to be wrong before the request ends change no bit.
+func TestDoubtedAnswers(t *testing.T) {
+	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
+		Tokens: engine.Letters{}}}
+	want := history(t, open(t, models, nil, false), 8)
+	carrier := dispatchtest.New(t, newWorkers(t, 1, "")...)
+	var lies atomic.Int64
+	carrier.Lie = func(kind string, answer []byte) {
+		at := map[string]int{"sample": 1, "forward": 8, "gradient": 4}[kind] // a stop, a loss, a gradient
+		answer[len(answer)-at] ^= 1
+		lies.Add(1)
+	}
+	if d := want.differs(history(t, open(t, models, carrier, true), 8)); d != "" || lies.Load() == 0 {
+		t.Errorf("after %d lies: other bits: %s", lies.Load(), d)
 	}
 }
 

@@ -97,7 +97,8 @@ func (e *Engine) sampled(s *samplingRequest, r sampleRange) {
 
 // sampleRanges computes the ranges of a request at the same time. The error is that of the first range that has one.
 func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) error {
-	ctx, cancel := context.WithCancel(s.ctx)
+	var receipts executor.Receipts
+	ctx, cancel := context.WithCancel(executor.WithReceipts(s.ctx, &receipts))
 	defer cancel()
 	errs := make([]error, len(list))
 	done := make(chan struct{}, len(list))
@@ -127,6 +128,9 @@ func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) er
 		return context.Cause(s.ctx)
 	case at >= 0:
 		return errs[at]
+	case receipts.Doubted():
+		c.e.opts.Log.Warn("engine: a machine was found to be wrong; samples that it drew are drawn again here")
+		return c.sampleHere(ctx, s, sampleRange{n: s.n})
 	}
 	return nil
 }
@@ -144,6 +148,11 @@ func (c *samplingClient) sampleRange(ctx context.Context, s *samplingRequest, r 
 		}
 		c.e.opts.Log.Warn("engine: samples that failed elsewhere are drawn here", "error", err)
 	}
+	return c.sampleHere(ctx, s, r)
+}
+
+// sampleHere computes a range in this process.
+func (c *samplingClient) sampleHere(ctx context.Context, s *samplingRequest, r sampleRange) error {
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
 	part := *s
 	part.ctx, part.resolve, part.first, part.n, part.left = ctx, resolve, s.first+r.first, r.n, r.n

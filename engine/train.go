@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -90,7 +91,10 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 // scores computes a request without a gradient.
 func (r *trainingRun) scores(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
 	if parts := r.e.numerics.parts(items); r.spreads(parts) {
-		return r.spreadOver(req, l, parts, nil)
+		if err := r.spreadOver(req, l, parts, nil); !errors.Is(err, errDoubted) {
+			return err
+		}
+		clearResults(items)
 	}
 	return r.pass(r.e.ctx, l, items, nil)
 }

@@ -76,7 +76,9 @@ func openGem(ctx context.Context, pairs []string, o Options, closers *site.Close
 	if err != nil {
 		return nil, err
 	}
-	g := &gemRun{c: c, setting: newSetting(gemConfig(&c), backend, o, dir, closers)}
+	cfg := gemConfig(&c)
+	cfg.Fleet.Listen = o.Fleet
+	g := &gemRun{c: c, setting: newSetting(cfg, backend, o, dir, closers)}
 	return g, g.open(ctx, o, dir)
 }
 

@@ -49,6 +49,8 @@ type Options struct {
 	Plugins Plugins
 	// Python is the Python of plug-in files.
 	Python Python
+	// Fleet is the address where workers connect to trinity gem; a run has it in its configuration.
+	Fleet string
 	// Version is the program's, which the workers of a fleet must have too.
 	Version string
 	// Rollouts is the address to serve the URLs of rollouts at; "": explorer.listen_address and explorer.proxy_port, if

@@ -50,8 +50,9 @@ func (c *crew) join(args ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made++
-	cmd := trinity(c.home, append([]string{"worker", "--creds", c.creds, "--threads", "1", "--battery", "--no-hub", "--name",
-		fmt.Sprint("w", c.made), "--cache", filepath.Join(c.home, fmt.Sprint("worker", c.made))}, args...)...)
+	name := fmt.Sprint("w", c.made)
+	cmd := trinity(c.home, append([]string{"worker", "--creds", c.creds, "--threads", "1", "--battery", "--no-hub",
+		"--name", name, "--cache", filepath.Join(c.home, name)}, args...)...)
 	cmd.Stdout, cmd.Stderr = c.said, c.said
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)

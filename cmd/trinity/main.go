@@ -10,7 +10,8 @@
 //	trinity ps; trinity checkpoint list|info|export|delete|set-ttl
 //	trinity debug -c FILE -m workflow|inference_model
 //	trinity log -c FILE|-d DIR
-//	trinity bench [--base-url URL]
+//	trinity bench [--base-url URL]; trinity bench fleet --simulate N
+//	trinity fleet JOB; trinity fleet drain|remove JOB WORKER
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
@@ -45,7 +46,8 @@ type commands struct {
 	Checkpoint checkpointCmd `cmd:"" help:"List, export and delete the checkpoints of a Tinker server."`
 	Debug      debugCmd      `cmd:"" help:"Try one task of a configuration, or serve its model."`
 	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
-	Bench      benchCmd      `cmd:"" help:"Put a Tinker server under load and measure it."`
+	Bench      benchesCmd    `cmd:"" help:"Put a Tinker server, or the head of a fleet, under load and measure it."`
+	Fleet      fleetCmd      `cmd:"" help:"List, drain and remove the workers of a run or a server."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of several runs in one picture."`
 	Convert    convertCmd    `cmd:"" help:"Merge an adapter into full weights: a Hugging Face folder or a GGUF file."`
 	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`

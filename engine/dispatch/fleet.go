@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/executor"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 )
 
@@ -16,6 +17,7 @@ type Head interface {
 	Workers() int
 	Speed() float64
 	Changed() <-chan struct{}
+	Doubts(fleet.Result) bool
 }
 
 // Over is the carrier that a fleet is.
@@ -32,5 +34,10 @@ func (o overFleet) Do(ctx context.Context, t Task) ([]byte, error) {
 	task := fleet.NewTask(t.Kind, t.Payload, t.Cost, needs...)
 	task.Group, task.Shared = t.Group, t.Shared
 	r, err := o.Head.Do(ctx, task)
+	if err == nil && !r.Checked {
+		seen := r
+		seen.Payload = nil
+		executor.Note(ctx, func() bool { return o.Head.Doubts(seen) })
+	}
 	return r.Payload, err
 }

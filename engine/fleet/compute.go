@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,7 +17,7 @@ import (
 
 const (
 	pullExpiry  = 30 * time.Second
-	pullBeat    = 10 * time.Second
+	pullBeat    = 5 * time.Second
 	pullMore    = 64       // messages asked for beyond the slots
 	answersKept = 64 << 20 // bytes of answers that are kept, for a head that asks again
 	parallel    = 8        // answers being sent beyond the slots
@@ -29,10 +30,15 @@ func (w *worker) pull(ctx context.Context) {
 			w.awaitChange(ctx)
 			continue
 		}
-		if err := w.pullFrom(ctx); err != nil && ctx.Err() == nil {
+		pulling, cancel := context.WithCancel(ctx)
+		w.mu.Lock()
+		w.reopen = cancel
+		w.mu.Unlock()
+		if err := w.pullFrom(ctx, pulling); err != nil && ctx.Err() == nil {
 			w.again() // the head makes the queue again
-			wait(ctx, retryWait/2)
+			wait(ctx, retryWait/5)
 		}
+		cancel()
 	}
 }
 
@@ -46,8 +52,9 @@ func (w *worker) awaitChange(ctx context.Context) {
 	}
 }
 
-func (w *worker) pullFrom(ctx context.Context) error {
-	c, err := w.js.Consumer(ctx, w.names.Tasks(), w.id)
+// pullFrom opens the queue and takes tasks until pulling ends or the queue is lost. ctx is that of the tasks.
+func (w *worker) pullFrom(ctx, pulling context.Context) error {
+	c, err := w.js.Consumer(pulling, w.names.Tasks(), w.id)
 	if err != nil {
 		return err
 	}
@@ -58,7 +65,7 @@ func (w *worker) pullFrom(ctx context.Context) error {
 	}
 	defer messages.Stop()
 	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
+		m, err := messages.Next(jetstream.NextContext(pulling))
 		if err != nil {
 			return err
 		}
@@ -192,7 +199,7 @@ func (w *worker) compute(h *held) (payload []byte, seconds float64, err error) {
 		return nil, 0, fmt.Errorf("the task has the id %s and the content of %s", t.ID, got)
 	}
 	have := func(hash string) (string, error) {
-		n, err := needOf(t, hash)
+		n, err := w.need(h.ctx, t, hash)
 		if err != nil {
 			return "", err
 		}
@@ -212,6 +219,33 @@ func (w *worker) compute(h *held) (payload []byte, seconds float64, err error) {
 	return payload, 0, err
 }
 
+// need finds the size of a blob: in the task, in the cache, or by asking the head.
+func (w *worker) need(ctx context.Context, t Task, hash string) (Need, error) {
+	if i := slices.IndexFunc(t.Needs, func(n Need) bool { return n.Hash == hash }); i >= 0 {
+		return t.Needs[i], nil
+	}
+	if size, known := w.cache.Known(hash); known {
+		return Need{Hash: hash, Size: size}, nil
+	}
+	got, err := w.want(ctx, hash, 0)
+	return Need{Hash: hash, Size: got.Size}, err
+}
+
+// want asks the head to put chunks of a blob into the store, until it answers.
+func (w *worker) want(ctx context.Context, hash string, first int) (got message.Stored, err error) {
+	for ctx.Err() == nil {
+		err := ask(ctx, w.nc, w.names.Want(w.id), message.Want{Hash: hash, First: first}, &got)
+		switch {
+		case err == nil && got.Error == "":
+			return got, nil
+		case err == nil && !got.Again:
+			return got, errors.New(got.Error)
+		}
+		wait(ctx, retryWait) // the head is away, or its store
+	}
+	return got, ctx.Err()
+}
+
 // readChunk reads a chunk of a blob from the store, and asks the head to put it there if it is missing.
 func (w *worker) readChunk(ctx context.Context, hash string, i int) ([]byte, error) {
 	for ctx.Err() == nil {
@@ -222,13 +256,8 @@ func (w *worker) readChunk(ctx context.Context, hash string, i int) ([]byte, err
 		if !errors.Is(err, errGone) {
 			return nil, err
 		}
-		var got message.Stored
-		err = ask(ctx, w.nc, w.names.Want(w.id), message.Want{Hash: hash, First: i / blob.Block * blob.Block}, &got)
-		switch {
-		case err != nil:
-			wait(ctx, retryWait) // the head is away, or its store
-		case got.Error != "":
-			return nil, errors.New(got.Error)
+		if _, err := w.want(ctx, hash, i/blob.Block*blob.Block); err != nil {
+			return nil, err
 		}
 	}
 	return nil, ctx.Err()

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/access"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
 )
 
 const (
@@ -19,18 +21,20 @@ const (
 
 // member is a worker that is or was there.
 type member struct {
-	about    About
-	here     bool
-	since    time.Time
-	seen     time.Time
-	trip     time.Duration
-	paused   string
-	draining bool // by an operator
-	leaving  bool
-	refused  string
-	failures int // errors of its function
-	bad      int // messages refused
-	lost     int // times that it went away with tasks
+	about     About
+	here      bool
+	since     time.Time
+	seen      time.Time
+	trip      time.Duration
+	paused    string
+	draining  bool // by an operator
+	leaving   bool
+	returning bool // it is being taken in again
+	refused   string
+	failures  int             // errors of its function
+	bad       int             // messages refused
+	lost      int             // times that it went away with tasks
+	past      schedule.Report // of its earlier times here
 }
 
 // name is a worker's name for people. The caller holds the lock.
@@ -61,8 +65,8 @@ func (h *Head) refusal(worker string, a About) string {
 		return why
 	}
 	if h.o.Version != "" && a.Version != h.o.Version {
-		return fmt.Sprintf("it is version %s and the head is %s; install trinity %s there", cmp.Or(a.Version, "unknown"),
-			h.o.Version, h.o.Version)
+		return fmt.Sprintf("it is version %s and the head is %s; install trinity %s there",
+			cmp.Or(a.Version, "unknown"), h.o.Version, h.o.Version)
 	}
 	if h.o.Numerics != "" && a.Numerics != h.o.Numerics {
 		return fmt.Sprintf("its numerics are %q and the head's %q; answers would differ", a.Numerics, h.o.Numerics)
@@ -115,14 +119,36 @@ func (h *Head) onAnnounce(m *nats.Msg) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.spawn(func() { // JetStream may be slow
-		if err := h.consumer(h.ctx, worker); err != nil {
-			h.unwell(err) // the worker asks again
-			return
+	h.spawn(func() {
+		if h.takeIn(worker, a.About) {
+			h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
 		}
-		h.admit(worker, a.About)
-		h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
 	})
+}
+
+// queueOf is held while a worker's queue in JetStream is made or removed.
+func (h *Head) queueOf(worker string) *sync.Mutex {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := h.queues[worker]
+	if q == nil {
+		q = &sync.Mutex{}
+		h.queues[worker] = q
+	}
+	return q
+}
+
+// takeIn makes a worker's queue and makes it a member. Without JetStream that fails, and the worker asks again.
+func (h *Head) takeIn(worker string, a About) bool {
+	queue := h.queueOf(worker)
+	queue.Lock()
+	defer queue.Unlock()
+	if err := h.consumer(h.ctx, worker); err != nil {
+		h.unwell(err)
+		return false
+	}
+	h.admit(worker, a)
+	return true
 }
 
 // onBeat notes that a worker is there, and sends again what did not reach it.
@@ -140,8 +166,30 @@ func (h *Head) onBeat(m *nats.Msg) {
 	if b.Head != h.start {
 		return // it has not announced itself to this head
 	}
-	for _, id := range h.beat(worker, b) {
+	again, known := h.beat(worker, b)
+	if !known {
+		h.returned(worker, b.About)
+	}
+	for _, id := range again {
 		h.send(worker, id)
+	}
+	if len(again) > 0 {
+		h.control(worker, message.Control{Reopen: true})
+	}
+}
+
+// returned takes a worker in again that was thought to be lost.
+func (h *Head) returned(worker string, a About) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m := h.crew[worker]; m != nil && m.refused == "" && !m.returning {
+		m.returning = true
+		h.spawn(func() {
+			h.takeIn(worker, a)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			m.returning = false
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ import (
 
 // ErrClosed is the error of a call to a head that was closed.
 var ErrClosed = errors.New("fleet: the head is closed")
+
+// closePatience is how long a closing head waits for its last words to be sent.
+const closePatience = time.Second
 
 // Head gives tasks to workers. Its methods may be called from several goroutines.
 type Head struct {
@@ -51,6 +55,7 @@ type Head struct {
 	open    map[string]*open
 	recent  recent
 	crew    map[string]*member
+	queues  map[string]*sync.Mutex
 	liars   map[string]bool
 	offers  map[string]*offer
 	storing map[storeKey]*storing
@@ -90,7 +95,7 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 	h := &Head{o: o, keys: keys, names: keys.Names, start: hex.EncodeToString(start),
 		kick: make(chan struct{}, 1), mend: make(chan struct{}, 1), fetches: semaphore.NewWeighted(o.MaxAnswer),
 		plan: schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
-		liars: map[string]bool{}, offers: map[string]*offer{}, storing: map[storeKey]*storing{},
+		queues: map[string]*sync.Mutex{}, liars: map[string]bool{}, offers: map[string]*offer{}, storing: map[storeKey]*storing{},
 		local: map[string]context.CancelFunc{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if o.Local != nil {
@@ -168,7 +173,7 @@ func (h *Head) startBroker() error {
 		return err
 	}
 	h.broker, err = broker.Start(broker.Options{Dir: filepath.Join(h.o.Dir, "nats"), Listen: h.o.Listen,
-		Leaf: h.o.Leaf, Monitor: h.o.Monitor, Keys: h.keys, Certificate: cert.TLS, MaxStore: h.o.Store, Warn: h.o.Log})
+		Leaf: h.o.Leaf, Monitor: h.o.Monitor, Keys: h.keys, Certificate: cert.TLS, MaxStore: h.o.Store, Warn: h.warned})
 	if err != nil {
 		return err
 	}
@@ -188,6 +193,8 @@ func (h *Head) Close() error {
 	}
 	h.stop()
 	if h.nc != nil {
+		h.pulse(true)
+		h.nc.FlushTimeout(closePatience)
 		h.nc.Close()
 	}
 	h.running.Wait()
@@ -209,6 +216,14 @@ func (h *Head) spawn(f func()) {
 func (h *Head) warn(err error) {
 	if h.ctx.Err() == nil {
 		h.o.Log("fleet: " + err.Error())
+	}
+}
+
+// warned logs what the embedded server warns of. It does not answer publishers when its store fails.
+func (h *Head) warned(line string) {
+	h.o.Log(line)
+	if strings.Contains(line, "failed to store") {
+		h.unwell(errors.New(line))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 const (
 	askPatience = 5 * time.Second // for one reply of the head
 	retryWait   = time.Second
+	tripEvery   = 10 * time.Second
 )
 
 // Join lives a worker's life: it connects outward, announces itself, computes tasks with f, and answers. It reconnects
@@ -34,7 +35,8 @@ func Join(ctx context.Context, o JoinOptions, f Function) error {
 		return err
 	}
 	if o.URL = cmp.Or(o.URL, c.Place.URL); o.URL == "" || c.Place.Job == "" {
-		return fmt.Errorf("fleet: %s does not say where the head is; use worker.creds of the head's folder fleet/", o.Creds)
+		return fmt.Errorf("fleet: %s does not say where the head is; use worker.creds of the head's folder fleet/",
+			o.Creds)
 	}
 	cache, err := blob.Open(filepath.Join(o.Cache, "blobs"), o.CacheBytes)
 	if err != nil {
@@ -52,6 +54,8 @@ func Join(ctx context.Context, o JoinOptions, f Function) error {
 		switch {
 		case err == nil || errors.As(err, &refused):
 			return err
+		case errors.Is(err, errDrained):
+			return nil
 		case ctx.Err() == nil:
 			o.Log(fmt.Sprintf("%v; trying again", err))
 			wait(ctx, retryWait)
@@ -68,6 +72,24 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// enrolUndrained is enrol until a drain is asked for.
+func (w *worker) enrolUndrained(ctx context.Context) (access.Credentials, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-w.o.Drain:
+			cancel(errDrained)
+		case <-ctx.Done():
+		}
+	}()
+	c, err := w.enrol(ctx)
+	if context.Cause(ctx) == errDrained {
+		return c, errDrained
+	}
+	return c, err
 }
 
 // enrol asks the head for credentials of this worker's own. Where the head makes none, those of the file are used.
@@ -102,7 +124,8 @@ func (w *worker) enrol(ctx context.Context) (access.Credentials, error) {
 }
 
 // dial connects, and waits for a server that does not answer.
-func (w *worker) dial(ctx context.Context, c access.Credentials, inbox string, more ...nats.Option) (*nats.Conn, error) {
+func (w *worker) dial(ctx context.Context, c access.Credentials, inbox string,
+	more ...nats.Option) (*nats.Conn, error) {
 	if w.o.Dial != nil {
 		more = append(more, nats.SetCustomDialer(w.o.Dial))
 	}

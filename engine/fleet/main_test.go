@@ -67,7 +67,7 @@ type journal struct {
 func (j *journal) log(line string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	fmt.Fprintln(&j.b, line)
+	fmt.Fprintln(&j.b, time.Now().Format("05.000"), line)
 }
 
 func (j *journal) String() string {

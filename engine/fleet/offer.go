@@ -105,9 +105,9 @@ func (h *Head) onWant(m *nats.Msg) {
 		case <-h.ctx.Done():
 			return
 		}
-		reply := message.Stored{}
+		reply := message.Stored{Size: o.size}
 		if s.err != nil {
-			reply.Error = s.err.Error()
+			reply.Error, reply.Again = s.err.Error(), true
 		}
 		h.reply(m, reply)
 	})

@@ -33,12 +33,13 @@ func (h *Head) admit(worker string, a About) {
 }
 
 // beat notes how a worker is and returns the tasks to send to it again: those it was given and does not hold.
-func (h *Head) beat(worker string, b message.Beat) []string {
+// known is false if the head thinks that the worker is not there.
+func (h *Head) beat(worker string, b message.Beat) (again []string, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := h.crew[worker]
 	if m == nil || !m.here {
-		return nil
+		return nil, false
 	}
 	now := time.Now()
 	stopped := m.paused != "" || m.leaving || m.draining
@@ -60,7 +61,6 @@ func (h *Head) beat(worker string, b message.Beat) []string {
 	for _, id := range b.Holds {
 		holds[id] = true
 	}
-	var again []string
 	for _, id := range h.plan.Queue(worker, 2*h.o.Beat+2*m.trip, now) {
 		if !holds[id] {
 			h.plan.Sent(worker, id, now)
@@ -68,7 +68,7 @@ func (h *Head) beat(worker string, b message.Beat) []string {
 			again = append(again, id)
 		}
 	}
-	return again
+	return again, true
 }
 
 // gone notes that a worker is no longer there. Its tasks go to others.
@@ -84,6 +84,7 @@ func (h *Head) goneLocked(worker, how string) {
 		return
 	}
 	m.here = false
+	m.past = m.past.Plus(h.plan.Report(worker, time.Now()))
 	ids := h.plan.Lost(worker, time.Now())
 	if len(ids) > 0 {
 		m.lost++
@@ -118,7 +119,7 @@ func (h *Head) loop() {
 
 // look finds workers that are lost, tasks that take too long, and says for whom the head waits.
 func (h *Head) look(now time.Time) {
-	h.pulse()
+	h.pulse(false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, m := range h.crew {

@@ -66,9 +66,9 @@ func (h *Head) control(worker string, c message.Control) {
 	}
 }
 
-// pulse tells all workers that this head is there.
-func (h *Head) pulse() {
-	data, err := message.Encode(message.Pulse{Head: h.start}, nil)
+// pulse tells all workers that this head is there, or that it ends.
+func (h *Head) pulse(ends bool) {
+	data, err := message.Encode(message.Pulse{Head: h.start, Ends: ends}, nil)
 	if err == nil {
 		err = h.nc.Publish(h.names.Pulse(), data)
 	}
@@ -79,6 +79,15 @@ func (h *Head) pulse() {
 
 // clear removes a worker's consumer, the tasks in its queue, and the answers that it stored.
 func (h *Head) clear(worker string) {
+	queue := h.queueOf(worker)
+	queue.Lock()
+	defer queue.Unlock()
+	h.mu.Lock()
+	back := h.crew[worker] != nil && h.crew[worker].here
+	h.mu.Unlock()
+	if back {
+		return
+	}
 	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
 	defer cancel()
 	err := h.js.DeleteConsumer(ctx, h.names.Tasks(), worker)

@@ -77,9 +77,10 @@ func (h *Head) Status() Status {
 // worker describes one worker. The caller holds the lock.
 func (h *Head) worker(id string, m *member, now time.Time) (WorkerStatus, float64) {
 	r := h.plan.Report(id, now)
-	w := WorkerStatus{ID: id, About: m.about, State: "here", Why: m.paused, Given: r.Given, Done: r.Done, Speed: r.Speed,
-		Backlog: time.Duration(r.Backlog * float64(time.Second)), Lag: now.Sub(m.seen), Trip: m.trip,
-		Failures: m.failures, Bad: m.bad, Lost: m.lost, Since: m.since}
+	sum := m.past.Plus(r)
+	w := WorkerStatus{ID: id, About: m.about, State: "here", Why: m.paused, Given: r.Given, Done: sum.Done,
+		Speed: sum.Speed, Backlog: time.Duration(r.Backlog * float64(time.Second)), Lag: now.Sub(m.seen),
+		Trip: m.trip, Failures: m.failures, Bad: m.bad, Lost: m.lost, Since: m.since}
 	switch {
 	case m.refused != "":
 		w.State, w.Why = "removed", m.refused
@@ -90,5 +91,5 @@ func (h *Head) worker(id string, m *member, now time.Time) (WorkerStatus, float6
 	case m.paused != "":
 		w.State = "paused"
 	}
-	return w, r.Cost
+	return w, sum.Cost
 }

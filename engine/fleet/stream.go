@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	publishPatience = 10 * time.Second
+	publishPatience = 4 * time.Second
+	probePatience   = 2 * time.Second // a server whose store fails does not answer
 	mendPatience    = 10 * time.Second
 	probeEvery      = 5 * time.Second
 	ackPatience     = 30 * time.Second // without a heartbeat, a task is delivered again
@@ -103,7 +104,7 @@ func (h *Head) mending() {
 
 // probe reports whether every stream is there and takes messages.
 func (h *Head) probe() error {
-	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
+	ctx, cancel := context.WithTimeout(h.ctx, probePatience)
 	defer cancel()
 	for _, s := range h.streams() {
 		if _, err := h.js.Stream(ctx, s.Name); err != nil {
@@ -113,7 +114,8 @@ func (h *Head) probe() error {
 	if _, err := h.js.KeyValue(ctx, h.names.Presence()); err != nil {
 		return fmt.Errorf("bucket %s: %w", h.names.Presence(), err)
 	}
-	for _, subject := range []string{h.names.Task("probe"), h.names.Chunk("probe", 0), h.names.Answer("probe", "0", 0)} {
+	for _, subject := range []string{h.names.Task("probe"), h.names.Chunk("probe", 0),
+		h.names.Answer("probe", "0", 0)} {
 		ack, err := h.js.Publish(ctx, subject, nil)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)

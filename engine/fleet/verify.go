@@ -187,11 +187,13 @@ func (h *Head) computeHere(ctx context.Context, t Task) ([]byte, error) {
 		}
 	}()
 	have := func(hash string) (string, error) {
-		n, err := needOf(t, hash)
-		if err != nil {
-			return "", err
+		h.mu.Lock()
+		o := h.offers[hash]
+		h.mu.Unlock()
+		if o == nil {
+			return "", fmt.Errorf("fleet: the head does not offer blob %.80q", hash)
 		}
-		path, release, err := h.blobs.Path(ctx, n, h.readChunk)
+		path, release, err := h.blobs.Path(ctx, Need{Hash: hash, Size: o.size}, h.readChunk)
 		if err != nil {
 			return "", err
 		}
@@ -199,16 +201,6 @@ func (h *Head) computeHere(ctx context.Context, t Task) ([]byte, error) {
 		return path, nil
 	}
 	return h.o.Local(ctx, t, have)
-}
-
-// needOf finds a need of a task by its hash.
-func needOf(t Task, hash string) (Need, error) {
-	for _, n := range t.Needs {
-		if n.Hash == hash {
-			return n, nil
-		}
-	}
-	return Need{}, fmt.Errorf("fleet: task %.12s asks for blob %.80q, which it does not list in Needs", t.ID, hash)
 }
 
 // recent are the tasks that ended last, so that answers that come late are compared too.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +27,8 @@ type worker struct {
 	names message.Names
 	cache *blob.Cache
 	meter meter
-	known answers // given lately
+	trip  atomic.Int64 // nanoseconds to the server and back
+	known answers      // given lately
 
 	nc *nats.Conn // of the session
 	js jetstream.JetStream
@@ -35,9 +37,11 @@ type worker struct {
 
 	mu      sync.Mutex
 	welcome message.Welcome
+	reopen  context.CancelFunc // ends the present way of taking tasks
 	held    map[string]*held
-	queue   []*held // not begun, in order
-	begun   int     // running
+	queue   []*held   // not begun, in order
+	begun   int       // running
+	heard   time.Time // of a head
 	paused  string
 	leaving bool
 	changed chan struct{} // closed when one of these changes
@@ -56,7 +60,7 @@ type held struct {
 func newWorker(o JoinOptions, f Function, c access.Credentials, key nkeys.KeyPair, cache *blob.Cache) *worker {
 	return &worker{o: o, f: f, creds: c, key: key, id: publicKey(key), names: message.Names{Job: c.Place.Job},
 		cache: cache, known: answers{limit: answersKept}, announce: make(chan struct{}, 1),
-		held: map[string]*held{}, changed: make(chan struct{})}
+		reopen: func() {}, held: map[string]*held{}, changed: make(chan struct{})}
 }
 
 // signal wakes whoever waits for a change. The caller holds the lock.
@@ -67,7 +71,7 @@ func (w *worker) signal() {
 
 // session is the time with one set of credentials. It returns nil after a drain.
 func (w *worker) session(ctx context.Context) error {
-	own, err := w.enrol(ctx)
+	own, err := w.enrolUndrained(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,6 +84,9 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.mu.Lock()
+	w.heard = time.Now()
+	w.mu.Unlock()
 	defer w.nc.Close()
 	if w.js, err = jetstream.New(w.nc, jetstream.WithPublishAsyncTimeout(publishPatience)); err != nil {
 		return fmt.Errorf("fleet: %w", err)
@@ -89,7 +96,7 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	w.again()
 	var running sync.WaitGroup
-	for _, part := range []func(context.Context){w.pull, w.beats, w.dispatch} {
+	for _, part := range []func(context.Context){w.pull, w.beats, w.trips, w.dispatch} {
 		running.Go(func() { part(ctx) })
 	}
 	running.Go(func() {
@@ -110,6 +117,9 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	return context.Cause(ctx)
 }
+
+// headBeats are the beats without a sign of life of the head, after which a draining worker leaves at once.
+const headBeats = 4
 
 // errDrained ends a session as it should end.
 var errDrained = fmt.Errorf("fleet: drained")
@@ -134,15 +144,20 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 			cancel(&Refused{c.Refused})
 		case c.Drain:
 			w.leave()
+		case c.Reopen:
+			w.mu.Lock()
+			w.reopen()
+			w.mu.Unlock()
 		default:
 			w.drop(c.Cancel)
 		}
 	}
 	onPulse := func(m *nats.Msg) {
 		var p message.Pulse
-		if _, err := message.Decode(m.Data, &p); err == nil && p.Head != w.head() {
-			w.again()
+		if _, err := message.Decode(m.Data, &p); err != nil {
+			return
 		}
+		w.pulsed(p)
 	}
 	_, err := w.nc.Subscribe(w.names.Control(w.id), onControl)
 	if err == nil {
@@ -152,6 +167,27 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 		return fmt.Errorf("fleet: %w", err)
 	}
 	return nil
+}
+
+// pulsed notes that a head is there. One that is new is greeted; one that ends wants no answers.
+func (w *worker) pulsed(p message.Pulse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = time.Now()
+	switch {
+	case p.Ends && p.Head == w.welcome.Head:
+		w.o.Log(fmt.Sprintf("fleet: the head of %s has ended; waiting for the next", w.names.Job))
+		for _, h := range w.held {
+			h.cancel()
+		}
+		for _, h := range w.queue {
+			delete(w.held, h.ID)
+		}
+		w.queue = nil
+		w.signal()
+	case !p.Ends && p.Head != w.welcome.Head:
+		w.again()
+	}
 }
 
 func (w *worker) head() string {
@@ -219,11 +255,15 @@ func (w *worker) leave() {
 // drained waits until a drain was asked for and everything that had begun is answered.
 func (w *worker) drained(ctx context.Context) bool {
 	drain := w.o.Drain
+	tick := time.NewTicker(retryWait / 2)
+	defer tick.Stop()
 	for {
 		w.mu.Lock()
-		changed, empty := w.changed, w.leaving && len(w.held) == len(w.queue)
+		changed, empty := w.changed, len(w.held) == len(w.queue)
+		alone := time.Since(w.heard) > max(retryWait, time.Duration(headBeats*w.welcome.Beat*float64(time.Second)))
+		leaves := w.leaving && (empty || alone) // nobody takes the answers of a worker that is alone
 		w.mu.Unlock()
-		if empty {
+		if leaves {
 			return true
 		}
 		select {
@@ -233,6 +273,7 @@ func (w *worker) drained(ctx context.Context) bool {
 			drain = nil
 			w.leave()
 		case <-changed:
+		case <-tick.C:
 		}
 	}
 }
@@ -276,24 +317,32 @@ func (w *worker) remove(h *held) {
 // beats tells the head that the worker is there, and JetStream that it still works on its tasks.
 func (w *worker) beats(ctx context.Context) {
 	var acked time.Time
-	var trip time.Duration
-	for n := 0; ; n++ {
-		every := time.Duration(w.beatSeconds() * float64(time.Second))
-		wait(ctx, every)
+	for {
+		if w.head() == "" {
+			w.awaitChange(ctx)
+		} else {
+			wait(ctx, time.Duration(w.beatSeconds()*float64(time.Second)))
+		}
 		if ctx.Err() != nil {
 			return
 		}
-		if n%8 == 0 {
-			if d, err := w.nc.RTT(); err == nil {
-				trip = d
-			}
-		}
 		w.pause()
-		w.beat(trip, false)
+		w.beat(time.Duration(w.trip.Load()), false)
 		if time.Since(acked) > ackPatience/3 {
 			acked = time.Now()
 			w.progress()
 		}
+	}
+}
+
+// trips measures the time to the server and back.
+func (w *worker) trips(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		if err := w.nc.FlushTimeout(askPatience); err == nil {
+			w.trip.Store(int64(time.Since(begun)))
+		}
+		wait(ctx, tripEvery)
 	}
 }
 
@@ -338,8 +387,10 @@ func (w *worker) beat(trip time.Duration, gone bool) {
 
 // farewell tells the head that this worker is gone.
 func (w *worker) farewell() {
-	w.beat(0, true)
-	w.nc.FlushTimeout(askPatience)
+	if w.nc.IsConnected() {
+		w.beat(0, true)
+		w.nc.FlushTimeout(askPatience)
+	}
 	w.o.Log(fmt.Sprintf("fleet: left %s", w.names.Job))
 }
 

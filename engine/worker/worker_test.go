@@ -121,7 +121,7 @@ func TestContract(t *testing.T) {
 		executortest.Run(t, subject(t, rec, l.With(source{&w.models, have})))
 	})
 	t.Run("pool", func(t *testing.T) {
-		carrier := dispatchtest.New(t, w, newWorker(t, Options{Kernel: "portable", MaxMemory: 16 << 20}))
+		carrier := dispatchtest.New(t, w, newWorker(t, Options{MaxMemory: 16 << 20}))
 		offer(t, carrier, rec)
 		executortest.Run(t, subject(t, rec, dispatch.New(carrier, 1)))
 	})

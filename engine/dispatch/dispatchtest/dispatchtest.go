@@ -28,6 +28,8 @@ type Carrier struct {
 	Slots int
 	Lose  float64
 	Fail  func(dispatch.Task) error // nil, or an error in place of the answer
+	// Lie changes answers, and every answer is doubted once it was given; nil does not.
+	Lie func(kind string, answer []byte)
 
 	dir     string
 	mu      sync.Mutex
@@ -96,6 +98,10 @@ func (c *Carrier) try(ctx context.Context, t dispatch.Task) (out []byte, lost bo
 	}
 	if c.Fail != nil && c.Fail(t) != nil {
 		return nil, false, c.Fail(t)
+	}
+	if err == nil && c.Lie != nil {
+		c.Lie(t.Kind, out)
+		executor.Note(ctx, func() bool { return true })
 	}
 	return out, lost, err
 }

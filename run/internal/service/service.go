@@ -50,8 +50,8 @@ type Options struct {
 func (o Options) Open(ctx context.Context) (Service, error) {
 	switch {
 	case o.Config.Fleet.On() && o.Backend.Kind != config.Local:
-		return Service{}, fmt.Errorf("run: fleet.listen and fleet.url are of the local engine, and the run goes to the "+
-			"%s; remove them, or set model.tinker.base_url: local", o.Backend.Kind)
+		return Service{}, fmt.Errorf("run: fleet.listen and fleet.url are of the local engine, and the run goes to "+
+			"the %s; remove them, or set model.tinker.base_url: local", o.Backend.Kind)
 	case o.Engine != nil:
 		return o.openFleeting()
 	case o.Backend.Kind == config.Local:

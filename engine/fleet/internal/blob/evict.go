@@ -69,6 +69,18 @@ func (c *Cache) entries() (entries []entry, total int64, err error) {
 	return entries, total, nil
 }
 
+// Known returns the size of a blob that is in the cache.
+func (c *Cache) Known(hash string) (int64, bool) {
+	if !message.IsHash(hash) {
+		return 0, false
+	}
+	info, err := os.Stat(filepath.Join(c.dir, hash))
+	if err != nil {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
 // Size is the bytes in the cache.
 func (c *Cache) Size() int64 {
 	c.mu.Lock()

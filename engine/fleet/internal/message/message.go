@@ -101,6 +101,7 @@ type Beat struct {
 type Control struct {
 	Cancel  string `json:"cancel,omitempty"` // id of a task whose answer is no longer wanted
 	Drain   bool   `json:"drain,omitempty"`
+	Reopen  bool   `json:"reopen,omitempty"` // tasks do not arrive: open the queue again
 	Refused string `json:"refused,omitempty"`
 }
 
@@ -112,12 +113,15 @@ type Want struct {
 
 // Stored is the reply to Want.
 type Stored struct {
+	Size  int64  `json:"size"`            // of the whole blob
+	Again bool   `json:"again,omitempty"` // the store failed; ask again
 	Error string `json:"error,omitempty"`
 }
 
 // Pulse is the head's sign of life, to all workers.
 type Pulse struct {
 	Head string `json:"head"`
+	Ends bool   `json:"ends,omitempty"` // the last: no answer is wanted any more
 }
 
 // Enrolment is a request for credentials of one's own; Granted is its reply.
@@ -255,7 +259,7 @@ func (a *About) check() error {
 func (a *Announcement) check() error { return a.About.check() }
 
 func (b *Beat) check() error {
-	if !number(b.Trip) || len(b.Paused) > maxName {
+	if !number(b.Trip) || !number(b.About.Speed) || len(b.Paused) > maxName {
 		return fmt.Errorf("beat of worker %q: malformed", b.About.Name)
 	}
 	for _, id := range b.Holds {

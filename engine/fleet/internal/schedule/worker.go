@@ -132,6 +132,15 @@ type Report struct {
 	Cost    float64 // of its answers
 }
 
+// Plus adds the totals of another time.
+func (r Report) Plus(o Report) Report {
+	sum := Report{Done: r.Done + o.Done, Spent: r.Spent + o.Spent, Cost: r.Cost + o.Cost}
+	if sum.Spent > 0 {
+		sum.Speed = sum.Cost / sum.Spent
+	}
+	return sum
+}
+
 // Report describes a worker.
 func (p *Plan) Report(worker string, now time.Time) Report {
 	w := p.workers[worker]

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/simulate"
+)
+
+// benchesCmd is what can be measured.
+type benchesCmd struct {
+	Server benchCmd      `cmd:"" default:"withargs" help:"Put a Tinker server under load and measure it."`
+	Fleet  benchFleetCmd `cmd:"" help:"Measure how the head of a fleet scales, with simulated workers."`
+}
+
+// benchFleetCmd measures how a fleet scales: the real head and the real NATS server in this process, and simulated
+// workers, which sleep instead of computing, in another.
+type benchFleetCmd struct {
+	Simulate []int         `required:"" help:"Numbers of workers, each measured in turn." placeholder:"N,..."`
+	Tasks    int           `help:"Tasks for each worker." default:"10"`
+	Each     time.Duration `help:"Time that a task takes." default:"2s"`
+	Spread   float64       `help:"Tasks take from (1-SPREAD) to (1+SPREAD) times as long." default:"0.2"`
+	Latency  time.Duration `help:"Time that every byte travels, in each direction." default:"50ms"`
+	Payload  byteSize      `help:"Size of a task." default:"8KiB"`
+	Answer   byteSize      `help:"Size of an answer." default:"32KiB"`
+	Verify   float64       `help:"Share of the tasks that is computed twice." default:"0"`
+	Format   string        `short:"f" help:"Output format: table or json." enum:"table,json" default:"table"`
+
+	Crew   string `hidden:""` // credentials: this process is the workers
+	Caches string `hidden:""`
+}
+
+// Run implements the command.
+func (c *benchFleetCmd) Run(s *surroundings) error {
+	ctx, cancel := s.untilStop()
+	defer cancel()
+	if c.Crew != "" {
+		crew := simulate.Crew{Creds: c.Crew, Dir: c.Caches, N: c.Simulate[0], Delay: c.Latency, Version: version()}
+		return crew.Run(ctx)
+	}
+	if c.Tasks < 1 || c.Each <= 0 || c.Spread < 0 || c.Spread >= 1 {
+		return usageError{errors.New("bench: --tasks must be at least 1, --each above 0 and --spread from 0 to below 1")}
+	}
+	r := remote{Format: c.Format}
+	var rows []string
+	var reports []fleetReport
+	for _, n := range c.Simulate {
+		if n < 1 {
+			return usageError{fmt.Errorf("bench: --simulate %d: there must be a worker", n)}
+		}
+		got, err := c.measure(ctx, s, n)
+		if err != nil {
+			return fmt.Errorf("bench: %d workers: %w", n, err)
+		}
+		reports = append(reports, got)
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s\t%.1f %%\t%.2f\t%.0f MiB\t%d\t%d", n, got.Tasks, show(got.Wall),
+			show(got.Ideal), 100*got.Efficiency, got.Cores, got.Peak/(1<<20), got.Status.Copies, got.Status.Resent))
+	}
+	return r.show(s, reports, "WORKERS\tTASKS\tWALL\tIDEAL\tEFFICIENCY\tHEAD CORES\tHEAD PEAK\tCOPIES\tRESENT", rows)
+}
+
+// fleetReport adds what the head needed.
+type fleetReport struct {
+	simulate.Report
+	Cores float64 // processor time of the head, NATS included, by wall time
+	Peak  float64 // bytes of memory
+}
+
+// measure opens a head and gives its simulated workers the work.
+func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fleetReport, error) {
+	dir, err := os.MkdirTemp("", "trinity-bench-fleet-")
+	if err != nil {
+		return fleetReport{}, err
+	}
+	defer os.RemoveAll(dir)
+	h, err := fleet.Open(ctx, fleet.HeadOptions{Dir: filepath.Join(dir, "fleet"), Job: "bench", Listen: "127.0.0.1:0",
+		Version: version(), Verify: c.Verify, Log: func(line string) {
+			if !strings.Contains(line, " joined: ") {
+				fmt.Fprintln(s.err, line)
+			}
+		}})
+	if err != nil {
+		return fleetReport{}, err
+	}
+	defer h.Close()
+	crew, err := c.startCrew(s, h, dir, n)
+	if err != nil {
+		return fleetReport{}, err
+	}
+	defer func() {
+		crew.Process.Kill()
+		crew.Wait()
+	}()
+	for h.Workers() < n {
+		select {
+		case <-ctx.Done():
+			return fleetReport{}, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	used := processorTime()
+	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.Each, Spread: c.Spread,
+		Payload: int(c.Payload), Answer: int(c.Answer)})
+	r := fleetReport{Report: got, Peak: peakMemory()}
+	r.Cores = (processorTime() - used).Seconds() / got.Wall.Seconds()
+	return r, err
+}
+
+// startCrew starts the simulated workers in a process of their own.
+func (c *benchFleetCmd) startCrew(s *surroundings, h *fleet.Head, dir string, n int) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "bench", "fleet", "--simulate", strconv.Itoa(n), "--crew", h.Creds(),
+		"--caches", filepath.Join(dir, "caches"), "--latency", c.Latency.String())
+	cmd.Stderr = s.err
+	return cmd, cmd.Start()
+}

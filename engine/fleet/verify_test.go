@@ -1,0 +1,145 @@
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
+)
+
+// flipped answers with one bit wrong.
+func flipped(ctx context.Context, t fleet.Task, have func(string) (string, error)) ([]byte, error) {
+	b, err := square(ctx, t, have)
+	b[3] ^= 16
+	return b, err
+}
+
+func TestALiarIsNamedAndNothingWrongIsReturned(t *testing.T) {
+	for name, local := range map[string]fleet.Function{"the head decides": square, "workers decide": nil} {
+		t.Run(name, func(t *testing.T) {
+			h, j := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 1, local })
+			liar := join(t, h, "liar", flipped)
+			join(t, h, "honest", square)
+			join(t, h, "honest too", square)
+			eventually(t, "three workers", func() bool { return here(h) == 3 })
+			for _, r := range doAll(t, h, 0, 30) {
+				if !r.Checked {
+					t.Errorf("an answer of %s was not checked", r.Worker)
+				}
+			}
+			var refused *fleet.Refused
+			if err := liar.end(t); !asRefused(err, &refused) || !strings.Contains(refused.Reason, "is wrong") {
+				t.Errorf("the liar ended with %v; want a refusal that says why", err)
+			}
+			for _, w := range h.Status().Workers {
+				if got, want := w.State == "removed", w.About.Name == "liar"; got != want {
+					t.Errorf("worker %s is %s (%s)", w.About.Name, w.State, w.Why)
+				}
+			}
+			if !strings.Contains(j.String(), "worker liar") {
+				t.Errorf("the head's log does not name the liar:\n%s", j)
+			}
+		})
+	}
+}
+
+func TestAnswersOfALiarAreDoubted(t *testing.T) {
+	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 0.3, square })
+	var lie atomic.Bool // begins to lie when its earlier answers are in
+	turns := func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {
+		if lie.Load() {
+			return flipped(ctx, k, have)
+		}
+		return square(ctx, k, have)
+	}
+	join(t, h, "turns", turns)
+	join(t, h, "honest", square)
+	eventually(t, "two workers", func() bool { return here(h) == 2 })
+	before := doAll(t, h, 0, 40)
+	for _, r := range before {
+		if h.Doubts(r) {
+			t.Fatal("an answer is doubted before anybody lied")
+		}
+	}
+	lie.Store(true)
+	var after []fleet.Result
+	for i := 40; i < 400 && h.Status().Disputes == 0; i++ {
+		k := task(i)
+		r, err := h.Do(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(r.Payload, want(k)) {
+			after = append(after, r)
+		}
+	}
+	eventually(t, "the liar is found", func() bool { return here(h) == 1 })
+	doubted := 0
+	for _, r := range append(before, after...) {
+		if h.Doubts(r) {
+			doubted++
+			if r.Checked {
+				t.Error("a checked answer is doubted")
+			}
+		}
+	}
+	for _, r := range after {
+		if !h.Doubts(r) {
+			t.Error("a wrong answer that was returned is not doubted")
+		}
+	}
+	if doubted == 0 {
+		t.Error("no answer is doubted")
+	}
+	k := task(40)
+	if r, err := h.Do(t.Context(), k); err != nil || !bytes.Equal(r.Payload, want(k)) || h.Doubts(r) {
+		t.Errorf("a task done again: %v, from %s", err, r.Worker)
+	}
+}
+
+func TestALiarThatComesBackIsRefused(t *testing.T) {
+	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 1, square })
+	cache := t.TempDir()
+	same := func(o *fleet.JoinOptions) { o.Cache = cache }
+	liar := join(t, h, "liar", flipped, same)
+	eventually(t, "the liar is there", func() bool { return here(h) == 1 })
+	doAll(t, h, 0, 5)
+	liar.end(t)
+	eventually(t, "the liar is found", func() bool { return h.Status().Disputes > 0 })
+	again := join(t, h, "liar", square, same)
+	var refused *fleet.Refused
+	if err := again.end(t); !asRefused(err, &refused) {
+		t.Errorf("a worker that was set aside came back: %v", err)
+	}
+}
+
+func TestWorkersOfOtherVersionsAreRefused(t *testing.T) {
+	h, _ := newHead(t, func(o *fleet.HeadOptions) {
+		o.Numerics = "n1"
+		o.Admit = func(a fleet.About) error {
+			if a.Kernels == "none" {
+				return context.Canceled
+			}
+			return nil
+		}
+	})
+	for name, about := range map[string]fleet.About{
+		"install trinity v1": {Version: "v0"}, `numerics are "n2"`: {Version: "v1", Numerics: "n2"},
+		"canceled": {Version: "v1", Numerics: "n1", Kernels: "none"},
+	} {
+		w := join(t, h, "other", square, func(o *fleet.JoinOptions) { o.About = about })
+		var refused *fleet.Refused
+		if err := w.end(t); !asRefused(err, &refused) || !strings.Contains(refused.Reason, name) {
+			t.Errorf("%+v: %v; want %q in it", about, err, name)
+		}
+	}
+	if n := here(h); n > 0 {
+		t.Errorf("%d of them are there", n)
+	}
+}
+
+func asRefused(err error, to **fleet.Refused) bool { return errors.As(err, to) }
