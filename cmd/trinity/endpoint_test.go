@@ -191,7 +191,8 @@ func endpointBeside(t *testing.T, model, folder string, trips int) {
 	}
 	if *endpointVLLM != "" && folder != "" {
 		peer := startPeer(t, "vLLM", folder, *endpointVLLM, "-m", "vllm.entrypoints.openai.api_server", "--model",
-			folder, "--dtype", "bfloat16", "--max-model-len", "2048", "--gpu-memory-utilization", "0.3") // of main memory
+			folder, "--dtype", "bfloat16", "--max-model-len", "2048",
+			"--gpu-memory-utilization", "0.3") // of main memory
 		if peer != nil {
 			peer.more = ours.more
 			ours.beside(peer, max(10, trips/10))
