@@ -184,15 +184,20 @@ func endpointBeside(t *testing.T, model, folder string, trips int) {
 	if *endpointPython != "" {
 		peer := startPeer(t, "llama.cpp's server", model, *endpointPython, "-m", "llama_cpp.server", "--model", model,
 			"--n_ctx", "2048")
-		ours.beside(peer, max(10, trips/10))
-		peer.stop()
+		if peer != nil {
+			ours.beside(peer, max(10, trips/10))
+			peer.stop()
+		}
 	}
 	if *endpointVLLM != "" && folder != "" {
 		peer := startPeer(t, "vLLM", folder, *endpointVLLM, "-m", "vllm.entrypoints.openai.api_server", "--model",
-			folder, "--dtype", "bfloat16", "--max-model-len", "2048")
-		peer.more = ours.more
-		ours.beside(peer, max(10, trips/10))
-		peer.stop()
+			folder, "--dtype", "bfloat16", "--max-model-len", "2048",
+			"--gpu-memory-utilization", "0.3") // of main memory
+		if peer != nil {
+			peer.more = ours.more
+			ours.beside(peer, max(10, trips/10))
+			peer.stop()
+		}
 	}
 }
 
@@ -304,7 +309,8 @@ func firstModel(t *testing.T, url string) string {
 	return list.Data[0].ID
 }
 
-// startPeer starts another server of OpenAI's interface, which takes --port.
+// startPeer starts another server of OpenAI's interface, which takes --port; nil if it does not start, which is an
+// error of the test.
 func startPeer(t *testing.T, name, model string, command ...string) *endpointLoad {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -320,7 +326,9 @@ func startPeer(t *testing.T, name, model string, command ...string) *endpointLoa
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stop := sync.OnceFunc(func() { cancel(); cmd.Wait() })
+	exited := make(chan struct{})
+	go func() { cmd.Wait(); close(exited) }()
+	stop := func() { cancel(); <-exited }
 	t.Cleanup(stop)
 	url := "http://127.0.0.1:" + port + "/v1"
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -329,8 +337,15 @@ func startPeer(t *testing.T, name, model string, command ...string) *endpointLoa
 			resp.Body.Close()
 			return &endpointLoad{t: t, name: name, url: url, model: model, stop: stop}
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s did not start: %v\n%s", name, err, said)
+		select {
+		case <-exited:
+		default:
+			if time.Now().Before(end) {
+				continue
+			}
 		}
+		text := said.String()
+		t.Errorf("%s did not start: %v\n%s", name, err, text[max(0, len(text)-2000):])
+		return nil
 	}
 }

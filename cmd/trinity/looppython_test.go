@@ -22,9 +22,9 @@ func TestLoopPython(t *testing.T) {
 	p := buildProgram(t)
 	f := newFar(t, "examples/tiny/model", "../../examples/tiny/model")
 	taskset := "buffer.explorer_input.taskset."
-	common := append(onlySteps(steps), "buffer.batch_size=96", taskset+"split=",
-		taskset+"default_workflow_type=simple_workflow",
-		taskset+"path="+rows(t, "../../examples/tiny/data/train.jsonl", 96))
+	common := []string{"buffer.batch_size=96", taskset + "split=",
+		taskset + "default_workflow_type=simple_workflow",
+		taskset + "path=" + rows(t, "../../examples/tiny/data/train.jsonl", 96)}
 	graded := map[string][]string{
 		"math_reward": {taskset + "default_reward_fn_type=math_reward"},
 		"brief_reward of examples/python": {taskset + "default_reward_fn_type=brief_reward",
@@ -32,13 +32,15 @@ func TestLoopPython(t *testing.T) {
 	}
 	names := []string{"math_reward", "brief_reward of examples/python"}
 	took := map[string][]time.Duration{}
-	for round := range rounds + 1 { // in the first the engine's answers are recorded
+	run := func(name string, latency time.Duration, n int) {
+		f.reset(latency, 0)
+		p.run(t, f, "examples/tiny/gsm8k.yaml", slices.Concat(onlySteps(n), common, graded[name])...)
+	}
+	run(names[0], 0, 1) // the engine's answers are recorded
+	for range rounds {
 		for _, name := range names {
-			f.reset(latency, 0)
-			p.run(t, f, "examples/tiny/gsm8k.yaml", slices.Concat(common, graded[name])...)
-			if round > 0 {
-				took[name] = append(took[name], f.intervals(1)...)
-			}
+			run(name, latency, steps)
+			took[name] = append(took[name], f.intervals(1)...)
 		}
 	}
 	var middle []time.Duration

@@ -83,7 +83,8 @@ func TestSessionsAreRecorded(t *testing.T) {
 	if code, _, raw = r.send("GET", "/sessions/one/traces", nil); code != http.StatusNotFound {
 		t.Errorf("after delete: %d %s", code, raw)
 	}
-	code, _, raw = r.send("POST", "/v1/chat/completions", rawJSON("{"+chat+"}"), "X-Session-ID", strings.Repeat("x", 300))
+	long := strings.Repeat("x", 300)
+	code, _, raw = r.send("POST", "/v1/chat/completions", rawJSON("{"+chat+"}"), "X-Session-ID", long)
 	if code != http.StatusBadRequest || !strings.Contains(string(raw), "300 bytes") {
 		t.Errorf("a long id: %d %s", code, raw)
 	}
