@@ -34,7 +34,7 @@ func New(o Options) *Servers {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log}, all: map[string]*server{},
+	return &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout}, all: map[string]*server{},
 		slots: map[string]chan struct{}{}}
 }
 
