@@ -13,7 +13,8 @@ import (
 var (
 	agentsPython = flag.String("agents.python", "", "TestAgentsReal: a Python with openai, openai-agents, langgraph and "+
 		"langchain-openai")
-	verifiersPython = flag.String("verifiers.python", "", "TestVerifiersReal, TestVerifiersLearns: a Python with verifiers")
+	verifiersPython = flag.String("verifiers.python", "", "TestVerifiersReal, TestVerifiersLearns: a Python with "+
+		"verifiers")
 	verifiersFolder = flag.String("verifiers.folder", "", "TestVerifiersReal: the folder environments of the package's "+
 		"repository")
 )
@@ -62,7 +63,8 @@ func TestAgentsReal(t *testing.T) {
 	}
 	for what, script := range map[string]string{"OpenAI's client": "examples/agent/agent.py",
 		"LangGraph": "run/testdata/agent_langgraph.py", "OpenAI Agents SDK": "run/testdata/agent_sdk.py"} {
-		args := "{command: [" + *agentsPython + ", " + absolute(t, script) + "], timeout: 300, concurrency: 4, max_tokens: 400}"
+		args := "{command: [" + *agentsPython + ", " + absolute(t, script) +
+			"], timeout: 300, concurrency: 4, max_tokens: 400}"
 		cfg := load(t, t.TempDir(), and(tiny, tasksetKey+"default_workflow_type=agent_workflow",
 			tasksetKey+"workflow_args="+args, "explorer.max_retry_times=0", "buffer.total_steps=2",
 			"trainer.total_steps=2")...)

@@ -192,7 +192,8 @@ func TestProcess(t *testing.T) {
 		t.Error(p.Err())
 	}
 	for _, command := range []string{"/no/such/program", "no-such-program"} {
-		if _, err := g.Start(Options{Command: []string{command}}); err == nil || !strings.Contains(err.Error(), command) {
+		_, err := g.Start(Options{Command: []string{command}})
+		if err == nil || !strings.Contains(err.Error(), command) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}

@@ -74,8 +74,8 @@ func readArgs(values map[string]any) (a args, err error) {
 		return a, err
 	}
 	if !Is(id) || a.ID == "" {
-		return a, &arg.Error{Name: "env_id", Text: fmt.Sprintf("is %q; it must be verifiers:ID, or verifiers:tcp://HOST:PORT "+
-			"for a server that runs already", id)}
+		return a, &arg.Error{Name: "env_id", Text: fmt.Sprintf("is %q; it must be verifiers:ID, or "+
+			"verifiers:tcp://HOST:PORT for a server that runs already", id)}
 	}
 	return a, nil
 }

@@ -148,8 +148,8 @@ func (s *server) begin(next *starting) {
 func join(ctx context.Context, address string, patience time.Duration) (*link, error) {
 	c, err := dial(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("verifiers: no env server answers at %s: %w; start one with verifiers.v1.serve.serve_env, or "+
-			"set env_id: verifiers:ID, which starts it", address, err)
+		return nil, fmt.Errorf("verifiers: no env server answers at %s: %w; start one with "+
+			"verifiers.v1.serve.serve_env, or set env_id: verifiers:ID, which starts it", address, err)
 	}
 	if err := c.health(ctx, patience); err != nil {
 		if c.legacy(ctx, patience) {

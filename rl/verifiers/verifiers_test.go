@@ -104,7 +104,9 @@ func TestServersFail(t *testing.T) {
 		each       func(m message)
 	}{
 		{"dies", "the connection is lost", func(m message) { m.conn.Close() }},
-		{"garbage", "it sent garbage: msgpack", func(m message) { m.send(m.frames[0], []byte("reply"), []byte("\xc1")) }},
+		{"garbage", "it sent garbage: msgpack", func(m message) {
+			m.send(m.frames[0], []byte("reply"), []byte("\xc1"))
+		}},
 		{"frames", "a message of 1 frames", func(m message) { m.send([]byte("x")) }},
 		{"kind", `of the kind "news"`, func(m message) { m.send(m.frames[0], []byte("news"), []byte("\xc0")) }},
 		{"delta", "names no trace", func(m message) { m.send(m.frames[0], []byte("delta"), []byte("\xc0")) }},
@@ -179,12 +181,13 @@ func TestEpisodes(t *testing.T) {
 			traceOf("judge", false, nil), traceOf("b", true, map[string]any{"x": two})),
 			[]workflow.Part{{Session: "a", Reward: 0.5, Metrics: map[string]float64{"reward/x": 1, "len": 3}},
 				{Session: "b", Reward: 4, Metrics: map[string]float64{"reward/x": 2, "len": 3}}}, ""},
-		{"a reward that was not scored", episode(true, nil, traceOf("a", true, map[string]any{"x": one, "y": nil})), nil,
-			"the trace of the agent a: its reward y was not scored"},
+		{"a reward that was not scored", episode(true, nil, traceOf("a", true, map[string]any{"x": one, "y": nil})),
+			nil, "the trace of the agent a: its reward y was not scored"},
 		{"no reward", episode(true, nil, traceOf("a", true, nil)), nil, "it has no reward"},
-		{"nobody is trained", episode(true, nil, traceOf("a", false, nil)), nil, "no agent of the episode is trainable"},
-		{"an episode that failed", episode(false, []any{wrong, wrong}, traceOf("a", true, map[string]any{"x": one})), nil,
-			"the episode failed: EnvError: no cards"},
+		{"nobody is trained", episode(true, nil, traceOf("a", false, nil)), nil,
+			"no agent of the episode is trainable"},
+		{"an episode that failed", episode(false, []any{wrong, wrong}, traceOf("a", true, map[string]any{"x": one})),
+			nil, "the episode failed: EnvError: no cards"},
 		{"a trace that failed", episode(true, nil, map[string]any{"id": "a", "ok": false, "errors": []any{wrong}}), nil,
 			"EnvError: no cards"},
 		{"a failure without a word", episode(false, nil), nil, "it names no error"},
@@ -253,7 +256,8 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%v: %v, want %q", values, err, want)
 		}
 	}
-	if _, err := taskOf(dataset.Row{{Key: "q", Value: 1}}); err == nil || !strings.Contains(err.Error(), "no column data") {
+	_, err := taskOf(dataset.Row{{Key: "q", Value: 1}})
+	if err == nil || !strings.Contains(err.Error(), "no column data") {
 		t.Error(err)
 	}
 }
