@@ -15,8 +15,8 @@ var (
 		"langchain-openai")
 	verifiersPython = flag.String("verifiers.python", "", "TestVerifiersReal, TestVerifiersLearns: a Python with "+
 		"verifiers")
-	verifiersFolder = flag.String("verifiers.folder", "", "TestVerifiersReal: the folder environments of the package's "+
-		"repository")
+	verifiersFolder = flag.String("verifiers.folder", "", "TestVerifiersReal: the folder environments of the "+
+		"package's repository")
 )
 
 // absolute is a path below the root of the repository.
@@ -51,8 +51,8 @@ func trains(t *testing.T, what string, cfg *config.Config, p Python, keys ...str
 	if got["rollout/failed_task_count"] != 0 {
 		t.Errorf("%s: tasks failed:\n%s", what, out.String())
 	}
-	t.Logf("%s: %d steps, gap 0, reward %.3f, %.1f calls a rollout, branches %.2f", what, len(sum.Lines), got[rewardKey],
-		got["rollout/num_turns/mean"], got["rollout/new_sequences/mean"])
+	t.Logf("%s: %d steps, gap 0, reward %.3f, %.1f calls a rollout, branches %.2f", what, len(sum.Lines),
+		got[rewardKey], got["rollout/num_turns/mean"], got["rollout/new_sequences/mean"])
 	return got
 }
 
