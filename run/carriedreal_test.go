@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	agentsPython = flag.String("agents.python", "", "TestAgentsReal: a Python with openai, openai-agents, langgraph and "+
-		"langchain-openai")
+	agentsPython = flag.String("agents.python", "", "TestAgentsReal: a Python with openai, openai-agents, langgraph "+
+		"and langchain-openai")
 	verifiersPython = flag.String("verifiers.python", "", "TestVerifiersReal, TestVerifiersLearns: a Python with "+
 		"verifiers")
 	verifiersFolder = flag.String("verifiers.folder", "", "TestVerifiersReal: the folder environments of the "+
