@@ -283,7 +283,7 @@ agents: ## run unmodified agents in full rollouts: OpenAI's client, LangGraph an
 	go test ./run -run 'TestAgentsReal$$' -count 1 -v -timeout 60m -agents.python $(CURDIR)/bin/agents/venv/bin/python | tee docs/results/agents.log; exit $${PIPESTATUS[0]}
 
 .PHONY: verifiers
-verifiers: ## run environments of the newest verifiers: the example, and with FOLDER=the folder environments of its repository also Kuhn poker, glossary and reverse-text; gap 0 is asserted (needs Python 3.11 or newer and pip); writes the log
+verifiers: ## run environments of the newest verifiers: the example, and with FOLDER=the folder environments of its repository also reverse-text and proposer-solver; gap 0 is asserted (needs Python 3.11 or newer and pip); writes the log
 	python3 -m venv bin/verifiers/venv
 	bin/verifiers/venv/bin/pip install -q verifiers datasets uv
 	PATH=$(CURDIR)/bin/verifiers/venv/bin:$$PATH go test ./run -run 'TestVerifiersReal$$' -count 1 -v -timeout 60m -verifiers.python $(CURDIR)/bin/verifiers/venv/bin/python -verifiers.folder "$(if $(FOLDER),$(abspath $(FOLDER)))" | tee docs/results/verifiers.log; exit $${PIPESTATUS[0]}

@@ -89,7 +89,7 @@ func TestVerifiersReal(t *testing.T) {
 			t.Fatal(err)
 		}
 		environments = append(environments, []struct{ id, args string }{
-			{"kuhn_poker", "config: {player0: {harness: {id: sums}}, player1: {harness: {id: sums}}}"},
+			// kuhn_poker does not fit: its rules are 567 tokens of the shipped model, whose context is 512
 			{"reverse_text", "config: {" + here + "}, taskset: {dataset_name: " + rows + "}"},
 			{"proposer_solver", "config: {proposer: {harness: {id: sums}}, solver: {harness: {id: sums}}}"}}...)
 	}
