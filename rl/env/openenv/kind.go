@@ -161,8 +161,8 @@ func (k *kind) trial(ctx context.Context, s *session) (trial, error) {
 	return trial{text: text, legal: legalOf(r.observation)}, err
 }
 
-// played plays an action of the random player. What cannot be played is not compared: it fails in an episode, if it is a
-// fault.
+// played plays an action of the random player. What cannot be played is not compared: it fails in an episode, if it is
+// a fault.
 func (k *kind) played(ctx context.Context, s *session, begun trial) string {
 	e := &Env{kind: k, playing: true, legal: begun.legal}
 	draw := rng.New(trySeed).Stream("trial")
@@ -201,8 +201,8 @@ func (k *kind) unsteady(what, one, other string) error {
 		at++
 	}
 	from := max(0, at-40)
-	text := fmt.Sprintf("with seed %d, %s: …%q and …%q. The server ignores seeds, so the repetitions of a task (a group "+
-		"of GRPO) are played from different states, and their rewards are compared all the same; and an episode whose "+
+	text := fmt.Sprintf("with seed %d, %s: …%q and …%q. The server ignores seeds, so the repetitions of a task (a "+
+		"group of GRPO) are played from different states, and their rewards are compared all the same; and an episode whose "+
 		"session is lost fails. To mend it, let reset draw everything from its argument seed; or, if only an id or a "+
 		"time differs, show other fields (show=FIELD in the id); or train without groups (method=reinforce)", trySeed,
 		what, cut(strings.ToValidUTF8(one[from:], ""), 100), cut(strings.ToValidUTF8(other[from:], ""), 100))
