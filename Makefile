@@ -289,6 +289,22 @@ learn-python: ## train the shipped model on the example reward function in Pytho
 learn-python-env: ## train the shipped model on the example environment in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
 	go test ./run -run 'TestGemPythonLearns$$' -count 1 -v -timeout 60m -pythonenv.full | tee docs/results/python-env.log; exit $${PIPESTATUS[0]}
 
+.PHONY: agents
+agents: ## run unmodified agents in full rollouts: OpenAI's client, LangGraph and the OpenAI Agents SDK, each started by the run; gap 0 and branches are asserted (needs Python and pip); writes the log
+	python3 -m venv bin/agents/venv
+	bin/agents/venv/bin/pip install -q openai openai-agents langgraph langchain-openai
+	go test ./run -run 'TestAgentsReal$$' -count 1 -v -timeout 60m -agents.python $(CURDIR)/bin/agents/venv/bin/python | tee docs/results/agents.log; exit $${PIPESTATUS[0]}
+
+.PHONY: verifiers
+verifiers: ## run environments of the newest verifiers: the example, and with FOLDER=the folder environments of its repository also reverse-text and proposer-solver; gap 0 is asserted (needs Python 3.11 or newer and pip); writes the log
+	python3 -m venv bin/verifiers/venv
+	bin/verifiers/venv/bin/pip install -q verifiers datasets uv
+	PATH=$(CURDIR)/bin/verifiers/venv/bin:$$PATH go test ./run -run 'TestVerifiersReal$$' -count 1 -v -timeout 60m -verifiers.python $(CURDIR)/bin/verifiers/venv/bin/python -verifiers.folder "$(if $(FOLDER),$(abspath $(FOLDER)))" | tee docs/results/verifiers.log; exit $${PIPESTATUS[0]}
+
+.PHONY: learn-agents
+learn-agents: ## train the shipped model on the example agent, and on the example of verifiers where bin/verifiers has it (make verifiers), with seed 1 and a control with shuffled advantages each; writes the log
+	go test ./run -run 'TestAgentLearns$$|TestVerifiersLearns$$' -count 1 -v -timeout 3h -agents.full -verifiers.python "$$(ls $(CURDIR)/bin/verifiers/venv/bin/python 2>/dev/null)" | tee docs/results/learn-agents.log; exit $${PIPESTATUS[0]}
+
 .PHONY: openenv
 openenv: ## play OpenEnv's environments on their real servers, three turns each, and train on the example's (needs Python 3.10 to 3.12 and pip; FOLDER=the folder envs of OpenEnv's repository, ENVS selects, PACKAGES are installed for them); writes the log
 	mkdir -p docs/results

@@ -53,8 +53,8 @@ func learnCarried(t *testing.T, what, file, args string, p Python, more ...strin
 		gapIsNone(t, sum.Lines)
 		const key = "eval/held-out/accuracy/mean@1"
 		before, after := ends(t, sum, key)
-		t.Logf("%s, seed 1: training accuracy %.3f → %.3f (steps 1–5 and 16–20), held out %.3f → %.3f, gap 0, %.0f s a "+
-			"step", what, sum.Mean(trainAccuracy, 1, 5), sum.Mean(trainAccuracy, 16, 20), before, after,
+		t.Logf("%s, seed 1: training accuracy %.3f → %.3f (steps 1–5 and 16–20), held out %.3f → %.3f, gap 0, %.0f s "+
+			"a step", what, sum.Mean(trainAccuracy, 1, 5), sum.Mean(trainAccuracy, 16, 20), before, after,
 			sum.Mean("time/run_execution/mean", 1, 20))
 		return after - before
 	}

@@ -192,7 +192,8 @@ func TestProcess(t *testing.T) {
 		t.Error(p.Err())
 	}
 	for _, command := range []string{"/no/such/program", "no-such-program"} {
-		if _, err := g.Start(Options{Command: []string{command}}); err == nil || !strings.Contains(err.Error(), command) {
+		_, err := g.Start(Options{Command: []string{command}})
+		if err == nil || !strings.Contains(err.Error(), command) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
@@ -257,9 +258,11 @@ func TestMemory(t *testing.T) {
 	}
 	g := NewGuard()
 	defer g.Close()
-	p, _ := start(t, g, "eat", func(o *Options) { o.Memory = 256 << 20 })
-	if <-p.Done(); p.Err() == nil || !strings.Contains(p.Tail(), "memory") && !strings.Contains(p.Tail(), "allocate") {
-		t.Errorf("%v: %s", p.Err(), p.Tail())
+	p, l := start(t, g, "eat", func(o *Options) { o.Memory = 256 << 20 })
+	<-p.Done()
+	said := strings.Join(l.list, "\n")
+	if p.Err() == nil || !strings.Contains(said, "memory") && !strings.Contains(said, "allocate") {
+		t.Errorf("%v: %s", p.Err(), said)
 	}
 }
 

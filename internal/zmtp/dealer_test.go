@@ -65,8 +65,8 @@ func TestDealer(t *testing.T) {
 	d.Close()
 	got := <-heard
 	ready := "\x04\x29\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
-	if want := string(greeting[:]) + ready + "\x04\x07\x04PONGab" + "\x01\x02id\x01\x03run\x02\x00\x00\x00\x00\x00\x00\x01\x2c" +
-		big; got != want {
+	if want := string(greeting[:]) + ready + "\x04\x07\x04PONGab" + "\x01\x02id\x01\x03run" +
+		"\x02\x00\x00\x00\x00\x00\x00\x01\x2c" + big; got != want {
 		t.Errorf("sent %q\nwant %q", got, want)
 	}
 	if _, err := d.Recv(); err == nil {
@@ -111,7 +111,8 @@ func TestDialRefuses(t *testing.T) {
 }
 
 func FuzzRecv(f *testing.F) {
-	for _, s := range []string{"\x01\x02id\x00\x05reply", "\x04\x09\x04PING\x00\x0aab", "\x02\x00\x00\x00\x00\x00\x00\x01\x2c"} {
+	for _, s := range []string{"\x01\x02id\x00\x05reply", "\x04\x09\x04PING\x00\x0aab",
+		"\x02\x00\x00\x00\x00\x00\x00\x01\x2c"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -10,7 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
-// during is the model for the calls of one rollout, by any name if the rollout does not limit them. It implements openai.Models.
+// during is the model for the calls of one rollout, by any name if the rollout does not limit them. It implements
+// openai.Models.
 type during struct {
 	*door
 	id      string
@@ -35,7 +36,8 @@ func (m *during) Open(ctx context.Context, _, name string) (*openai.Model, error
 	if err := r.over(); err != nil {
 		return nil, err
 	}
-	k := &taker{rollout: r, session: m.session, version: version, text: m.text, now: m.now, begun: m.now(), grow: m.calls.grow}
+	k := &taker{rollout: r, session: m.session, version: version, text: m.text, now: m.now, begun: m.now(),
+		grow: m.calls.grow}
 	return &openai.Model{Text: m.text, Context: cmp.Or(r.context, math.MaxInt32), Sampler: whileOpen{sampler, r},
 		Close: func() {}, Name: m.name, Keeper: k}, nil
 }

@@ -17,7 +17,7 @@ func (o *offer) Grade(_ context.Context, parts []workflow.Part) ([]*experience.E
 		return o.rewarded()
 	}
 	if err := o.over(); err != nil {
-		return nil, fmt.Errorf("proxy: rollout %s has two rewards: one was sent to its URL, and another was written: %w",
+		return nil, fmt.Errorf("proxy: rollout %s has two rewards: one was sent to its URL, another was written: %w",
 			o.id, err)
 	}
 	if len(o.tree.calls) == 0 {

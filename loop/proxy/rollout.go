@@ -196,8 +196,9 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 // Record implements openai.Keeper.
 func (k *taker) Record(ctx context.Context, kept openai.Kept) error {
 	r, q := k.rollout, kept.Sequences[0]
-	c := &call{id: kept.ID, session: k.session, parent: k.parent, prompt: kept.Prompt, sampled: q.Tokens, logprobs: q.Logprobs,
-		text: kept.Text, heard: k.text.Tokenizer.Decode(q.Tokens, true), stop: q.StopReason, version: k.version,
+	c := &call{id: kept.ID, session: k.session, parent: k.parent, prompt: kept.Prompt, sampled: q.Tokens,
+		logprobs: q.Logprobs,
+		text:     kept.Text, heard: k.text.Tokenizer.Decode(q.Tokens, true), stop: q.StopReason, version: k.version,
 		messages: kept.Messages, message: kept.Message(0), begun: k.begun, took: k.now().Sub(k.begun)}
 	size := 4*len(c.prompt) + 8*len(c.sampled) + len(c.text) + len(c.heard) + len(c.messages) + len(c.message)
 	r.mu.Lock()

@@ -126,7 +126,8 @@ func TestAgentIsTold(t *testing.T) {
 	}
 	const url = "http://127.0.0.1:1/rollouts/3-7-1-ab"
 	want := "OPENAI_BASE_URL=" + url + "/v1\nOPENAI_API_KEY=EMPTY\nANTHROPIC_BASE_URL=" + url +
-		"\nTRINITY_BASE_URL=" + url + "/v1\nTRINITY_MODEL=m\nTRINITY_ROLLOUT_ID=3-7-1-ab\nTRINITY_SEED=9007199254740991\nTRINITY_IS_EVAL=1\nMINE=7"
+		"\nTRINITY_BASE_URL=" + url + "/v1\nTRINITY_MODEL=m\nTRINITY_ROLLOUT_ID=3-7-1-ab" +
+		"\nTRINITY_SEED=9007199254740991\nTRINITY_IS_EVAL=1\nMINE=7"
 	if v := strings.Join(l.lines[1:], "\n"); v != want {
 		t.Errorf("variables\n%s\nwant\n%s", v, want)
 	}

@@ -38,8 +38,8 @@ func readReward(file string) (part workflow.Part, found bool, err error) {
 func parseReward(data []byte) (part workflow.Part, err error) {
 	data = bytes.TrimSpace(data)
 	wrong := func(why string) (workflow.Part, error) {
-		return workflow.Part{}, fmt.Errorf("the reward file holds %.60q: %s; write a finite number, or {\"reward\": 1, "+
-			"\"metrics\": {\"accuracy\": 1}}", data, why)
+		return workflow.Part{}, fmt.Errorf("the reward file holds %.60q: %s; write a finite number, or {\"reward\": "+
+			"1, \"metrics\": {\"accuracy\": 1}}", data, why)
 	}
 	if len(data) > mostReward {
 		return wrong(fmt.Sprintf("it is longer than %d bytes", mostReward))

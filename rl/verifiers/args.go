@@ -23,7 +23,7 @@ func Is(id string) bool { return strings.HasPrefix(id, Prefix) }
 //	taskset      the section taskset of the environment's configuration, besides id
 //	config       the other sections, such as {agent: {harness: {id: bash}, runtime: {type: docker}}}. Without it each
 //	             agent has the runtime subprocess, and the harness null where the taskset brings none
-//	dir          a folder whose packages can be imported
+//	dir          a folder whose packages can be imported, or several, as PATH has them
 //	limit        the most tasks that are read (all)
 //	workers      processes of the server (1)
 //	concurrency  episodes at a time (32)
@@ -74,8 +74,8 @@ func readArgs(values map[string]any) (a args, err error) {
 		return a, err
 	}
 	if !Is(id) || a.ID == "" {
-		return a, &arg.Error{Name: "env_id", Text: fmt.Sprintf("is %q; it must be verifiers:ID, or verifiers:tcp://HOST:PORT "+
-			"for a server that runs already", id)}
+		return a, &arg.Error{Name: "env_id", Text: fmt.Sprintf("is %q; it must be verifiers:ID, or "+
+			"verifiers:tcp://HOST:PORT for a server that runs already", id)}
 	}
 	return a, nil
 }

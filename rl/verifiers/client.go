@@ -150,8 +150,8 @@ func (c *client) health(ctx context.Context, timeout time.Duration) error {
 }
 
 // legacy reports whether the server is one of verifiers before 0.3, which knows other messages: [id] and "ping".
-func (c *client) legacy(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+func (c *client) legacy(ctx context.Context, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	id, r := newID(), &request{newAssembly(), make(chan any, 1)}
 	c.mu.Lock()

@@ -4,9 +4,9 @@
 // # The wire
 //
 // The server has a ROUTER socket of ZeroMQ (package internal/zmtp) and speaks MessagePack (package internal/msgpack). A
-// request is [id] [method] [map] with the methods health, run and cancel. An answer is [id] [map] in verifiers 0.3. From
-// 0.4 on it is [id] [kind] [map]: the traces of a run come as they grow, of kind delta, and the end of the run, of kind
-// reply, has the episode without them. Both are read.
+// request is [id] [method] [map] with the methods health, run and cancel. In verifiers 0.3 an answer is [id] [map].
+// From 0.4 on it is [id] [kind] [map]: the traces of a run come as they grow, of kind delta, and the end of the run, of
+// kind reply, has the episode without them. Both are read.
 //
 // A run has the client type eval: the environment asks the model at the rollout's URL, in whatever interface its
 // program speaks, so that prompts, tokens and logprobs are recorded here and not in Python.

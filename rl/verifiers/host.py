@@ -74,6 +74,9 @@ class Tell:
 
 def main():
     settings = json.loads(sys.argv[1])
+    sys.path[:0] = settings["folders"]
+    known = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
+    os.environ["PYTHONPATH"] = os.pathsep.join(settings["folders"] + known)  # for the programs that it starts
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         loaders = load()

@@ -34,8 +34,8 @@ func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[st
 		return nil, fmt.Errorf("verifiers: workflow_args.%w", err)
 	}
 	if a.joins() {
-		return nil, errors.New("verifiers: an env server cannot list its tasks: set path: verifiers:ID, or a file with " +
-			"rows {\"data\": {…}}, and workflow_args.env_id: " + id)
+		return nil, errors.New("verifiers: an env server cannot list its tasks: set path: verifiers:ID, or a file " +
+			"with rows {\"data\": {…}}, and workflow_args.env_id: " + id)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,8 +116,8 @@ func readRows(data []byte) (rows []dataset.Row, err error) {
 func taskOf(row dataset.Row) (map[string]any, error) {
 	data, is := row.Get("data")
 	if !is {
-		return nil, errors.New("verifiers: the row has no column data, which holds the task: read the tasks with path: " +
-			"verifiers:ID")
+		return nil, errors.New("verifiers: the row has no column data, which holds the task: read the tasks with " +
+			"path: verifiers:ID")
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {

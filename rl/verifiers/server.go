@@ -39,11 +39,19 @@ type host struct {
 	path       []string
 	guard      *process.Guard
 	log        func(line string)
+	patience   time.Duration // for an answer to health
 }
 
 // start starts host.py and hands the lines on that it prints.
 func (h host) start(s settings, told map[string]any, line func(string)) (*process.Process, error) {
 	told["id"], told["taskset"], told["config"], told["workers"] = s.ID, s.Taskset, s.Config, s.Workers
+	folders := []string{}
+	for _, dir := range append(filepath.SplitList(s.Dir), h.path...) {
+		if abs, err := filepath.Abs(dir); err == nil {
+			folders = append(folders, abs)
+		}
+	}
+	told["folders"] = folders
 	data, err := json.Marshal(told)
 	if err != nil {
 		return nil, err
@@ -55,18 +63,7 @@ func (h host) start(s settings, told map[string]any, line func(string)) (*proces
 	if info, err := os.Stat(executable); err == nil && info.IsDir() {
 		executable = python.Find("", executable)
 	}
-	folders := h.path
-	if s.Dir != "" {
-		dir, err := filepath.Abs(s.Dir)
-		if err != nil {
-			return nil, err
-		}
-		folders = append([]string{dir}, folders...)
-	}
 	env := []string{"PYTHONUNBUFFERED=1", "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"}
-	if len(folders) > 0 {
-		env = append(env, "PYTHONPATH="+strings.Join(folders, string(os.PathListSeparator)))
-	}
 	return h.guard.Start(process.Options{Command: []string{executable, "-c", script, string(data)}, Env: env,
 		Memory: s.Memory, Output: line})
 }
@@ -83,8 +80,9 @@ type server struct {
 
 // link is a server that answers.
 type link struct {
-	client  *client
-	process *process.Process // nil: it was joined
+	client   *client
+	process  *process.Process // nil: it was joined
+	patience time.Duration
 }
 
 type starting struct {
@@ -136,7 +134,7 @@ func (s *server) begin(next *starting) {
 		fmt.Errorf("it was not ready within %v", startTimeout))
 	defer cancel()
 	if s.settings.joins() {
-		next.link, next.err = join(ctx, s.settings.ID)
+		next.link, next.err = join(ctx, s.settings.ID, s.host.patience)
 	} else {
 		next.link, next.err = s.start(ctx)
 	}
@@ -147,21 +145,21 @@ func (s *server) begin(next *starting) {
 }
 
 // join connects to a server that runs already.
-func join(ctx context.Context, address string) (*link, error) {
+func join(ctx context.Context, address string, patience time.Duration) (*link, error) {
 	c, err := dial(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("verifiers: no env server answers at %s: %w; start one with verifiers.v1.serve.serve_env, or "+
-			"set env_id: verifiers:ID, which starts it", address, err)
+		return nil, fmt.Errorf("verifiers: no env server answers at %s: %w; start one with "+
+			"verifiers.v1.serve.serve_env, or set env_id: verifiers:ID, which starts it", address, err)
 	}
-	if err := c.health(ctx, healthTimeout); err != nil {
-		if c.legacy(ctx) {
+	if err := c.health(ctx, patience); err != nil {
+		if c.legacy(ctx, patience) {
 			err = errors.New("it is a legacy server (verifiers 0.2 and older), whose messages are others; serve the " +
 				"environment with verifiers 0.3 or newer")
 		}
 		c.Close()
 		return nil, fmt.Errorf("verifiers: the env server at %s: %w", address, err)
 	}
-	return &link{client: c}, nil
+	return &link{client: c, patience: patience}, nil
 }
 
 // start starts a server with the user's Python.
@@ -202,7 +200,7 @@ func (s *server) start(ctx context.Context) (*link, error) {
 			c.Close()
 			return fail(err)
 		}
-		return &link{c, p}, nil
+		return &link{c, p, s.host.patience}, nil
 	case <-p.Done():
 		select {
 		case why := <-refused:
@@ -245,9 +243,7 @@ func (l *link) lost(err error) error {
 
 // check drops a server that hangs, so that the next rollout has another.
 func (l *link) check() {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
-	defer cancel()
-	if l.client.health(ctx, healthTimeout) != nil {
+	if l.client.health(context.Background(), l.patience) != nil {
 		l.close(0)
 	}
 }

@@ -34,8 +34,8 @@ func New(o Options) *Servers {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log}, all: map[string]*server{},
-		slots: map[string]chan struct{}{}}
+	return &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout},
+		all: map[string]*server{}, slots: map[string]chan struct{}{}}
 }
 
 // Close ends the servers that were started here.

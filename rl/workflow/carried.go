@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -62,9 +61,17 @@ const (
 	carriedTimeout = 600.0
 )
 
+// Arguments are workflow_args as a carrier reads them: each by its name, with its default.
+type Arguments interface {
+	Int(name string, def, least int) int
+	Float(name string, def float64) float64
+	// Require records that a value must be what want says, unless ok.
+	Require(ok bool, name string, value any, want string)
+}
+
 // ReadLimits reads the arguments that all carriers have: max_tokens (65,536 in all calls), max_calls (1000), timeout
 // in seconds (600).
-func ReadLimits(given *arg.Reader) (l Limits, timeout time.Duration) {
+func ReadLimits(given Arguments) (l Limits, timeout time.Duration) {
 	l.Tokens, l.Calls = given.Int("max_tokens", carriedTokens, 1), given.Int("max_calls", carriedCalls, 1)
 	seconds := given.Float("timeout", carriedTimeout)
 	given.Require(seconds > 0 && seconds < 1e9, "timeout", seconds, "seconds above 0")

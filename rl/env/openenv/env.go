@@ -155,12 +155,7 @@ func (e *Env) act(action json.RawMessage) (reply, string, error) {
 	if err != nil {
 		return reply{}, "", err
 	}
-	var text string
-	if k.tools {
-		text, err = answered(r.observation)
-	} else {
-		text, err = k.text(r, k.args.template.show)
-	}
+	text, err := k.answer(r)
 	return r, text, err
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // game is the template of the game.
-const game = "show=text&suffix=Enter+your+next+guess.&fill=message&random=%5Cboxed{1}|%5Cboxed{9}|%5Cboxed{12}"
+const game = "show=text&suffix=Enter+your+next+guess.&fill=message&random=%5Cboxed{3}|%5Cboxed{9}|%5Cboxed{12}"
 
 // The game passes the suite of all environments: over a server that keeps one session for many episodes, one with few
 // sessions, and one whose sessions can be used only once.

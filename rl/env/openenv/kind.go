@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
@@ -95,7 +96,8 @@ func (k *kind) describe(ctx context.Context) (err error) {
 // trySeed is the seed of the resets that are compared.
 const trySeed = 1
 
-// try resets the environment twice in one session and once in another, with one seed, and compares what it shows.
+// try resets the environment twice in one session and once in another, with one seed, plays an action in each session,
+// and compares what the player reads.
 func (k *kind) try(ctx context.Context) error {
 	s, err := k.pool.take(ctx)
 	if err != nil {
@@ -107,48 +109,103 @@ func (k *kind) try(ctx context.Context) error {
 			return err
 		}
 	}
-	var texts [3]string
-	for i := range texts {
-		if i == 2 {
-			k.pool.drop(s)
-			next, err := k.pool.take(ctx)
-			if err != nil {
-				return err
-			}
-			s = next
-		}
-		if _, texts[i], err = k.reset(ctx, s, trySeed, 0, nil); err != nil {
+	first, err := k.trial(ctx, s)
+	if err != nil {
+		return err
+	}
+	again, err := k.trial(ctx, s)
+	if err != nil {
+		return err
+	}
+	first.answer = k.played(ctx, s, again)
+	k.pool.drop(s)
+	if s, err = k.pool.take(ctx); err != nil {
+		return err
+	}
+	other, err := k.trial(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := k.compareTasks(ctx, s, other.text); err != nil {
+		return err
+	}
+	k.fresh = first.text != again.text
+	if first.text != other.text {
+		return k.unsteady("two resets do not begin alike", first.text, other.text)
+	}
+	if k.steady = true; k.fresh {
+		return nil // the action was not played from the same beginning
+	}
+	if k.tasks != nil {
+		if other, err = k.trial(ctx, s); err != nil {
 			return err
 		}
 	}
-	k.steady, k.fresh = texts[0] == texts[2], texts[0] != texts[1]
-	if !k.steady {
-		return k.unsteady(texts)
+	other.answer = k.played(ctx, s, other)
+	if other.answer != first.answer && other.answer != "" && first.answer != "" {
+		k.steady = false
+		return k.unsteady("two resets begin alike, and one action is answered in two ways", first.answer, other.answer)
 	}
+	return nil
+}
+
+// trial is how an episode began.
+type trial struct {
+	text   string
+	legal  []int
+	answer string // to one action; "" if there is none to compare
+}
+
+func (k *kind) trial(ctx context.Context, s *session) (trial, error) {
+	r, text, err := k.reset(ctx, s, trySeed, 0, nil)
+	return trial{text: text, legal: legalOf(r.observation)}, err
+}
+
+// played plays an action of the random player. What cannot be played is not compared: it fails in an episode, if it is
+// a fault.
+func (k *kind) played(ctx context.Context, s *session, begun trial) string {
+	e := &Env{kind: k, playing: true, legal: begun.legal}
+	draw := rng.New(trySeed).Stream("trial")
+	actions, _, err := e.read(e.SampleAction(&draw))
+	if err != nil || len(actions) == 0 {
+		return ""
+	}
+	r, err := k.ask(ctx, s, "step", actions[0], nil)
+	if err != nil {
+		return ""
+	}
+	text, err := k.answer(r)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (reward %v, done %v)", text, r.reward, r.done)
+}
+
+// compareTasks notes tasks that begin alike.
+func (k *kind) compareTasks(ctx context.Context, s *session, first string) error {
 	if k.tasks == nil || k.tasks.count < 2 {
 		return nil
 	}
 	_, other, err := k.reset(ctx, s, trySeed, 1, nil)
-	if err == nil && other == texts[0] && !k.fresh {
+	if err == nil && other == first {
 		k.note("tasks 0 and 1 of split " + k.args.split + " begin alike; the environment's reset may ignore split " +
 			"and index, which servers drop without a word where reset does not declare them")
 	}
 	return err
 }
 
-// unsteady says that a seed does not decide how an episode begins.
-func (k *kind) unsteady(texts [3]string) error {
+// unsteady says that a seed does not decide an episode: one and other are what was said.
+func (k *kind) unsteady(what, one, other string) error {
 	at := 0
-	for at < len(texts[0]) && at < len(texts[2]) && texts[0][at] == texts[2][at] {
+	for at < len(one) && at < len(other) && one[at] == other[at] {
 		at++
 	}
 	from := max(0, at-40)
-	text := fmt.Sprintf("two resets with seed %d do not begin alike: …%q and …%q. The server ignores seeds, so the "+
-		"repetitions of a task (a group of GRPO) begin in different states, and their rewards are compared all the "+
-		"same; and an episode whose session is lost fails. To mend it, let reset draw everything from its argument "+
-		"seed; or, if only an id or a time differs, show other fields (show=FIELD in the id); or train without groups "+
-		"(method=reinforce)", trySeed, cut(strings.ToValidUTF8(texts[0][from:], ""), 100),
-		cut(strings.ToValidUTF8(texts[2][from:], ""), 100))
+	text := fmt.Sprintf("with seed %d, %s: …%q and …%q. The server ignores seeds, so the repetitions of a task (a "+
+		"group of GRPO) are played from different states, and their rewards are compared all the same; and an episode "+
+		"whose session is lost fails. To mend it, let reset draw everything from its argument seed; or, if only an id "+
+		"or a time differs, show other fields (show=FIELD in the id); or train without groups (method=reinforce)",
+		trySeed, what, cut(strings.ToValidUTF8(one[from:], ""), 100), cut(strings.ToValidUTF8(other[from:], ""), 100))
 	if k.args.strict {
 		return fmt.Errorf("%s. It is refused, as strict_seed is true", text)
 	}
@@ -237,6 +294,14 @@ func (k *kind) text(r reply, paths []path) (string, error) {
 		return string(r.observation), nil
 	}
 	return whole(r.observation, json.RawMessage(k.actions)), nil
+}
+
+// answer is what the player reads of the answer to an action.
+func (k *kind) answer(r reply) (string, error) {
+	if k.tools {
+		return answered(r.observation)
+	}
+	return k.text(r, k.args.template.show)
 }
 
 // taskOf is what the task API says of a task.

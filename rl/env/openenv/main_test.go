@@ -38,7 +38,15 @@ func serve(how string) {
 	var o openenvtest.Options
 	switch how {
 	case "dies": // in the second step of its life
-		o.Alter = after(1, func(string) (string, openenvtest.Fate) { os.Exit(3); return "", 0 }).Alter
+		n := 0
+		o.Alter = func(_, _ int, asked, answer string) (string, openenvtest.Fate) {
+			if strings.Contains(asked, `{1}`) || strings.Contains(asked, `{2}`) { // not the trial's
+				if n++; n > 1 {
+					os.Exit(3)
+				}
+			}
+			return answer, openenvtest.Send
+		}
 	case "hangs":
 		time.Sleep(time.Hour)
 	}

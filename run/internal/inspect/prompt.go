@@ -33,8 +33,8 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 			"GET /sessions/ID/traces shows those of an open rollout")
 	}
 	if workflow.Outside(w) {
-		return errors.New("run: the programs that the run starts make the prompts; trinity debug -m workflow runs one " +
-			"task and shows them")
+		return errors.New("run: the programs that the run starts make the prompts; trinity debug -m workflow runs " +
+			"one task and shows them")
 	}
 	if isForeign(w) {
 		return errors.New("run: a workflow of a plug-in file makes its prompts as it runs; trinity debug -m workflow " +

@@ -39,7 +39,7 @@ play() { # name, id, arguments
 		[ $rc = 124 ] && end="not played: it took more than ${LIMIT:-180} seconds"
 	fi
 	printf '%-36s %s\n' "$1" "$end"
-	grep -q 'do not begin alike' "$out" && printf '%-36s   note: the server ignores seeds, or shows what differs between resets\n' ''
+	grep -q 'The server ignores seeds' "$out" && printf '%-36s   note: the server ignores seeds, or shows what differs between resets\n' ''
 	grep -q 'without any reward' "$out" && printf '%-36s   note: no reward in the episode\n' ''
 	return 0
 }

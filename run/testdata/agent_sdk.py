@@ -1,0 +1,27 @@
+"""An agent of the OpenAI Agents SDK, whose second agent checks the first: a branch of the rollout."""
+
+import asyncio
+import json
+import os
+import re
+
+from agents import Agent, Runner, set_default_openai_api, set_tracing_disabled
+
+set_default_openai_api("chat_completions")
+set_tracing_disabled(True)
+model = os.environ["TRINITY_MODEL"]
+with open(os.environ["TRINITY_TASK_FILE"]) as f:
+    task = json.load(f)["task"]
+
+
+async def main():
+    solver = Agent(name="solver", instructions="Think, then answer.", model=model)
+    checker = Agent(name="checker", instructions="Say whether the answer is right.", model=model)
+    said = (await Runner.run(solver, task["question"], max_turns=2)).final_output or ""
+    await Runner.run(checker, said or "Nothing was said.", max_turns=2)
+    return said
+
+
+found = re.search(r"<answer>\s*(-?\d+)\s*</answer>", asyncio.run(main()))
+with open(os.environ["TRINITY_REWARD_FILE"], "w") as f:
+    f.write(str(float(bool(found) and found[1] == task["answer"].split("####")[-1].strip())))
