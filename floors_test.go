@@ -40,7 +40,8 @@ var floors = []string{
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn monitor " +
 		"monitor/studio/curve monitor/studio/source",
-	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot monitor/studio " +
+	"tinker/openai hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+		"monitor/studio " +
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure",
