@@ -7,7 +7,11 @@ import "strings"
 func Explain(name, response string) (extracted string, ok bool) {
 	switch name {
 	case "math_reward":
-		return spelling(answerText(response), defaultReading()), true
+		text := strings.TrimSpace(answerText(response))
+		if plainNumber(text) { // it reads as it stands, and most answers are of this kind
+			return text, true
+		}
+		return spelling(text, defaultReading()), true
 	case "accuracy_reward":
 		return spelling(response, reading{latex: true, firstOnly: true, units: true, equations: true}), true
 	case "math_boxed_reward":
@@ -34,6 +38,13 @@ func Expected(name, truth string) string {
 		}
 	}
 	return truth
+}
+
+// plainNumber reports whether a text is a short number in digits.
+func plainNumber(text string) bool {
+	const longest = 16
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && len(digits) <= longest && strings.Trim(digits, "0123456789") == ""
 }
 
 // spelling is the answer in a text as it is spelled there.
