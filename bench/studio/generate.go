@@ -20,7 +20,8 @@ type size struct {
 	lines, metrics        int // of metrics.jsonl
 }
 
-var words = strings.Fields("the sum of apples and plums is then twice as much so we add three more and find that each " +
+var words = strings.Fields("the sum of apples and plums is then twice as much so we add three more and find that " +
+	"each " +
 	"child has seven left which makes the answer clear but first consider how many boxes were filled on monday")
 
 // generate writes the folder of a job: rollouts/, metrics.jsonl and run.json. The same seed gives the same bytes.
@@ -84,7 +85,8 @@ func sample(r *rand.Rand, s size, step, group, repeat int) rollout.Record {
 	if step == s.steps/2 && group == 3 && repeat == 1 {
 		answer[n/2] = "needle-in-the-haystack"
 	}
-	return rollout.Record{Version: rollout.Version, ID: fmt.Sprintf("%d/%d/%d/0/%06x", step, group, repeat, r.IntN(1<<24)),
+	return rollout.Record{Version: rollout.Version, ID: fmt.Sprintf("%d/%d/%d/0/%06x", step, group, repeat,
+		r.IntN(1<<24)),
 		Task: fmt.Sprint(group), ModelVersion: step - 1, TaskIndex: (step*s.groups + group) % 5000,
 		Prompt:   "<|im_start|>user\n" + question + "<|im_end|>\n<|im_start|>assistant\n",
 		Response: "<think>" + strings.Join(answer, " ") + "</think><answer>" + fmt.Sprint(step+group) + "</answer>",

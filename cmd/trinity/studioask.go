@@ -99,7 +99,8 @@ func (a *asker) Ask(ctx context.Context, q studio.Question, drawn func(studio.Dr
 	p := tinker.DefaultSampling()
 	p.Temperature, p.Seed, p.MaxTokens = q.Temperature, q.Seed, min(q.MaxTokens, t.context-len(prompt))
 	if p.MaxTokens < 1 {
-		return studio.Answer{}, tinker.Userf("studio: the prompt has %d tokens and the model's context is %d", len(prompt),
+		return studio.Answer{}, tinker.Userf("studio: the prompt has %d tokens and the model's context is %d",
+			len(prompt),
 			t.context)
 	}
 	ctx, cancel := context.WithCancel(ctx) // what is not read any more need not be drawn

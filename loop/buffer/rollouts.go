@@ -94,7 +94,8 @@ func encode(list []*experience.Experience, seg *rollout.Segment) ([]byte, error)
 // recordOf is an experience as rollouts/ keeps it.
 func recordOf(e *experience.Experience) *rollout.Record {
 	r := &rollout.Record{Version: rollout.Version,
-		ID: e.EID.String(), Task: strings.ReplaceAll(e.EID.Task, "/", "."), ModelVersion: e.Info.ModelVersion, TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
+		ID: e.EID.String(), Task: strings.ReplaceAll(e.EID.Task, "/", "."), ModelVersion: e.Info.ModelVersion,
+		TaskIndex: e.Info.TaskIndex, TasksetID: e.Info.TasksetID,
 		Prompt: e.PromptText, Response: e.ResponseText, Reward: finite(e.Reward), StopReason: string(e.StopReason),
 		Truncated: string(e.TruncateStatus), Metrics: finiteOnly(e.Metrics), PromptTokens: e.Tokens[:e.PromptLength],
 		Tokens: e.Response(), Logprobs: e.Logprobs, Mask: rollout.MaskOf(e.ActionMask),

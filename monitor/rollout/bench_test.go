@@ -33,7 +33,8 @@ func BenchmarkSegments(b *testing.B) {
 }
 
 func BenchmarkDescribe(b *testing.B) {
-	line := []byte(`{"v":2,"id":"1/2/3/0/abc","task":"2","model_version":3,"task_index":4,"prompt":"<|im_start|>user\n` +
+	line := []byte(`{"v":2,"id":"1/2/3/0/abc","task":"2","model_version":3,"task_index":4,` +
+		`"prompt":"<|im_start|>user\n` +
 		`how many?<|im_end|>","response":"seven","reward":1.1,"stop_reason":"stop","metrics":{"accuracy":1},` +
 		`"prompt_tokens":[` + repeated("12345", 200) + `],"tokens":[` + repeated("12345", 500) + `],"logprobs":[` +
 		repeated("-0.0123456", 500) + `]}`)

@@ -81,7 +81,8 @@ func (f *Filter) row(file *Indexed, i int) bool {
 
 // Orders are the fields that rows can be sorted by.
 func Orders() []string {
-	return []string{"step", "reward", "advantage", "length", "prompt", "entropy", "turns", "tool_calls", "version", "task",
+	return []string{"step", "reward", "advantage", "length", "prompt", "entropy", "turns", "tool_calls", "version",
+		"task",
 		"repeat"}
 }
 

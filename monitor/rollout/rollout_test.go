@@ -53,7 +53,8 @@ func TestDescribeAgreesWithDecode(t *testing.T) {
 }
 
 func TestUnquote(t *testing.T) {
-	for _, text := range []string{"", "plain", "a\"b\\c\n\t\u0000", "<&>\u2028", "😀 שלום", "\\", strings.Repeat("\\\"", 9)} {
+	for _, text := range []string{"", "plain", "a\"b\\c\n\t\u0000", "<&>\u2028", "😀 שלום", "\\", strings.Repeat("\\\"",
+		9)} {
 		quoted, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +66,8 @@ func TestUnquote(t *testing.T) {
 }
 
 func TestFieldsRefuses(t *testing.T) {
-	for _, line := range []string{"", "null", "[1]", `{"a":1`, `{"a"}`, `{"a":1}x`, `{"a":"`, `{"a":[1,}`, `{"a":{"b":}}`,
+	for _, line := range []string{"", "null", "[1]", `{"a":1`, `{"a"}`, `{"a":1}x`, `{"a":"`, `{"a":[1,}`,
+		`{"a":{"b":}}`,
 		strings.Repeat(`{"a":`, 5000)} {
 		if err := Fields([]byte(line), func(_, _ []byte, _ int) {}); err == nil {
 			t.Errorf("%.30q is an object", line)
@@ -118,7 +120,8 @@ func TestSegments(t *testing.T) {
 
 // sameSegment compares with NaN equal to NaN.
 func sameSegment(a, b *Segment) bool {
-	return bytes.Equal(a.Append(nil), b.Append(nil)) && len(a.Rows) == len(b.Rows) && reflect.DeepEqual(a.Names, b.Names)
+	return bytes.Equal(a.Append(nil), b.Append(nil)) && len(a.Rows) == len(b.Rows) && reflect.DeepEqual(a.Names,
+		b.Names)
 }
 
 // step writes a step file with rewards, one group of them.
@@ -126,8 +129,9 @@ func step(t *testing.T, dir string, n int, rewards ...float64) {
 	t.Helper()
 	var b strings.Builder
 	for i, r := range rewards {
-		fmt.Fprintf(&b, `{"v":2,"id":"%d/0/%d/0/a","task":"0","prompt":"how many?","response":"answer %d of <step> %d",`+
-			`"reward":%g,"stop_reason":"stop","metrics":{},"tokens":[1,2]}`+"\n", n, i, i, n, r)
+		fmt.Fprintf(&b,
+			`{"v":2,"id":"%d/0/%d/0/a","task":"0","prompt":"how many?","response":"answer %d of <step> %d",`+
+				`"reward":%g,"stop_reason":"stop","metrics":{},"tokens":[1,2]}`+"\n", n, i, i, n, r)
 	}
 	path := filepath.Join(dir, fmt.Sprintf("step_%06d.jsonl", n))
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
@@ -222,8 +226,10 @@ func TestSelectSearchSort(t *testing.T) {
 		t.Errorf("the first reward downwards is %g", r.Reward)
 	}
 	soon := time.Now().Add(time.Minute)
-	for text, want := range map[string]int{"ANSWER 1": 0, "answer 1": 40, "of <step> 17": 3, "how MANY": 0, "nowhere": 0} {
-		if got := table.Search(t.Context(), Dir(dir), all, TextMatch(text), 0, soon); len(got.Places) != want || !got.Done {
+	for text, want := range map[string]int{"ANSWER 1": 0, "answer 1": 40, "of <step> 17": 3, "how MANY": 0,
+		"nowhere": 0} {
+		if got := table.Search(t.Context(), Dir(dir), all, TextMatch(text), 0, soon); len(got.Places) != want ||
+			!got.Done {
 			t.Errorf("%q is in %d rows, want %d", text, len(got.Places), want)
 		}
 	}
@@ -248,8 +254,10 @@ func TestSelectSearchSort(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	for _, prompt := range []string{"<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n",
-		"<|start_header_id|>system<|end_header_id|>\n\nbe brief<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"} {
+	for _, prompt := range []string{"<|im_start|>system\nbe " +
+		"brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n",
+		"<|start_header_id|>system<|end_header_id|>\n\nbe " +
+			"brief<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"} {
 		got := Split(prompt)
 		if len(got) < 2 || got[0].Content != "be brief" || got[1].Role != "user" || got[1].Content != "hi" {
 			t.Errorf("%q is split into %+v", prompt, got)

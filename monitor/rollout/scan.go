@@ -11,7 +11,8 @@ import (
 // MaxLine is the longest line that is read, in bytes: a record of two million tokens.
 const MaxLine = 64 << 20
 
-// Lines calls visit with each line of r that ended, without its line feed, where it begins and where the next one does. A last line without a
+// Lines calls visit with each line of r that ended, without its line feed, where it begins and where the next one does.
+// A last line without a
 // line feed is still being written, and a line longer than MaxLine is none of ours: visit gets nil for it.
 // The line is valid until visit returns.
 func Lines(ctx context.Context, r io.Reader, visit func(line []byte, at, next int64)) error {

@@ -18,8 +18,9 @@ func (s *Studio) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
 		if !s.ours(r) {
-			s.fail(w, r, refusal{http.StatusForbidden, "forbidden", "studio: the request came by a foreign name or page; " +
-				"open the address that the studio printed"})
+			s.fail(w, r, refusal{http.StatusForbidden, "forbidden",
+				"studio: the request came by a foreign name or page; " +
+					"open the address that the studio printed"})
 			return
 		}
 		if s.opts.Token == "" || s.carries(r) {
@@ -29,8 +30,9 @@ func (s *Studio) guard(next http.Handler) http.Handler {
 		given := r.URL.Query().Get("token")
 		if r.Method != http.MethodGet || !equal(given, s.opts.Token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.fail(w, r, refusal{http.StatusUnauthorized, "unauthorized", "studio: a token is needed; open the address " +
-				"that the studio printed, or send Authorization: Bearer"})
+			s.fail(w, r, refusal{http.StatusUnauthorized, "unauthorized",
+				"studio: a token is needed; open the address " +
+					"that the studio printed, or send Authorization: Bearer"})
 			return
 		}
 		s.remember(w, r)

@@ -75,7 +75,8 @@ func (m meter) gap() Light {
 		l.State, l.Reason = warn, fmt.Sprintf("up to %.3g nats (step %d): small, but not 0, so the run is off-policy",
 			worst, at)
 	default:
-		l.State, l.Reason = bad, fmt.Sprintf("up to %.3g nats (step %d): the samples are of other weights, or of other "+
+		l.State, l.Reason = bad, fmt.Sprintf("up to %.3g nats (step %d): the samples are of other weights, or of "+
+			"other "+
 			"arithmetic, than the trainer's", worst, at)
 	}
 	return l
@@ -88,7 +89,8 @@ func (m meter) signal() Light {
 	if !ok {
 		return l
 	}
-	l.Reason = fmt.Sprintf("%.0f %% of the groups of the last steps have equal rewards, so nothing is learned from them",
+	l.Reason = fmt.Sprintf("%.0f %% of the groups of the last steps have equal rewards, so nothing is learned from "+
+		"them",
 		100*share)
 	switch {
 	case share < 0.5:
@@ -135,7 +137,9 @@ func (m meter) samples(count func(*rollout.Indexed) (of, some int)) (of, some in
 func (m meter) truncated() Light {
 	l := Light{Name: "truncated answers", State: unknown, Reason: "the run does not measure it"}
 	share := 0.0
-	if all, cut := m.samples(func(f *rollout.Indexed) (int, int) { return len(f.Rows), measure(f).truncated }); all > 0 {
+	if all, cut := m.samples(func(f *rollout.Indexed) (int, int) {
+		return len(f.Rows), measure(f).truncated
+	}); all > 0 {
 		share = float64(cut) / float64(all)
 	} else if v, ok := m.last(recent, "env/all/stop_reason/length", "rollout/response_truncated/mean"); ok {
 		share = *mean(v)
@@ -240,7 +244,8 @@ func (m meter) length() Light {
 	}
 	wasLong, long := half(lengths)
 	wasGood, isGood := half(rewards)
-	l.State, l.Reason = good, fmt.Sprintf("since the middle of the run: length %.4g → %.4g, reward %.3g → %.3g", wasLong,
+	l.State, l.Reason = good, fmt.Sprintf("since the middle of the run: length %.4g → %.4g, reward %.3g → %.3g",
+		wasLong,
 		long, wasGood, isGood)
 	if long > 1.5*wasLong && isGood <= wasGood {
 		l.State = warn

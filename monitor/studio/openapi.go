@@ -38,22 +38,28 @@ func descriptions() map[string]described {
 			map[string]any{"steps": []span{}}},
 		"GET /api/runs/{run}/steps": {"The files of samples: steps, and evaluations by set.", "",
 			map[string]any{"steps": []map[string]any{}, "indexed": 0.0}},
-		"GET /api/runs/{run}/samples": {"Samples that a filter lets through. A search sends what it found in a second " +
+		"GET /api/runs/{run}/samples": {"Samples that a filter lets through. A search sends what it found in a " +
+			"second " +
 			"and a cursor that goes on.", filterQuery + " sort limit cursor offset", rows},
 		"GET /api/runs/{run}/histogram": {"The rewards of samples in bins; reward_min and reward_max do not count.",
 			filterQuery + " bins", map[string]any{"edges": []float64{}, "counts": []int{}, "complete": true}},
-		"GET /api/runs/{run}/export": {"The samples as a file, format jsonl or csv.", filterQuery + " sort format", nil},
+		"GET /api/runs/{run}/export": {"The samples as a file, format jsonl or csv.", filterQuery + " sort format",
+			nil},
 		"GET /api/runs/{run}/samples/{sample}": {"A sample with its tokens, the prompt's first.", "from count",
 			map[string]any{"": Sample{}}},
-		"GET /api/runs/{run}/samples/{sample}/score": {"The sample's tokens under a checkpoint's weights.", "checkpoint",
+		"GET /api/runs/{run}/samples/{sample}/score": {"The sample's tokens under a checkpoint's weights.",
+			"checkpoint",
 			map[string]any{"logprobs": []*float64{}, "alternatives": [][]Alternative{}}},
-		"GET /api/runs/{run}/groups/{step}/{task}": {"The samples of one task in one step, and where they first differ.",
+		"GET /api/runs/{run}/groups/{step}/{task}": {"The samples of one task in one step, and where they first " +
+			"differ.",
 			"set", map[string]any{"samples": []Sample{}, "differs_at": &difference{}, "signal": true,
 				"reward_mean": new(float64), "reward_std": new(float64), "key": "", "prompt": ""}},
 		"GET /api/runs/{run}/checkpoints": {"The saved weights of a run, and whether they can be asked.", "",
 			map[string]any{"checkpoints": []source.Checkpoint{}, "ask": true, "score": true, "why": ""}},
-		"POST /api/runs/{run}/ask": {"Sample from a checkpoint. The body has sample, messages or prompt, and checkpoint, " +
-			"temperature, max_tokens, seed, continue. The answer is a stream of {\"token\"}, then {\"done\"} or {\"error\"}.",
+		"POST /api/runs/{run}/ask": {"Sample from a checkpoint. The body has sample, messages or prompt, and " +
+			"checkpoint, " +
+			"temperature, max_tokens, seed, continue. The answer is a stream of {\"token\"}, then {\"done\"} or " +
+			"{\"error\"}.",
 			"", nil},
 		"GET /api/runs/{run}/report": {"The run as one HTML file that needs nothing else.", "", nil},
 		"GET /api/tasks": {"One task, by its key, across the steps of several runs.", "run* task set step*",
@@ -107,8 +113,9 @@ func (d described) operation(path string) map[string]any {
 		ok["content"] = map[string]any{"application/json": map[string]any{"schema": d.schema()}}
 	}
 	return map[string]any{"summary": d.summary, "parameters": parameters, "responses": map[string]any{"200": ok,
-		"default": map[string]any{"description": "an error", "content": map[string]any{"application/json": map[string]any{
-			"schema": map[string]any{"$ref": "#/components/schemas/Error"}}}}}}
+		"default": map[string]any{"description": "an error",
+			"content": map[string]any{"application/json": map[string]any{
+				"schema": map[string]any{"$ref": "#/components/schemas/Error"}}}}}}
 }
 
 func (d described) schema() map[string]any {

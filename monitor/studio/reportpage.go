@@ -17,8 +17,11 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid #88
 .bad::before { content: "■ "; color: #cf222e } .unknown::before { content: "○ " }
 `
 
+// reportFuncs are what the template calls.
+var reportFuncs = template.New("report").Funcs(template.FuncMap{"number": shown})
+
 // reportTemplate is a report. html/template escapes every text by its place.
-var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"number": shown}).Parse(`<!doctype html>
+var reportTemplate = template.Must(reportFuncs.Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
 <meta name="viewport" content="width=device-width, initial-scale=1">

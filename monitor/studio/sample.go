@@ -92,8 +92,9 @@ func (s *Studio) sample(e *entry, w http.ResponseWriter, r *http.Request) error 
 func (s *Studio) record(e *entry, t *rollout.Table, id string) (*rollout.Indexed, int, *rollout.Record, error) {
 	f, i, ok := lookID(t, id)
 	if !ok {
-		return nil, 0, nil, refusal{http.StatusNotFound, "not_found", fmt.Sprintf("studio: run %s has no sample %q; the "+
-			"run may have written the step again, or it is not indexed yet", e.id, id)}
+		return nil, 0, nil, refusal{http.StatusNotFound, "not_found",
+			fmt.Sprintf("studio: run %s has no sample %q; the "+
+				"run may have written the step again, or it is not indexed yet", e.id, id)}
 	}
 	open, err := e.folder.Open(f.File)
 	if err != nil {
@@ -165,7 +166,8 @@ func messagesOf(rec *rollout.Record) []Message {
 }
 
 func messageOf(m rollout.Message, turn int) Message {
-	out := Message{Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, Turn: cmp.Or(m.Turn, turn), Reward: m.Reward}
+	out := Message{Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, Turn: cmp.Or(m.Turn, turn),
+		Reward: m.Reward}
 	if out.ToolCalls == nil {
 		out.ToolCalls = []rollout.ToolCall{}
 	}
@@ -259,9 +261,11 @@ func (s *Studio) group(e *entry, w http.ResponseWriter, r *http.Request) error {
 		return invalid("step %q is no whole number", r.PathValue("step"))
 	}
 	t := s.table(r.Context(), e)
-	list := t.Select(&rollout.Filter{Set: r.URL.Query().Get("set"), Steps: []int{step}, Groups: []string{r.PathValue("task")}})
+	list := t.Select(&rollout.Filter{Set: r.URL.Query().Get("set"), Steps: []int{step},
+		Groups: []string{r.PathValue("task")}})
 	if len(list) == 0 {
-		return refusal{http.StatusNotFound, "not_found", fmt.Sprintf("studio: step %d of run %s has no task %q", step, e.id,
+		return refusal{http.StatusNotFound, "not_found", fmt.Sprintf("studio: step %d of run %s has no task %q", step,
+			e.id,
 			r.PathValue("task"))}
 	}
 	list = list[:min(len(list), maxGroup)]

@@ -295,7 +295,8 @@ func (s *Studio) steps(e *entry, w http.ResponseWriter, r *http.Request) error {
 		if f.Segment != nil {
 			m := measure(f)
 			l.Samples, l.Groups, l.NoSignal, l.Truncated = &m.samples, &m.groups, &m.noSignal, &m.truncated
-			l.RewardMean, l.RewardMin, l.RewardMax = rollout.Finite(m.mean), rollout.Finite(m.low), rollout.Finite(m.high)
+			l.RewardMean, l.RewardMin, l.RewardMax = rollout.Finite(m.mean), rollout.Finite(m.low),
+				rollout.Finite(m.high)
 		}
 		list = append(list, l)
 	}

@@ -135,7 +135,8 @@ func TestSamples(t *testing.T) {
 			t.Errorf("samples%s are %d, want %d", query, len(got.Samples), want)
 		}
 	}
-	for _, bad := range []string{"?step=x", "?sort=color", "?regex=(", "?q=a&regex=b", "?key=zz", "?limit=x", "?signal=7"} {
+	for _, bad := range []string{"?step=x", "?sort=color", "?regex=(", "?q=a&regex=b", "?key=zz", "?limit=x",
+		"?signal=7"} {
 		get[map[string]any](t, server, run+"/samples"+bad, 400)
 	}
 	seen := map[string]bool{}
@@ -256,7 +257,10 @@ func TestGuard(t *testing.T) {
 		if host := header["Host"]; host != "" {
 			req.Host = host
 		}
-		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		client := http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 		res, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -278,7 +282,8 @@ func TestGuard(t *testing.T) {
 		{"a wrong one there", "/?token=other", nil, 401},
 		{"a foreign host", "/api/runs", map[string]string{"Authorization": key, "Host": "evil.example"}, 403},
 		{"a host that is allowed", "/api/runs", map[string]string{"Authorization": key, "Host": "box.example:80"}, 200},
-		{"a foreign origin", "/api/runs", map[string]string{"Authorization": key, "Origin": "http://evil.example"}, 403},
+		{"a foreign origin", "/api/runs", map[string]string{"Authorization": key, "Origin": "http://evil.example"},
+			403},
 		{"no origin", "/api/runs", map[string]string{"Authorization": key, "Origin": "null"}, 403},
 		{"a foreign page", "/api/runs", map[string]string{"Authorization": key, "Sec-Fetch-Site": "cross-site"}, 403},
 	} {
@@ -313,7 +318,8 @@ func TestHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := fmt.Sprintf(`{"id":"9/0/0/0/a","prompt":%s,"response":%s,"reward":1,"tokens":[-1,999999,1],"logprobs":[1],`+
+	lines := fmt.Sprintf(`{"id":"9/0/0/0/a","prompt":%s,"response":%s,"reward":1,"tokens":[-1,999999,1],`+
+		`"logprobs":[1],`+
 		`"stop_reason":%s,"metrics":{"<b>":1}}`+"\n", quoted, quoted, quoted)
 	lines += `{"id":"9/0/1/0/a","prompt":"` + "\xff\xfe" + `","response":"` + "\xc3" + `","reward":1e999}` + "\n" +
 		"not JSON\n" + `{"id":5}` + "\n" + `{"id":"9/0/2/0/a","v":99,"response":"new"}` + "\n" + `{"id":"half`
@@ -495,7 +501,8 @@ func TestAsk(t *testing.T) {
 		len(asker.asked.Tokens) != 46 || *asker.asked.Seed != 3 {
 		t.Errorf("the stream is %d %s of %+v", status, stream, asker.asked)
 	}
-	for body, want := range map[string]int{`{}`: 400, `{"prompt":"a","temperature":-1}`: 400, `{"prompt":"a","max_tokens":-1}`: 400,
+	for body, want := range map[string]int{`{}`: 400, `{"prompt":"a","temperature":-1}`: 400,
+		`{"prompt":"a","max_tokens":-1}`:     400,
 		`{"prompt":"a","checkpoint":"none"}`: 404, `{"sample":"none"}`: 404} {
 		if status, text := post(body); status != want {
 			t.Errorf("%s: %d %s, want %d", body, status, text, want)
@@ -506,7 +513,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("a failure is told as %s", stream)
 	}
 	asker.err = nil
-	scores := get[struct{ Logprobs []*float64 }](t, server, "/api/runs/"+id+"/samples/step_000001.0/score?checkpoint=base", 200)
+	scores := get[struct{ Logprobs []*float64 }](t, server,
+		"/api/runs/"+id+"/samples/step_000001.0/score?checkpoint=base", 200)
 	if len(scores.Logprobs) < 47 || scores.Logprobs[0] != nil || scores.Logprobs[1] == nil {
 		t.Errorf("the scores are %v", scores.Logprobs)
 	}

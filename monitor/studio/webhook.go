@@ -28,7 +28,8 @@ func notices(e *entry, before, now summary, stalled, inexact string) []Notice {
 	var list []Notice
 	add := func(event, reason string) {
 		name := e.line().Name
-		list = append(list, Notice{Event: event, Run: e.id, Name: name, Path: e.run.Path(), State: string(now.look.State),
+		list = append(list, Notice{Event: event, Run: e.id, Name: name, Path: e.run.Path(),
+			State:  string(now.look.State),
 			Reason: reason, Text: fmt.Sprintf("trinity: %s %s: %s", name, event, reason)})
 	}
 	if before.at.IsZero() {

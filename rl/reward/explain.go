@@ -2,29 +2,49 @@ package reward
 
 import "strings"
 
-// Explain tells what the function of a name in Funcs compares: what it reads in a response, "" if it finds nothing, and
-// what it reads in the truth. ok is false for functions that compare nothing, and for those of other programs.
-func Explain(name, response, truth string) (extracted, expected string, ok bool) {
+// Explain tells what the function of a name in Funcs reads in a response, "" if it finds nothing. ok is false for
+// functions that compare nothing, and for those of other programs.
+func Explain(name, response string) (extracted string, ok bool) {
 	switch name {
 	case "math_reward":
-		return spelling(answerText(response), defaultReading()), spelling(answerText(truth), defaultReading()), true
+		text := strings.TrimSpace(answerText(response))
+		if plainNumber(text) { // it reads as it stands, and most answers are of this kind
+			return text, true
+		}
+		return spelling(text, defaultReading()), true
 	case "accuracy_reward":
-		r := reading{latex: true, firstOnly: true, units: true, equations: true}
-		return spelling(response, r), truth, true
+		return spelling(response, reading{latex: true, firstOnly: true, units: true, equations: true}), true
 	case "math_boxed_reward":
 		extracted, _ = lastBoxContent(response)
-		if expected, ok = lastBoxContent(truth); !ok {
-			expected = truth
-		}
-		return extracted, expected, true
+		return extracted, true
 	case "countdown_reward":
 		line := response[strings.LastIndexByte(response, '\n')+1:]
 		for content, rest, ok := answerTag(line); ok; content, rest, ok = answerTag(rest) {
 			extracted = strings.TrimSpace(content)
 		}
-		return extracted, truth, true
+		return extracted, true
 	}
-	return "", "", false
+	return "", false
+}
+
+// Expected tells what such a function compares that with: what it reads in the truth.
+func Expected(name, truth string) string {
+	switch name {
+	case "math_reward":
+		return spelling(answerText(truth), defaultReading())
+	case "math_boxed_reward":
+		if content, ok := lastBoxContent(truth); ok {
+			return content
+		}
+	}
+	return truth
+}
+
+// plainNumber reports whether a text is a short number in digits.
+func plainNumber(text string) bool {
+	const longest = 16
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && len(digits) <= longest && strings.Trim(digits, "0123456789") == ""
 }
 
 // spelling is the answer in a text as it is spelled there.

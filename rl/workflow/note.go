@@ -40,13 +40,15 @@ func noteOf(list []said) string {
 }
 
 // noteGrade notes what a grader read and gave.
-func noteGrade(e *experience.Experience, r *Rollout, t Task, scores reward.Scores) {
+func noteGrade(e *experience.Experience, r *Rollout, t Task, expected string, scores reward.Scores) {
 	if e.Note == nil {
 		e.Note = &experience.Note{}
 	}
 	n := e.Note
 	n.Truth = t.Truth
-	n.Extracted, n.Expected, n.Graded = reward.Explain(r.RewardName, r.ReplyPrefix+e.ResponseText, t.Truth)
+	if n.Extracted, n.Graded = reward.Explain(r.RewardName, r.ReplyPrefix+e.ResponseText); n.Graded {
+		n.Expected = expected
+	}
 	for _, s := range scores {
 		n.Parts = append(n.Parts, experience.Part{Name: s.Name, Value: s.Value})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
 const rulerPrompt = `Compare the solutions of several students to one problem.
@@ -101,7 +102,7 @@ func goldSamples(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 		if e.TruncateStatus == experience.PromptTruncated {
 			continue
 		}
-		if err := grade(r, t, e); err != nil {
+		if err := grade(r, t, e, reward.Expected(r.RewardName, t.Truth)); err != nil {
 			return nil, err
 		}
 		e.Metrics["gold_reward"] = *e.Reward

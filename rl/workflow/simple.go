@@ -31,11 +31,12 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	if err != nil {
 		return nil, err
 	}
+	expected := reward.Expected(r.RewardName, t.Truth)
 	_, err = repeat(len(list), func(i int) ([]*experience.Experience, error) { // a reward may ask another program
 		if list[i].TruncateStatus == experience.PromptTruncated {
 			return nil, nil
 		}
-		return nil, grade(r, t, list[i])
+		return nil, grade(r, t, list[i], expected)
 	})
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32,
 }
 
 // grade sets the reward: the sum of the reward function's parts, which are metrics too.
-func grade(r *Rollout, t Task, e *experience.Experience) error {
+func grade(r *Rollout, t Task, e *experience.Experience, expected string) error {
 	scores, err := r.Reward(reward.Sample{Prompt: t.Prompt, Response: r.ReplyPrefix + e.ResponseText, Truth: t.Truth,
 		ResponseTokens: e.Response(), Args: r.RewardArgs})
 	if err != nil {
@@ -123,7 +124,7 @@ func grade(r *Rollout, t Task, e *experience.Experience) error {
 		e.Metrics[s.Name] = s.Value
 	}
 	e.SetReward(scores.Total())
-	noteGrade(e, r, t, scores)
+	noteGrade(e, r, t, expected, scores)
 	return nil
 }
 

@@ -73,7 +73,8 @@ func TestThin(t *testing.T) {
 		steps, values = append(steps, i), append(values, float64(i%2))
 	}
 	c := Thin(steps, values, 10, 100, 899, func(step int) (float64, bool) { return float64(step), step > 500 })
-	if len(c.Step) != 10 || c.Step[9] != 899 || c.Value[3] != 0.5 || c.Min[3] != 0 || c.Max[3] != 1 || c.Time[0] != nil ||
+	if len(c.Step) != 10 || c.Step[9] != 899 || c.Value[3] != 0.5 || c.Min[3] != 0 || c.Max[3] != 1 ||
+		c.Time[0] != nil ||
 		*c.Time[9] != 899 {
 		t.Errorf("the curve is %+v", c)
 	}

@@ -119,7 +119,8 @@ func (s summaries) Files() ([]rollout.File, error) {
 		if m == nil || err != nil || serr != nil {
 			continue
 		}
-		f := rollout.File{Name: dir + "/" + filepath.Base(path), Step: step, Size: st.Size(), Time: st.ModTime().UnixNano()}
+		f := rollout.File{Name: dir + "/" + filepath.Base(path), Step: step, Size: st.Size(),
+			Time: st.ModTime().UnixNano()}
 		if m[1] != "train" {
 			f.Set = "eval"
 			if m[2] != "" {

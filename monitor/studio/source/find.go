@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,8 +16,8 @@ const maxDepth = 5
 func Find(ctx context.Context, dir string) ([]Run, error) {
 	var runs []Run
 	dir = filepath.Clean(dir)
-	if _, err := os.Stat(dir); err != nil {
-		return nil, err
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the first run may make it
 	}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {

@@ -71,7 +71,8 @@ func (j *job) Look() Look {
 	}
 	metas := glob(j.path, "*_meta.json")
 	for _, name := range metas {
-		if base := filepath.Base(name); base != "explorer_meta.json" && base != "stage_meta.json" && readJSON(name, &meta) {
+		if base := filepath.Base(name); base != "explorer_meta.json" && base != "stage_meta.json" && readJSON(name,
+			&meta) {
 			l.Step, l.Steps = meta.Step, meta.Planned
 		}
 	}
@@ -134,7 +135,8 @@ func locked(dir string, l Look) (State, string) {
 		}
 		role := filepath.Base(path)
 		if gone {
-			return Killed, fmt.Sprintf("%v, its %s, ended without releasing the lock; the same command resumes", h, role)
+			return Killed, fmt.Sprintf("%v, its %s, ended without releasing the lock; the same command resumes", h,
+				role)
 		}
 		return Running, fmt.Sprintf("%v is its %s", h, role)
 	}
@@ -179,7 +181,8 @@ func (j *job) Settings() []Setting {
 
 var stepFolder = regexp.MustCompile(`^global_step_(\d+)$`)
 
-// Checkpoints implements Run: the saved weights of the local engine, newest first, else the folders of upstream's names.
+// Checkpoints implements Run: the saved weights of the local engine, newest first, else the folders of upstream's
+// names.
 func (j *job) Checkpoints() []Checkpoint {
 	if list := saved(j.path); len(list) > 0 {
 		return list

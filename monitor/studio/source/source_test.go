@@ -94,7 +94,8 @@ func TestCookbook(t *testing.T) {
 		"config.json":       `{"model_name":"m","dataset_builder":{"batch_size":4}}`,
 		"checkpoints.jsonl": `{"name":"000010","batch":10,"sampler_path":"tinker://r/sampler_weights/000010"}` + "\n",
 		"iteration_000003/train_rollout_summaries.jsonl": `{"schema_version":1,"split":"train","iteration":3,` +
-			`"group_idx":1,"traj_idx":2,"tags":["gsm8k"],"sampling_client_step":3,"total_reward":1.5,"final_reward":1,` +
+			`"group_idx":1,"traj_idx":2,"tags":["gsm8k"],"sampling_client_step":3,"total_reward":1.5,` +
+			`"final_reward":1,` +
 			`"trajectory_metrics":{"correct":1},"steps":[{"step_idx":0,"ob_len":20,"ac_len":7,"reward":0.5,` +
 			`"metrics":{"format":1},"logs":{"answer":"42"}}],"final_ob_len":0}` + "\n",
 	})
@@ -108,7 +109,8 @@ func TestCookbook(t *testing.T) {
 	}
 	f := x.Table().Files[0]
 	row := &f.Rows[0]
-	if f.Step != 3 || row.Group != "1" || row.Repeat != 2 || row.Reward != 1.5 || row.Prompt != 20 || row.Response != 7 {
+	if f.Step != 3 || row.Group != "1" || row.Repeat != 2 || row.Reward != 1.5 || row.Prompt != 20 ||
+		row.Response != 7 {
 		t.Errorf("the row is %+v", row)
 	}
 	open, err := r.Rollouts().Open(f.File)
@@ -121,7 +123,8 @@ func TestCookbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec, err := rollout.Decode(line)
-	if err != nil || rec.ModelVersion != 3 || !strings.Contains(rec.Response, "answer: 42") || rec.Parts["format"] != 1 {
+	if err != nil || rec.ModelVersion != 3 || !strings.Contains(rec.Response, "answer: 42") ||
+		rec.Parts["format"] != 1 {
 		t.Errorf("the record is %+v, %v", rec, err)
 	}
 	if c := r.Checkpoints(); len(c) != 1 || c[0].Step != 10 {
@@ -218,7 +221,8 @@ func TestServer(t *testing.T) {
 	if l := runs[0].Look(); l.Model != "m" || l.State != Stopped || len(runs[0].Checkpoints()) != 1 {
 		t.Errorf("the run is %+v with checkpoints %v", l, runs[0].Checkpoints())
 	}
-	if _, err := (&Tinker{URL: server.URL}).Find(context.Background()); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := (&Tinker{URL: server.URL}).Find(context.Background()); err == nil || !strings.Contains(err.Error(),
+		"401") {
 		t.Errorf("without the key: %v", err)
 	}
 }

@@ -53,9 +53,9 @@ func TestViews(t *testing.T) {
 				width int
 				theme string
 			}{{1280, "light"}, {400, "dark"}, {1280, "dark"}, {400, "light"}} {
-				wide := look.width == 1280 && look.theme == "light"
+				large := look.width == 1280 && look.theme == "light"
 				narrow := look.width == 400 && look.theme == "dark" && more[v.name]
-				if !*full && !wide && !narrow {
+				if !*full && !large && !narrow {
 					continue
 				}
 				p.t = t

@@ -169,6 +169,9 @@ type row struct {
 func (p *tab) samples(run, query string) []row {
 	p.t.Helper()
 	var answer struct{ Samples []row }
+	p.js(`window.some = 0`, nil)
+	p.until(`fetch("api/runs/` + run + `/samples?` + query + `").then(r => r.json())
+		.then(r => window.some = r.samples.length), window.some`)
 	p.js(`fetch("api/runs/`+run+`/samples?`+query+`").then(r => r.json())`, &answer)
 	if len(answer.Samples) == 0 {
 		p.t.Fatalf("no samples for %s", query)

@@ -91,5 +91,6 @@ document.querySelector(".skip").addEventListener("click", (e) => { e.preventDefa
 document.getElementById("help").addEventListener("click", help);
 themeButton();
 connect(document.getElementById("live"));
+addEventListener("unhandledrejection", (e) => { if (e.reason?.name === "AbortError") e.preventDefault(); }); // a view was left
 addEventListener("hashchange", show);
 show();

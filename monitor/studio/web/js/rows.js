@@ -17,7 +17,7 @@ export class Rows {
 
   async start() {
     this.take(0, await this.load({ limit: page }));
-    if (this.search) this.goOn();
+    if (this.search) this.goOn().catch(() => {}); // the view was left
   }
 
   load(more) {
