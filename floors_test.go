@@ -45,7 +45,8 @@ var floors = []string{
 		"engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
-		"rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch engine/fleet/simulate",
+		"rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
+		"engine/fleet/simulate",
 	"loop/buffer rl/plugin engine/worker engine/dispatch/dispatchtest",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
