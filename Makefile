@@ -280,3 +280,11 @@ learn-python: ## train the shipped model on the example reward function in Pytho
 .PHONY: learn-python-env
 learn-python-env: ## train the shipped model on the example environment in Python with seeds 1, 2 and 3, and a control with shuffled advantages; writes the log
 	go test ./run -run 'TestGemPythonLearns$$' -count 1 -v -timeout 60m -pythonenv.full | tee docs/results/python-env.log; exit $${PIPESTATUS[0]}
+
+.PHONY: bench-fleet
+bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log (WORKERS=10,100,1000)
+	set -o pipefail; bin/trinity bench fleet --simulate $(or $(WORKERS),10,100,1000) 2>&1 | grep -v 'has not been heard of' | tee docs/results/fleet-scale.log
+
+.PHONY: fleet-faults
+fleet-faults: ## play kills, restarts, lost stores, bad networks, liars and a cluster that loses a server; writes the log
+	go test ./engine/fleet -fleet.long -count 1 -v -timeout 30m | grep -E '^ *(---|ok|FAIL)' | tee docs/results/fleet-faults.log; exit $${PIPESTATUS[0]}
