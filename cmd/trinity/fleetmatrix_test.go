@@ -135,7 +135,8 @@ func (m *matrixRun) over(workers int) {
 				m.join(c)
 			}
 		}
-		err, killed := m.disturb(c, cmd, ended, workers, &kills, heads < 2)
+		// trinity gem begins a new run unless it is told to resume one, so its head is not killed
+		err, killed := m.disturb(c, cmd, ended, workers, &kills, heads < 2 && m.args[0] != "gem")
 		if killed {
 			heads++
 			continue
