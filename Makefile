@@ -322,3 +322,11 @@ learn-openenv: ## train the shipped model on the example server of OpenEnv with 
 .PHONY: bench-openenv
 bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket (OPENENV_URL=a server of examples/openenv; without one on the server in Go); writes the log
 	go test ./rl/env/openenv -run xxx -bench Steps -benchtime 20000x -count 3 $(if $(OPENENV_URL),-openenv.url $(OPENENV_URL)) | tee docs/results/openenv-bench.log; exit $${PIPESTATUS[0]}
+
+.PHONY: bench-fleet
+bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log (WORKERS=10,100,1000)
+	set -o pipefail; bin/trinity bench fleet --simulate $(or $(WORKERS),10,100,1000) 2>&1 | grep -v 'has not been heard of' | tee docs/results/fleet-scale.log
+
+.PHONY: fleet-faults
+fleet-faults: ## play kills, restarts, lost stores, bad networks, liars and a cluster that loses a server; writes the log
+	go test ./engine/fleet -fleet.long -count 1 -v -timeout 30m | grep -E '^ *(---|ok|FAIL)' | tee docs/results/fleet-faults.log; exit $${PIPESTATUS[0]}

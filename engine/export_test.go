@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"context"
+	"testing"
+	"time"
+)
+
 // For tests in package engine_test, which may import packages above this one.
 
 // SetPart sets the most tokens of a gradient's part.
@@ -8,7 +14,6 @@ func (e *Engine) SetPart(tokens int) { e.numerics.part = tokens }
 var (
 	WriteModel    = writeModel
 	OpenEngine    = open
-	TestContext   = testContext
 	Create        = create
 	Train         = train
 	Sampler       = sampler
@@ -22,6 +27,13 @@ var (
 	Datum         = datum
 	SameBits      = sameBits
 )
+
+// LongContext is long enough for slow kernels on a busy machine.
+func LongContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 // Letters are token bytes for stop strings.
 type Letters = letters

@@ -82,7 +82,7 @@ func wait[T any](t *testing.T, f *tinker.Future[T], err error) T {
 	t.Helper()
 	if err == nil {
 		var v T
-		if v, err = f.Wait(engine.TestContext(t)); err == nil {
+		if v, err = f.Wait(engine.LongContext(t)); err == nil {
 			return v
 		}
 	}
@@ -106,7 +106,7 @@ func policyDatum(prompt []int32, q tinker.SampledSequence, advantage float32) ti
 
 // reinforce is one step of policy gradients: groups of samples, rewards from their tokens, a loss, an optimizer step.
 func reinforce(t *testing.T, e *engine.Engine, c tinker.TrainingClient, step int, loss string, out *outcome) {
-	ctx := engine.TestContext(t)
+	ctx := engine.LongContext(t)
 	s := engine.Sampler(t, e, c, fmt.Sprint("step", step))
 	var futures []*tinker.Future[tinker.SampleResponse]
 	var prompts [][]int32
@@ -135,7 +135,7 @@ func reinforce(t *testing.T, e *engine.Engine, c tinker.TrainingClient, step int
 
 // note does a forward, a backward and an optimizer step, and records all results.
 func note(t *testing.T, c tinker.TrainingClient, req tinker.ForwardRequest, step int, out *outcome) {
-	ctx := engine.TestContext(t)
+	ctx := engine.LongContext(t)
 	forward, ferr := c.Forward(ctx, req)
 	first, berr := c.ForwardBackward(ctx, req)
 	req.Data = req.Data[len(req.Data)/2:]
@@ -271,7 +271,7 @@ func TestSpreadErrors(t *testing.T) {
 		for i := range 8 {
 			seqs = append(seqs, engine.Tokens(i, 60))
 		}
-		f, err := c.ForwardBackward(engine.TestContext(t), engine.Batch(seqs...))
+		f, err := c.ForwardBackward(engine.LongContext(t), engine.Batch(seqs...))
 		wait(t, f, err)
 		before := clone(engine.Accumulators(c))
 		bad := engine.Batch(seqs...)
@@ -284,9 +284,9 @@ func TestSpreadErrors(t *testing.T) {
 			}
 			bad.Data[i] = d
 		}
-		f, err = c.ForwardBackward(engine.TestContext(t), bad)
+		f, err = c.ForwardBackward(engine.LongContext(t), bad)
 		if err == nil {
-			_, err = f.Wait(engine.TestContext(t))
+			_, err = f.Wait(engine.LongContext(t))
 		}
 		if err == nil || tinker.CategoryOf(err) != tinker.User {
 			t.Fatalf("an overflow: %v", err)

@@ -47,7 +47,7 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 		return crew.Run(ctx)
 	}
 	if c.Tasks < 1 || c.Each <= 0 || c.Spread < 0 || c.Spread >= 1 {
-		return usageError{errors.New("bench: --tasks must be at least 1, --each above 0 and --spread from 0 to below 1")}
+		return usageError{errors.New("bench: --tasks must be at least 1, --each above 0, --spread from 0 to below 1")}
 	}
 	r := remote{Format: c.Format}
 	var rows []string

@@ -53,7 +53,8 @@ func TestConnectionsNeedTheFleetsCredentials(t *testing.T) {
 			t.Errorf("%s credentials: %v; want an authorization violation", name, err)
 		}
 	}
-	if nc, _ := as(t, h.URL(), access.Credentials{JWT: own.JWT, Seed: own.Seed, CA: foreignCA(t, other)}, "_INBOX.x"); nc != nil {
+	mixed := access.Credentials{JWT: own.JWT, Seed: own.Seed, CA: foreignCA(t, other)}
+	if nc, _ := as(t, h.URL(), mixed, "_INBOX.x"); nc != nil {
 		t.Error("a server was trusted that another fleet's authority does not vouch for")
 	}
 	w := join(t, h, "foreign", square, func(o *fleet.JoinOptions) { o.Creds = other.Creds(); o.URL = h.URL() })
@@ -117,7 +118,8 @@ func TestAWorkerCanDoItsWorkAndNothingElse(t *testing.T) {
 			"$JS.API.STREAM.DELETE." + n.Tasks(), "$JS.API.STREAM.INFO." + n.Answers(),
 			"$JS.API.CONSUMER.CREATE." + n.Tasks() + ".x", "$JS.API.CONSUMER.MSG.NEXT." + n.Tasks() + "." + other,
 			"$JS.API.DIRECT.GET." + n.Answers() + "." + n.Answer(other, "0", 0), "$JS.API.DIRECT.GET." + n.Blobs(),
-			"$JS.ACK." + n.Tasks() + "." + other + ".1.1.1.1.1", "trinity.another-job.result." + id, "$SYS.REQ.USER.INFO"},
+			"$JS.ACK." + n.Tasks() + "." + other + ".1.1.1.1.1", "trinity.another-job.result." + id,
+			"$SYS.REQ.USER.INFO"},
 			[]string{">", n.Task(id), n.Task("*"), n.Result("*"), n.Result(other), n.AnswersOf(other), n.AllChunks(),
 				n.Control(other), n.Inbox(other) + ".>", "_INBOX.>", n.Beat("*"), "trinity.another-job.>", "$JS.>"}},
 		{"enrol", n.Inbox("enrol") + ".x", enrol, []string{n.Task(id), n.Result(id), n.Announce(id), n.Admin(),

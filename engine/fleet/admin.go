@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,8 @@ func (h *Head) writeCredentials() error {
 	return nil
 }
 
-// writeShared writes credentials for a cluster whose users its operator makes: all have those of the head.
+// writeShared writes credentials for a cluster whose users its operator makes: all have those of the head. Who runs
+// the cluster may hand out others, with the rights that docs/fleet.md lists.
 func (h *Head) writeShared() error {
 	var c access.Credentials
 	if h.o.Creds != "" {
@@ -46,7 +48,7 @@ func (h *Head) writeShared() error {
 		}
 	}
 	c.Place, c.CA = h.place, h.ca
-	return c.Save(filepath.Join(h.o.Dir, "admin.creds"))
+	return errors.Join(c.Save(h.Creds()), c.Save(filepath.Join(h.o.Dir, "admin.creds")))
 }
 
 // expel revokes a worker. The caller holds the lock.

@@ -61,7 +61,8 @@ func (w *worker) storeAnswer(ctx context.Context, hash string, payload []byte) e
 	for at := 0; at < len(payload); at += blob.Block * blob.Chunk {
 		var acks []jetstream.PubAckFuture
 		for i := at; i < min(at+blob.Block*blob.Chunk, len(payload)); i += blob.Chunk {
-			ack, err := w.js.PublishAsync(w.names.Answer(w.id, hash, i/blob.Chunk), payload[i:min(i+blob.Chunk, len(payload))])
+			chunk := payload[i:min(i+blob.Chunk, len(payload))]
+			ack, err := w.js.PublishAsync(w.names.Answer(w.id, hash, i/blob.Chunk), chunk)
 			if err != nil {
 				return err
 			}

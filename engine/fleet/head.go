@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -47,6 +48,7 @@ type Head struct {
 	kick    chan struct{}
 	changes changes
 	mend    chan struct{}
+	broken  atomic.Bool         // the embedded server says that its store fails
 	fetches *semaphore.Weighted // bytes of large answers being read
 	blobs   *blob.Cache         // for Local
 
@@ -82,6 +84,11 @@ func Open(ctx context.Context, o HeadOptions) (*Head, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Signer != "" {
+		if err := keys.Sign(o.Signer); err != nil {
+			return nil, err
+		}
+	}
 	h := newHead(o, keys)
 	if err := h.begin(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -95,7 +102,8 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 	h := &Head{o: o, keys: keys, names: keys.Names, start: hex.EncodeToString(start),
 		kick: make(chan struct{}, 1), mend: make(chan struct{}, 1), fetches: semaphore.NewWeighted(o.MaxAnswer),
 		plan: schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
-		queues: map[string]*sync.Mutex{}, liars: map[string]bool{}, offers: map[string]*offer{}, storing: map[storeKey]*storing{},
+		queues: map[string]*sync.Mutex{}, liars: map[string]bool{},
+		offers: map[string]*offer{}, storing: map[storeKey]*storing{},
 		local: map[string]context.CancelFunc{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if o.Local != nil {
@@ -223,6 +231,7 @@ func (h *Head) warn(err error) {
 func (h *Head) warned(line string) {
 	h.o.Log(line)
 	if strings.Contains(line, "failed to store") {
+		h.broken.Store(true)
 		h.unwell(errors.New(line))
 	}
 }

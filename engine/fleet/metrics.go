@@ -13,8 +13,8 @@ import (
 func (s Status) WriteMetrics(w io.Writer) error {
 	var b bytes.Buffer
 	one := func(name, kind, help string, value float64) {
-		fmt.Fprintf(&b, "# HELP trinity_fleet_%s %s\n# TYPE trinity_fleet_%s %s\ntrinity_fleet_%s %g\n", name, help, name,
-			kind, name, value)
+		fmt.Fprintf(&b, "# HELP trinity_fleet_%s %s\n# TYPE trinity_fleet_%s %s\ntrinity_fleet_%s %g\n", name, help,
+			name, kind, name, value)
 	}
 	one("tasks_open", "gauge", "Tasks that somebody waits for.", float64(s.Open))
 	one("tasks_pending", "gauge", "Tasks that no worker has.", float64(s.Pending))

@@ -12,6 +12,7 @@ import (
 const (
 	publishPatience = 4 * time.Second
 	probePatience   = 2 * time.Second // a server whose store fails does not answer
+	mostSlow        = 6               // probes in a row that may get no answer before the store is made again
 	mendPatience    = 10 * time.Second
 	probeEvery      = 5 * time.Second
 	ackPatience     = 30 * time.Second // without a heartbeat, a task is delivered again
@@ -85,6 +86,7 @@ func (h *Head) mending() {
 	defer h.running.Done()
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
+	slow := 0
 	for {
 		select {
 		case <-h.ctx.Done():
@@ -92,7 +94,15 @@ func (h *Head) mending() {
 		case <-h.mend:
 		case <-tick.C:
 		}
-		if err := h.probe(); err != nil && h.ctx.Err() == nil {
+		err := h.probe()
+		if errors.Is(err, context.DeadlineExceeded) && !h.broken.Load() && slow < mostSlow {
+			slow++ // a busy server, unless it goes on like this
+			wait(h.ctx, probePatience)
+			continue
+		}
+		slow = 0
+		if err != nil && h.ctx.Err() == nil {
+			h.broken.Store(false)
 			h.o.Log(fmt.Sprintf("fleet: the store of NATS does not work (%v); making it again", err))
 			if err := h.rebuild(); err != nil && h.ctx.Err() == nil {
 				h.o.Log(fmt.Sprintf("fleet: the store of NATS cannot be made again: %v; trying on", err))

@@ -94,7 +94,8 @@ func openAuthority(dir string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	block, _ := pem.Decode(data)
 	hidden, _ := pem.Decode(secret)
 	if block == nil || hidden == nil {
-		return nil, nil, fmt.Errorf("ca.pem or ca.key in %s is damaged; remove both and hand out worker.creds anew", dir)
+		return nil, nil, fmt.Errorf("ca.pem or ca.key in %s is damaged; remove both and hand out worker.creds anew",
+			dir)
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {

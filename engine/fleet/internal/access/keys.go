@@ -115,6 +115,20 @@ func token(name string) string {
 	return s[:min(len(s), 40)]
 }
 
+// Sign lets the keys sign with an account of another server: the file holds the seed of its key.
+func (k *Keys) Sign(file string) error {
+	seed, err := disk.ReadFile(file, maxFile)
+	if err != nil {
+		return fmt.Errorf("fleet: the account's key: %w", err)
+	}
+	text := strings.TrimSpace(string(seed))
+	if !nkeys.IsValidPublicAccountKey(public(text)) {
+		return fmt.Errorf("fleet: the account's key: %s holds no seed of an account (SA…)", file)
+	}
+	k.saved.Account = text
+	return nil
+}
+
 // Remove notes that a worker is refused from now on. Its credentials are revoked.
 func (k *Keys) Remove(worker, reason string) error {
 	k.mu.Lock()

@@ -134,8 +134,9 @@ func (b *Broker) options(o Options) (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: "trinity-" + o.Keys.Names.Job, Host: host, Port: port, NoSigs: true,
 		JetStream: true, StoreDir: o.Dir, JetStreamMaxStore: o.MaxStore, JetStreamMaxMemory: 256 << 20,
-		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: b.resolver, SystemAccount: o.Keys.SystemKey(),
-		MaxPayload: maxPayload, WriteDeadline: writePatient, PingInterval: pingEvery, MaxPingsOut: pingsOut,
+		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: b.resolver,
+		SystemAccount: o.Keys.SystemKey(),
+		MaxPayload:    maxPayload, WriteDeadline: writePatient, PingInterval: pingEvery, MaxPingsOut: pingsOut,
 		TLS: true, TLSTimeout: 10, AuthTimeout: 20, DisableJetStreamBanner: true,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{o.Certificate}, MinVersion: tls.VersionTLS13},
 	}

@@ -52,7 +52,8 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	id := strings.Repeat("ab", 32)
-	for _, v := range []any{Task{ID: id, Kind: "k", Needs: []Need{{id, 1}}}, Result{Task: id}, Beat{About: About{Slots: 1}},
+	for _, v := range []any{Task{ID: id, Kind: "k", Needs: []Need{{id, 1}}}, Result{Task: id},
+		Beat{About: About{Slots: 1}},
 		Announcement{About{Slots: 1}}, Want{Hash: id}, Order{Verb: "status"}} {
 		data, err := Encode(v, []byte("body"))
 		if err != nil {
@@ -61,7 +62,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, v := range []any{&Task{}, &Result{}, &Beat{}, &Announcement{}, &Want{}, &Order{}, &Enrolment{}, &Control{}} {
+		for _, v := range []any{&Task{}, &Result{}, &Beat{}, &Announcement{}, &Want{}, &Order{}, &Enrolment{},
+			&Control{}} {
 			body, err := Decode(data, v)
 			if err != nil {
 				continue

@@ -3,8 +3,8 @@
 //
 // The rules:
 //
-//   - A worker that has room takes the next task. It has room while it computes fewer tasks than it has slots, and beyond
-//     that while what waits with it is less work than Prefetch; so a round trip does not starve it.
+//   - A worker that has room takes the next task. It has room while it computes fewer tasks than it has slots, and
+//     beyond that while what waits with it is less work than Prefetch; so a round trip does not starve it.
 //   - Tasks of one group that share work go to the group's worker, until another worker would finish one earlier than
 //     the group's worker finishes all of them.
 //   - When nothing is pending, an idle worker takes what waits with another, or computes what another is computing, if
