@@ -9,7 +9,7 @@ from agents import Agent, Runner, set_default_openai_api, set_tracing_disabled
 
 set_default_openai_api("chat_completions")
 set_tracing_disabled(True)
-model = os.environ["TRINITY_MODEL"]
+model = "policy"  # which every rollout knows; the SDK takes what precedes a slash in a name for a provider
 with open(os.environ["TRINITY_TASK_FILE"]) as f:
     task = json.load(f)["task"]
 
