@@ -174,7 +174,9 @@ func (p *tab) samples(run, query string) []row {
 		.then(r => window.some = r.samples.length), window.some`)
 	p.js(`fetch("api/runs/`+run+`/samples?`+query+`").then(r => r.json())`, &answer)
 	if len(answer.Samples) == 0 {
-		p.t.Fatalf("no samples for %s", query)
+		var text string
+		p.js(`fetch("api/runs/`+run+`/samples?`+query+`").then(r => r.text())`, &text)
+		p.t.Fatalf("no samples for %s: %.500s", query, text)
 	}
 	return answer.Samples
 }
