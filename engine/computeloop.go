@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type computeLoop struct {
 	tapes  [2]*model.Tape // likewise; the second recomputes
 	since  time.Time      // likewise; start of the current computation
 	owners []string       // likewise; its tenants
+	now    []*job         // likewise; the micro-batches of its pass
 	took   time.Duration  // likewise; duration of the last jobs
 
 	mu      sync.Mutex
@@ -31,9 +33,10 @@ type computeLoop struct {
 // job is a micro-batch, or other work that needs the turn.
 type job struct {
 	r          *trainingRun
-	microBatch        // if there are items
-	alone      func() // else
-	err        error  // once done is closed
+	ctx        context.Context // of the request, which nobody wants when it has ended; nil: it has no end of its own
+	microBatch                 // if there are items
+	alone      func()          // else
+	err        error           // once done is closed
 	done       chan struct{}
 }
 
@@ -49,12 +52,25 @@ func (t *computeLoop) between() error {
 	if t.e.ctx.Err() != nil {
 		return errClosed()
 	}
+	if t.unwanted() {
+		return context.Canceled
+	}
 	t.part()
 	if t.e.turn.yield(forTraining, t.owners...) {
 		t.e.figures.preemptions.Add(1)
 		t.since = time.Now()
 	}
 	return nil
+}
+
+// unwanted reports whether the requests of all jobs of the pass have ended.
+func (t *computeLoop) unwanted() bool {
+	for _, j := range t.now {
+		if j.ctx == nil || j.ctx.Err() == nil {
+			return false
+		}
+	}
+	return len(t.now) > 0
 }
 
 // part records the end of an uninterrupted computation.
@@ -141,7 +157,9 @@ func (t *computeLoop) loop() {
 		case jobs[0].alone != nil:
 			jobs[0].alone()
 		default:
+			t.now = jobs
 			t.pass(jobs)
+			t.now = nil
 		}
 		t.part()
 		t.took = t.since.Sub(begun)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
@@ -65,8 +66,13 @@ func (t *computeLoop) forwarded(jobs []*job) {
 	}
 }
 
-// stopped fails the jobs of a pass that was interrupted because the engine closes.
+// stopped fails the jobs of a pass that was interrupted because the engine closes, and those that nobody wants.
 func (t *computeLoop) stopped(jobs []*job) {
+	for _, j := range jobs {
+		if j.ctx != nil && j.ctx.Err() != nil {
+			j.err = context.Cause(j.ctx)
+		}
+	}
 	if t.e.ctx.Err() == nil {
 		return
 	}

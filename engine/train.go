@@ -107,7 +107,7 @@ func (r *trainingRun) pass(ctx context.Context, l loss.Loss, items []checkedDatu
 			return context.Cause(ctx)
 		}
 		n, tokens := r.cut(rest, into != nil)
-		if err := r.e.training.do(&job{r: r, microBatch: microBatch{loss: l, items: rest[:n], into: into,
+		if err := r.e.training.do(&job{r: r, ctx: ctx, microBatch: microBatch{loss: l, items: rest[:n], into: into,
 			tokens: tokens}}); err != nil {
 			return err
 		}
