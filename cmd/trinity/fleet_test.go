@@ -21,8 +21,8 @@ import (
 )
 
 // fleetOptions are a short run of the example that this program carries.
-var fleetOptions = []string{"run", "--config", "examples/tiny/gsm8k.yaml", "seed=3", "buffer.total_steps=6",
-	"trainer.total_steps=6", "buffer.batch_size=4", "algorithm.repeat_times=4", "trainer.save_interval=2",
+var fleetOptions = []string{"run", "--config", "examples/tiny/gsm8k.yaml", "seed=3", "buffer.total_steps=4",
+	"trainer.total_steps=4", "buffer.batch_size=2", "algorithm.repeat_times=4", "trainer.save_interval=2",
 	"buffer.explorer_input.eval_tasksets=[]"}
 
 // crew is the workers of a test.
@@ -181,9 +181,9 @@ func TestFleetRun(t *testing.T) {
 	})
 	if err := followSteps(t, cmd, func(n int) {
 		switch n {
-		case 1, 2:
+		case 1:
 			joined.Wait()
-		case 3:
+		case 2:
 			workers.kill()
 			workers.join()
 		}
