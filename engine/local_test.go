@@ -25,7 +25,9 @@ func TestUnwantedPassEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.aside().pass(ctx, l, items, nil)
+		part := r.aside()
+		err = part.pass(ctx, l, items, nil)
+		e.training.idle(part)
 		e.training.runner.Between = between
 		if wanted && err != nil || !wanted && (!errors.Is(err, because) || layers > 2) {
 			t.Errorf("wanted %v: %v after %d layers", wanted, err, layers)
