@@ -151,18 +151,21 @@ func (d *decoder) extension(n uint64) (any, error) {
 	return b[1:], nil
 }
 
-// list reads n values. Each has a byte at least, so that n cannot ask for more memory than the data.
+// ahead bounds what is allocated for values before they are read: lengths are only claims, and they may be nested.
+const ahead = 64
+
+// list reads n values. Each has a byte at least.
 func (d *decoder) list(n uint64, depth int) (any, error) {
 	if n > uint64(len(d.data)) {
 		return nil, errShort
 	}
-	list := make([]any, n)
-	for i := range list {
+	list := make([]any, 0, min(n, ahead))
+	for range n {
 		v, err := d.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		list[i] = v
+		list = append(list, v)
 	}
 	return list, nil
 }
@@ -172,7 +175,7 @@ func (d *decoder) object(n uint64, depth int) (any, error) {
 	if n > uint64(len(d.data))/2 {
 		return nil, errShort
 	}
-	m := make(map[string]any, n)
+	m := make(map[string]any, min(n, ahead))
 	for range n {
 		k, err := d.value(depth + 1)
 		if err != nil {

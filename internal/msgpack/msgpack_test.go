@@ -1,11 +1,13 @@
 package msgpack
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -104,4 +106,19 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%v and %v, %v", v, w, err)
 		}
 	})
+}
+
+// Nested lists that each claim as many values as there are bytes do not take memory for them.
+func TestClaimsTakeNoMemory(t *testing.T) {
+	data := bytes.Repeat([]byte("\xdd\x00\x00\xff\xff"), most)
+	data = append(data, make([]byte, 1<<16)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Decode(data); err == nil {
+		t.Error("lists that end too early were read")
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
+		t.Errorf("%d bytes of data took %d bytes of memory", len(data), n)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 )
 
 // replay is a search server that answers with recorded bytes, made by msgspec as GEM's servers make them.
@@ -57,10 +59,9 @@ func TestSearch(t *testing.T) {
 		"<think>?</think><search> capital of China </search>" {
 		t.Errorf("%+v, %v; want %q", use, err, want)
 	}
-	d := decoder{data: []byte(r.bodies[0])}
-	v, err := d.value(0)
+	v, err := msgpack.Decode([]byte(r.bodies[0]))
 	q, _ := v.(map[string]any)
-	if err != nil || q["query"] != "capital of China" || q["topk"] != uint64(3) || q["return_scores"] != true ||
+	if err != nil || q["query"] != "capital of China" || q["topk"] != int64(3) || q["return_scores"] != true ||
 		len(q) != 3 {
 		t.Errorf("the server is asked %v, %v", v, err)
 	}
@@ -112,13 +113,13 @@ func TestSearchFailures(t *testing.T) {
 
 func TestDocumentsThatAreNone(t *testing.T) {
 	for want, data := range map[string]string{
-		"it ends early":                "\x81\xa6result\xdd\xff\xff\xff\xff",
-		"2 bytes follow it":            "\x80\x80\x80",
+		"ends too early":               "\x81\xa6result\xdd\xff\xff\xff\xff",
+		"2 bytes follow the value":     "\x80\x80\x80",
 		"no list named result":         "\x81\xa6result\x01",
-		"the kind 0xc1 is not read":    "\xc1",
-		"nested more than 64 deep":     strings.Repeat("\x91", 100),
+		"the byte 0xc1":                "\xc1",
+		"nested deeper than 256":       strings.Repeat("\x91", 300),
 		"result 0 has no document":     "\x81\xa6result\x91\x80",
-		"it ends early ":               "",
+		"ends too early ":              "",
 		"the answer has no list named": "\x90",
 	} {
 		_, err := readDocuments([]byte(data))
