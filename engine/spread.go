@@ -33,7 +33,7 @@ func (s *spreading) took(backward bool, tokens int, d time.Duration) {
 	if per := d.Seconds() / float64(max(1, tokens)); *at == 0 {
 		*at = per
 	} else {
-		*at += (per - *at) / 4
+		*at += float64((per - *at) / 4)
 	}
 }
 

@@ -43,7 +43,7 @@ func generate(dir string, s size) error {
 	}
 	return writeLines(filepath.Join(dir, "metrics.jsonl"), s.lines, func(i int) any {
 		m := map[string]float64{"step": float64(i + 1), "critic/rewards/mean": 1 - math.Exp(-float64(i)/3000),
-			"time/step": 5 + r.Float64(), "train/kl_sample_train_v1": 0}
+			"time/step": 5 + float64(r.Float64()), "train/kl_sample_train_v1": 0}
 		for k := range s.metrics {
 			m[fmt.Sprintf("group%d/metric_%d", k/8, k)] = r.NormFloat64()
 		}

@@ -232,7 +232,7 @@ func (g *Group) measure(rows []Row) {
 	sq := 0.0
 	for _, i := range g.Rows {
 		if v := rows[i].Reward; !math.IsNaN(v) {
-			sq += (v - g.Mean) * (v - g.Mean)
+			sq += float64((v - g.Mean) * (v - g.Mean))
 		}
 	}
 	g.Std = math.Sqrt(sq / float64(max(1, n-1)))

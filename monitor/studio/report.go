@@ -152,7 +152,7 @@ func draw(name string, c curve.Curve) drawing {
 	var b strings.Builder
 	for i, step := range c.Step {
 		fmt.Fprintf(&b, "%.1f,%.1f ", float64(step-c.Step[0])/wide*drawWidth,
-			drawHeight-(c.Value[i]-low)/tall*drawHeight)
+			drawHeight-float64((c.Value[i]-low)/tall*drawHeight))
 	}
 	d.Points, d.First, d.Last = b.String(), c.Step[0], c.Step[n-1]
 	d.Low, d.High, d.LastNumber = fmt.Sprintf("%.4g", low), fmt.Sprintf("%.4g", high), fmt.Sprintf("%.4g", c.Value[n-1])

@@ -258,7 +258,7 @@ func bin(values []float64, n int) (edges []float64, counts []int) {
 	width := (high - low) / float64(n)
 	counts = make([]int, n)
 	for i := range n {
-		edges = append(edges, low+float64(i)*width)
+		edges = append(edges, low+float64(float64(i)*width))
 	}
 	edges = append(edges, high)
 	for _, v := range values {

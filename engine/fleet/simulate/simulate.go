@@ -53,7 +53,7 @@ func Head(ctx context.Context, h *fleet.Head, w Work) (Report, error) {
 	for i := range tasks {
 		// A fixed sequence that spreads evenly over [-1, 1).
 		at := 2*float64(i*7919%n)/float64(n) - 1
-		seconds := w.Each.Seconds() * (1 + w.Spread*at)
+		seconds := float64(w.Each.Seconds() * (1 + float64(w.Spread*at)))
 		payload := make([]byte, max(w.Payload, 16))
 		binary.LittleEndian.PutUint64(payload, uint64(i))
 		binary.LittleEndian.PutUint64(payload[8:], uint64(w.Answer))

@@ -53,7 +53,7 @@ func (p *Plan) slowest(w *Worker, now time.Time) *copied {
 				continue
 			}
 			left := p.left(c, i, now)
-			mine := p.rate(w, it.Kind)*it.Cost*gain + w.Trip.Seconds()
+			mine := float64(p.rate(w, it.Kind)*it.Cost*gain) + w.Trip.Seconds()
 			if (left > mine || late) && left >= longest && p.rate(w, it.Kind) > 0 || late && worst == nil {
 				worst, longest = c, left
 			}
@@ -81,7 +81,7 @@ func (p *Plan) enough(it *item, now time.Time) bool {
 
 // expect is the seconds that a worker needs for a copy beside the others that it computes.
 func (p *Plan) expect(c *copied) float64 {
-	return p.rate(c.worker, c.item.Kind) * c.cost * float64(min(len(c.worker.queue), c.worker.Slots))
+	return float64(p.rate(c.worker, c.item.Kind) * c.cost * float64(min(len(c.worker.queue), c.worker.Slots)))
 }
 
 // left is the seconds until a copy, the i-th in its queue, is expected to end. One that is overdue is expected to take
@@ -90,7 +90,7 @@ func (p *Plan) left(c *copied, i int, now time.Time) float64 {
 	if c.begun.IsZero() {
 		before := 0.0
 		for _, o := range c.worker.queue[:i+1] {
-			before += p.rate(c.worker, o.item.Kind) * o.cost
+			before += float64(p.rate(c.worker, o.item.Kind) * o.cost)
 		}
 		return max(before-now.Sub(c.worker.since).Seconds(), 0)
 	}

@@ -227,8 +227,8 @@ func (p *Plan) pick(w *Worker, now time.Time) *group {
 		return nil
 	}
 	it := most.items[0]
-	finish := most.owner.backlog(now) + p.rate(most.owner, it.Kind)*most.cost
-	if finish <= w.backlog(now)+p.rate(w, it.Kind)*it.Cost {
+	finish := most.owner.backlog(now) + float64(p.rate(most.owner, it.Kind)*most.cost)
+	if finish <= w.backlog(now)+float64(p.rate(w, it.Kind)*it.Cost) {
 		return nil
 	}
 	return most

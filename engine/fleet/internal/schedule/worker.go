@@ -187,7 +187,7 @@ func (w *Worker) room(prefetch time.Duration) bool {
 	enough := max(prefetch, tripsWaiting*w.Trip).Seconds()
 	var seconds float64
 	for _, c := range w.queue[w.Slots:] {
-		seconds += c.cost * w.seconds[c.item.Kind]
+		seconds += float64(c.cost * w.seconds[c.item.Kind])
 	}
 	return waiting == 0 || seconds < enough
 }
@@ -205,7 +205,7 @@ func (w *Worker) push(c *copied, now time.Time, rate float64) {
 	if len(w.queue) == 0 {
 		w.since, w.expected = now, 0
 	}
-	w.expected += rate * c.cost
+	w.expected += float64(rate * c.cost)
 	w.queue = append(w.queue, c)
 	w.begin(now)
 }
@@ -215,7 +215,7 @@ func (w *Worker) pull(c *copied, now time.Time) {
 	w.queue = slices.DeleteFunc(w.queue, func(o *copied) bool { return o == c })
 	w.expected = 0
 	for _, o := range w.queue {
-		w.expected += w.seconds[o.item.Kind] * o.cost
+		w.expected += float64(w.seconds[o.item.Kind] * o.cost)
 	}
 	w.since = now
 	for i, o := range w.queue {
@@ -251,7 +251,7 @@ func (p *Plan) measure(c *copied, seconds float64) {
 	w.cost += c.cost
 	for _, rates := range []map[string]float64{w.seconds, p.rates} {
 		if old, known := rates[kind]; known {
-			rates[kind] = old + newest*(seconds/c.cost-old)
+			rates[kind] = old + float64(newest*(seconds/c.cost-old))
 		} else {
 			rates[kind] = seconds / c.cost
 		}
