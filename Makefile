@@ -198,7 +198,7 @@ bench-server: build ## measure the server under load: round trips, 24 runs, 256 
 	bin/trinity bench --strict --data bin | tee docs/results/bench-server.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-endpoint
-bench-endpoint: ## measure OpenAI's interface: 1,000 streams at a time, first token beside the engine's own, streams beside whole answers; writes the log (PYTHON=python with llama-cpp-python[server] and MODEL=FILE.gguf,… with whole paths measure llama.cpp's server beside it; VLLM=python with vllm and FOLDER=the same models as folders,… measure vLLM; go run ./bench/peers -make 0.6b makes random weights of a real shape, trinity convert their GGUF file)
+bench-endpoint: ## measure OpenAI's interface: 1,000 streams at a time, first token beside the engine's own, streams beside whole answers; writes the log (PYTHON=python with xllamacpp, which carries llama.cpp's server, and MODEL=FILE.gguf,… with whole paths measure llama.cpp's server beside it; VLLM=python with vllm and FOLDER=the same models as folders,… measure vLLM; go run ./bench/peers -make 0.6b makes random weights of a real shape, trinity convert their GGUF file)
 	(go test ./tinker/server -run 'TestManyStreams$$|TestVanishedClients' -count 1 -v -server.streams 1000 -timeout 20m && go test ./cmd/trinity -run 'TestEndpoint$$' -count 1 -v -endpoint.full -endpoint.python "$(PYTHON)" -endpoint.model "$(MODEL)" -endpoint.vllm "$(VLLM)" -endpoint.folder "$(FOLDER)" -timeout 2h) | tee docs/results/bench-endpoint.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-studio

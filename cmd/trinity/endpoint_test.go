@@ -27,7 +27,7 @@ var (
 	endpointFull   = flag.Bool("endpoint.full", false, "measure OpenAI's interface, not only check it")
 	endpointOnly   = flag.String("endpoint.only", "", "measure only this: first (token), streams or peers")
 	endpointTrips  = flag.Int("endpoint.trips", 300, "first tokens to measure")
-	endpointPython = flag.String("endpoint.python", "", "Python with llama-cpp-python[server], to be measured beside")
+	endpointPython = flag.String("endpoint.python", "", "Python with xllamacpp, llama.cpp's server, to be measured beside")
 	endpointModel  = flag.String("endpoint.model", "", "GGUF files that all serve in turn, separated by commas")
 	endpointVLLM   = flag.String("endpoint.vllm", "", "Python with vllm, to be measured beside")
 	endpointFolder = flag.String("endpoint.folder", "", "the same models as folders, for vLLM")
@@ -93,6 +93,9 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 				IDs  []int32 `json:"token_ids"`
 			}
 			Prompt []int32 `json:"prompt_token_ids"`
+			Usage  struct {
+				Completion int `json:"completion_tokens"`
+			}
 		}
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		if done = done || data == "[DONE]"; !ok || done {
@@ -108,9 +111,10 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 			if first == 0 && (c.Text != "" || len(c.IDs) > 0) {
 				first = time.Since(begun)
 			}
-			if tokens += len(c.IDs); c.IDs == nil && c.Text != "" { // llama.cpp: an event is a token
-				tokens++
-			}
+			tokens += len(c.IDs)
+		}
+		if e.Usage.Completion > 0 { // llama.cpp, which sends no ids
+			tokens = e.Usage.Completion
 		}
 	}
 	if !done {
@@ -182,9 +186,10 @@ func endpointBeside(t *testing.T, model, folder string, trips int) {
 	ours, alone := startOurs(t, model)
 	ours.firstTokens(alone, max(10, trips/10))
 	if *endpointPython != "" {
-		peer := startPeer(t, "llama.cpp's server", model, *endpointPython, "-m", "llama_cpp.server", "--model", model,
-			"--n_ctx", "2048")
+		peer := startPeer(t, "llama.cpp's server", model, *endpointPython,
+			filepath.Join("..", "..", "bench", "peers", "llama_server.py"), "--model", model)
 		if peer != nil {
+			peer.more = `,"ignore_eos":true,"top_k":0,"top_p":1,"min_p":0,"stream_options":{"include_usage":true}`
 			ours.beside(peer, max(10, trips/10))
 			peer.stop()
 		}
@@ -335,6 +340,8 @@ func startPeer(t *testing.T, name, model string, command ...string) *endpointLoa
 		resp, err := http.Get(url + "/models")
 		if err == nil {
 			resp.Body.Close()
+		}
+		if err == nil && resp.StatusCode == http.StatusOK {
 			return &endpointLoad{t: t, name: name, url: url, model: model, stop: stop}
 		}
 		select {
