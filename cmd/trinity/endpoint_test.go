@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -183,11 +184,12 @@ func TestEndpoint(t *testing.T) {
 // endpointBeside measures a model of the user's: the first token beside the engine's own, then all beside each of the
 // other servers, one at a time.
 func endpointBeside(t *testing.T, model, folder string, trips int) {
+	peers := filepath.Join("..", "..", "bench", "peers")
 	ours, alone := startOurs(t, model)
 	ours.firstTokens(alone, max(10, trips/10))
 	if *endpointPython != "" {
 		peer := startPeer(t, "llama.cpp's server", model, *endpointPython,
-			filepath.Join("..", "..", "bench", "peers", "llama_server.py"), "--model", model)
+			filepath.Join(peers, "llama_server.py"), "--model", model)
 		if peer != nil {
 			peer.more = `,"ignore_eos":true,"top_k":0,"top_p":1,"min_p":0,"stream_options":{"include_usage":true}`
 			ours.beside(peer, max(10, trips/10))
@@ -195,9 +197,8 @@ func endpointBeside(t *testing.T, model, folder string, trips int) {
 		}
 	}
 	if *endpointVLLM != "" && folder != "" {
-		peer := startPeer(t, "vLLM", folder, *endpointVLLM, "-m", "vllm.entrypoints.openai.api_server", "--model",
-			folder, "--dtype", "bfloat16", "--max-model-len", "2048",
-			"--gpu-memory-utilization", "0.3") // of main memory
+		peer := startPeer(t, "vLLM", folder, *endpointVLLM, filepath.Join(peers, "vllm_server.py"), "--model", folder,
+			"--dtype", "bfloat16", "--max-model-len", "2048", "--gpu-memory-utilization", "0.3") // of main memory
 		if peer != nil {
 			peer.more = ours.more
 			ours.beside(peer, max(10, trips/10))
@@ -328,6 +329,8 @@ func startPeer(t *testing.T, name, model string, command ...string) *endpointLoa
 	cmd := exec.CommandContext(ctx, command[0], append(command[1:], "--port", port)...)
 	said := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // it has processes of its own to end
+	cmd.WaitDelay = 30 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
