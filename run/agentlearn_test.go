@@ -39,7 +39,8 @@ func learnCarried(t *testing.T, what, file, args string, p Python, more ...strin
 		var out bytes.Buffer
 		o := options()
 		o.Out, o.Python, o.score = &out, p, score
-		cfg, err := config.Load(file, append([]string{"checkpoint_root_dir=" + t.TempDir(), "seed=" + strconv.Itoa(seed),
+		cfg, err := config.Load(file, append([]string{"checkpoint_root_dir=" + t.TempDir(),
+			"seed=" + strconv.Itoa(seed),
 			"buffer.total_steps=20", "trainer.total_steps=20", "explorer.eval_interval=20",
 			tasksetKey + "workflow_args=" + args, "buffer.explorer_input.eval_tasksets[0].workflow_args=" + args,
 			"buffer.explorer_input.eval_tasksets[0].repeat_times=1"}, more...), noEnv)

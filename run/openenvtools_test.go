@@ -17,8 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// toolCaller makes a model that never learned to call tools call one at the beginning of each episode. The tokens of the
-// call are given, and their logprobs are those that the model has for them; what follows the tool's answer is the
+// toolCaller makes a model that never learned to call tools call one at the beginning of each episode. The tokens of
+// the call are given, and their logprobs are those that the model has for them; what follows the tool's answer is the
 // model's own.
 type toolCaller struct {
 	tinker.Service
@@ -26,7 +26,8 @@ type toolCaller struct {
 	calls  *atomic.Int32
 }
 
-func (c toolCaller) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+func (c toolCaller) SamplingClient(ctx context.Context,
+	req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	s, err := c.Service.SamplingClient(ctx, req)
 	return toolSampler{s, c}, err
 }
@@ -47,7 +48,8 @@ func (s toolSampler) Sample(ctx context.Context,
 	}
 	call := s.tokens.Encode(toolCall+"<|im_end|>", false)
 	score := req
-	score.Prompt, score.PromptLogprobs, score.Params.MaxTokens = tinker.Text(append(slices.Clone(prompt), call...)), true, 1
+	score.Prompt, score.PromptLogprobs = tinker.Text(append(slices.Clone(prompt), call...)), true
+	score.Params.MaxTokens = 1
 	scored, err := tinker.Sample(ctx, s.SamplingClient, score)
 	if err != nil {
 		return nil, err
@@ -92,8 +94,9 @@ func TestGemOpenEnvTools(t *testing.T) {
 	dir, tokens := toolModel(t)
 	const hi = `{"type":"step","data":{"type":"call_tool","tool_name":"echo_message","arguments":{"message":"hi"}}}`
 	id := openenvtest.Replay(t, "../rl/env/openenv/testdata/echo.jsonl", map[string]string{
-		hi: `{"type":"observation","data":{"observation":{"metadata":{},"tool_name":"echo_message","result":{"content":` +
-			`[{"type":"text","text":"hi"}],"data":"hi","is_error":false},"error":null},"reward":1.0,"done":false}}`})
+		hi: `{"type":"observation","data":{"observation":{"metadata":{},"tool_name":"echo_message","result":` +
+			`{"content":[{"type":"text","text":"hi"}],"data":"hi","is_error":false},"error":null},"reward":1.0,` +
+			`"done":false}}`})
 	var calls atomic.Int32
 	play := func(method string) (string, []byte) {
 		o := options()

@@ -37,8 +37,8 @@ type gemPlayCmd struct {
 // Run implements the command.
 func (c *gemPlayCmd) Run(s *surroundings) error {
 	if c.Model != "" && verifiers.Is(c.ID) {
-		return usageError{errors.New("trinity: an environment of verifiers writes its prompts in the model's own chat " +
-			"template, so here people and the random player play; trinity gem eval lets a model play")}
+		return usageError{errors.New("trinity: an environment of verifiers writes its prompts in the model's own " +
+			"chat template, so here people and the random player play; trinity gem eval lets a model play")}
 	}
 	o := s.options(0)
 	o.Python = (&pythonFlags{Python: c.Python}).python(s)

@@ -15,11 +15,11 @@ import (
 
 var (
 	openenvURL  = flag.String("openenv.url", "", "the URL of a server of examples/openenv; \"\" is the server in Go")
-	openenvEcho = flag.Bool("openenv.echo", false, "the server is that of OpenEnv's echo environment, whose actions are "+
-		"calls of tools")
+	openenvEcho = flag.Bool("openenv.echo", false, "the server is that of OpenEnv's echo environment, whose actions "+
+		"are calls of tools")
 )
 
-// played is what is played on a server: the arguments of the environment, what a player says, and the same as a message.
+// played is what is played on a server: the arguments of the environment, what a player says, and that as a message.
 type played struct{ args, say, message string }
 
 // playedOn is what the server plays.
