@@ -301,13 +301,13 @@ agents: ## run unmodified agents in full rollouts: OpenAI's client, LangGraph an
 	go test ./run -run 'TestAgentsReal$$' -count 1 -v -timeout 60m -agents.python $(CURDIR)/bin/agents/venv/bin/python | tee docs/results/agents.log; exit $${PIPESTATUS[0]}
 
 .PHONY: verifiers
-verifiers: ## run environments of the newest verifiers: the example, and with FOLDER=the folder environments of its repository also reverse-text and proposer-solver; gap 0 is asserted (needs Python 3.11 or newer and pip); writes the log
+verifiers: ## run environments of the newest verifiers: the example, also in trinity gem, and with FOLDER=a copy of its repository six of that, unmodified; gap 0 is asserted (needs Python 3.11 or newer, pip, and for the harness null once a network); writes the log
 	python3 -m venv bin/verifiers/venv
 	bin/verifiers/venv/bin/pip install -q verifiers datasets uv
-	PATH=$(CURDIR)/bin/verifiers/venv/bin:$$PATH go test ./run -run 'TestVerifiersReal$$' -count 1 -v -timeout 60m -verifiers.python $(CURDIR)/bin/verifiers/venv/bin/python -verifiers.folder "$(if $(FOLDER),$(abspath $(FOLDER)))" | tee docs/results/verifiers.log; exit $${PIPESTATUS[0]}
+	PATH=$(CURDIR)/bin/verifiers/venv/bin:$$PATH go test ./run -run 'TestVerifiersReal$$|TestGemVerifiersReal$$' -count 1 -v -timeout 60m -verifiers.python $(CURDIR)/bin/verifiers/venv/bin/python -verifiers.folder "$(if $(FOLDER),$(abspath $(FOLDER)))" | tee docs/results/verifiers.log; exit $${PIPESTATUS[0]}
 
 .PHONY: learn-agents
-learn-agents: ## train the shipped model on the example agent, and on the example of verifiers where bin/verifiers has it (make verifiers), with seed 1 and a control with shuffled advantages each; writes the log
+learn-agents: ## train the shipped model on the example agent, and on the example of verifiers where bin/verifiers has it (make verifiers), with seed 1, and controls with shuffled advantages of seeds 1, 2 and 3; writes the log
 	go test ./run -run 'TestAgentLearns$$|TestVerifiersLearns$$' -count 1 -v -timeout 3h -agents.full -verifiers.python "$$(ls $(CURDIR)/bin/verifiers/venv/bin/python 2>/dev/null)" | tee docs/results/learn-agents.log; exit $${PIPESTATUS[0]}
 
 .PHONY: openenv
@@ -320,8 +320,9 @@ learn-openenv: ## train the shipped model on the example server of OpenEnv with 
 	go test ./run -run 'TestGemOpenEnvLearns$$' -count 1 -v -timeout 90m -openenv.full $(if $(OPENENV_PYTHON),-openenv.python $(abspath $(OPENENV_PYTHON))) | tee docs/results/openenv-learn.log; exit $${PIPESTATUS[0]}
 
 .PHONY: bench-openenv
-bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket (OPENENV_URL=a server of examples/openenv; without one on the server in Go); writes the log
-	go test ./rl/env/openenv -run xxx -bench Steps -benchtime 20000x -count 3 $(if $(OPENENV_URL),-openenv.url $(OPENENV_URL)) | tee docs/results/openenv-bench.log; exit $${PIPESTATUS[0]}
+bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket, on the server in Go and with REAL=1 on servers in Python too (needs Python and pip; FOLDER=the folder envs of OpenEnv's repository adds its echo environment); writes the log
+	go test ./rl/env/openenv -run xxx -bench Steps -benchtime 20000x -count 3 | tee docs/results/openenv-bench.log; exit $${PIPESTATUS[0]}
+	[ -z "$(REAL)$(FOLDER)" ] || { FOLDER="$(FOLDER)" rl/env/openenv/testdata/bench.sh | tee -a docs/results/openenv-bench.log; exit $${PIPESTATUS[0]}; }
 
 .PHONY: bench-fleet
 bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log (WORKERS=10,100,1000)

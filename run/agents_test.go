@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,6 +71,7 @@ func agentMain(role string) int {
 		reward = 1
 	}
 	fmt.Printf("asked twice, eval %v\n", work.Eval)
+	fmt.Println("in " + os.Getenv("TRINITY_FOLDER"))
 	if err := os.WriteFile(work.Reward, fmt.Appendf(nil, `{"reward": %d, "metrics": {"accuracy": %d}}`, reward,
 		reward), 0o644); err != nil {
 		fmt.Println(err)
@@ -90,6 +92,11 @@ func started(t *testing.T, dir, role string, more ...string) *config.Config {
 // second run gives the same; what they print is in the log with the task.
 func TestAgents(t *testing.T) {
 	dir := t.TempDir()
+	folder := filepath.Join(dir, "trinity-tiny", "gsm8k", "agent")
+	left := filepath.Join(folder, "explorer", "trinity-agent-1", "task.json") // by a run that was killed
+	if err := errors.Join(os.MkdirAll(filepath.Dir(left), 0o755), os.WriteFile(left, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	play := func(dir string) []monitor.Line {
 		sum, err := Run(t.Context(), started(t, dir, "talks"), options())
 		if err != nil {
@@ -115,8 +122,11 @@ func TestAgents(t *testing.T) {
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "log", "agent.log"))
 	if err != nil || !strings.Contains(string(log), "asked twice, eval false") ||
-		!strings.Contains(string(log), "task=1/0/0") {
+		!strings.Contains(string(log), "task=1/0/0") || !strings.Contains(string(log), "in "+folder) {
 		t.Errorf("%v, the log is %s", err, log)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("the folder that a killed run left is still there: %v", err)
 	}
 	same(t, "a second run", timeless(play(t.TempDir())), timeless(lines))
 }

@@ -2,7 +2,9 @@ package run
 
 import (
 	"flag"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,8 +17,7 @@ var (
 		"and langchain-openai")
 	verifiersPython = flag.String("verifiers.python", "", "TestVerifiersReal, TestVerifiersLearns: a Python with "+
 		"verifiers")
-	verifiersFolder = flag.String("verifiers.folder", "", "TestVerifiersReal: the folder environments of the "+
-		"package's repository")
+	verifiersFolder = flag.String("verifiers.folder", "", "TestVerifiersReal: a copy of the package's repository")
 )
 
 // absolute is a path below the root of the repository.
@@ -29,7 +30,10 @@ func absolute(t *testing.T, path string) string {
 	return abs
 }
 
-// trains runs two steps of a configuration and holds that they are exact. It returns the mean of a metric over them.
+// branches is the metric of the branches of a rollout. It is there where there are any.
+const branches = "rollout/new_sequences/mean"
+
+// trains runs two steps of a configuration and holds that they are exact. It returns the means of metrics over them.
 func trains(t *testing.T, what string, cfg *config.Config, p Python, keys ...string) map[string]float64 {
 	t.Helper()
 	var out strings.Builder
@@ -41,18 +45,21 @@ func trains(t *testing.T, what string, cfg *config.Config, p Python, keys ...str
 	}
 	got := map[string]float64{}
 	for _, l := range sum.Lines {
-		if gap, measured := l.Metrics["train/kl_sample_train_v1"]; measured && gap != 0 {
-			t.Errorf("%s: step %d: gap %v", what, l.Step, gap)
+		if gap, measured := l.Metrics["train/kl_sample_train_v1"]; !measured || gap != 0 {
+			t.Errorf("%s: step %d: gap %v (measured: %v)", what, l.Step, gap, measured)
 		}
 	}
-	for _, key := range append(keys, rewardKey, "rollout/num_turns/mean", "rollout/failed_task_count") {
+	for _, key := range append(keys, rewardKey, "rollout/num_turns/mean", "rollout/failed_task_count", branches) {
 		got[key] = sum.Mean(key, 1, len(sum.Lines))
+	}
+	if math.IsNaN(got[branches]) { // there was none
+		got[branches] = 0
 	}
 	if got["rollout/failed_task_count"] != 0 {
 		t.Errorf("%s: tasks failed:\n%s", what, out.String())
 	}
 	t.Logf("%s: %d steps, gap 0, reward %.3f, %.1f calls a rollout, branches %.2f", what, len(sum.Lines),
-		got[rewardKey], got["rollout/num_turns/mean"], got["rollout/new_sequences/mean"])
+		got[rewardKey], got["rollout/num_turns/mean"], got[branches])
 	return got
 }
 
@@ -61,15 +68,75 @@ func TestAgentsReal(t *testing.T) {
 	if *agentsPython == "" {
 		t.Skip("needs Python packages: make agents")
 	}
-	for what, script := range map[string]string{"OpenAI's client": "examples/agent/agent.py",
-		"LangGraph": "run/testdata/agent_langgraph.py", "OpenAI Agents SDK": "run/testdata/agent_sdk.py"} {
-		args := "{command: [" + *agentsPython + ", " + absolute(t, script) +
+	for _, a := range []struct {
+		what, script string
+		branches     func(calls float64) float64 // of a rollout
+	}{
+		// it does not repeat what the model thought, so its second call is a branch
+		{"OpenAI's client", "examples/agent/agent.py", func(calls float64) float64 { return calls - 1 }},
+		{"LangGraph", "run/testdata/agent_langgraph.py", func(float64) float64 { return 0 }},
+		// its second agent has a conversation of its own
+		{"OpenAI Agents SDK", "run/testdata/agent_sdk.py", func(float64) float64 { return 1 }},
+	} {
+		args := "{command: [" + *agentsPython + ", " + absolute(t, a.script) +
 			"], timeout: 300, concurrency: 4, max_tokens: 400}"
 		cfg := load(t, t.TempDir(), and(tiny, tasksetKey+"default_workflow_type=agent_workflow",
 			tasksetKey+"workflow_args="+args, "explorer.max_retry_times=0", "buffer.total_steps=2",
-			"trainer.total_steps=2")...)
-		trains(t, what, cfg, Python{})
+			"trainer.total_steps=2", "model.max_response_tokens=40")...)
+		got := trains(t, a.what, cfg, Python{})
+		if want := a.branches(got["rollout/num_turns/mean"]); math.Abs(got[branches]-want) > 1e-9 {
+			t.Errorf("%s: %v branches a rollout, want %v", a.what, got[branches], want)
+		}
 	}
+}
+
+// unmodified are environments of the repository of verifiers as they are: the folder of the package in the repository,
+// and the arguments that make them short. All but reverse_text run in the harness null of verifiers.
+var unmodified = []struct{ id, folder, args string }{
+	{"echo-v1", "tests/v1/fixtures", "taskset: {phrases: [hello, ping]}"},
+	// a user in a script, two turns
+	{"echo-user-sim-v1", "tests/v1/fixtures", "taskset: {phrases: [hello, ping]}"},
+	// two agents, one of them not trainable
+	{"duet-v1", "tests/v1/fixtures", "taskset: {phrases: [hello, ping]}"},
+	{"gsm8k", "environments/gsm8k", "taskset: {split: train}"},
+	{"alphabet-sort", "environments/alphabet_sort", "taskset: {max_turns: 2, max_names_per_turn: 2}"},
+	{"reverse-text", "environments/reverse_text",
+		"config: {agent: {harness: {id: sums}}}, taskset: {dataset_name: ROWS}"},
+}
+
+// place puts rows of our own where Hugging Face's datasets finds them offline, and returns a folder with those of
+// reverse-text.
+func place(t *testing.T) (rows string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("HF_HOME", filepath.Join(dir, "home"))
+	t.Setenv("HF_HUB_OFFLINE", "1")
+	rows = filepath.Join(dir, "rows")
+	if err := os.MkdirAll(rows, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct{ repository, config, row string }{
+		{"", "train", `{"prompt": "a b c"}`},
+		{"openai/gsm8k", "main", `{"question": "Ann has 2 apples and gets 3.", "answer": "2+3=5\n#### 5"}`},
+		{"kalomaze/alphabetic-arxiv-authors-it1", "default", `{"names": ["AnnLee", "BobKay", "CatFox", "DanEve"]}`},
+	} {
+		file := filepath.Join(dir, r.config+".jsonl")
+		if r.repository == "" {
+			file = filepath.Join(rows, "train.jsonl")
+		}
+		if err := os.WriteFile(file, []byte(strings.Repeat(r.row+"\n", 16)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r.repository == "" {
+			continue
+		}
+		script := absolute(t, "rl/verifiers/testdata/place.py")
+		c := exec.Command(*verifiersPython, script, r.repository, r.config, "train", file)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return rows
 }
 
 // TestVerifiersReal runs environments of verifiers, unmodified.
@@ -77,28 +144,16 @@ func TestVerifiersReal(t *testing.T) {
 	if *verifiersPython == "" {
 		t.Skip("needs the package verifiers: make verifiers")
 	}
-	const here = "agent: {harness: {id: sums}}"
-	environments := []struct{ id, args string }{{"sums", "taskset: {split: test}"}}
+	environments, rows := unmodified[:0:0], ""
 	if *verifiersFolder != "" {
-		rows := filepath.Join(t.TempDir(), "rows")
-		if err := os.MkdirAll(rows, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(rows, "train.jsonl"),
-			[]byte(strings.Repeat("{\"prompt\": \"abc def\"}\n{\"prompt\": \"a b c\"}\n", 8)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		environments = append(environments, []struct{ id, args string }{
-			// kuhn_poker does not fit: its rules are 567 tokens of the shipped model, whose context is 512
-			{"reverse_text", "config: {" + here + "}, taskset: {dataset_name: " + rows + "}"},
-			{"proposer_solver", "config: {proposer: {harness: {id: sums}}, solver: {harness: {id: sums}}}"}}...)
+		environments, rows = unmodified, place(t)
 	}
+	environments = append(environments, struct{ id, folder, args string }{"sums", "", "taskset: {split: test}"})
 	for _, e := range environments {
-		dir := absolute(t, "examples/verifiers")
-		if *verifiersFolder != "" {
-			dir += string(os.PathListSeparator) + filepath.Join(*verifiersFolder, e.id)
-		}
-		args := "{dir: '" + dir + "', limit: 16, timeout: 300, max_tokens: 600, " + e.args + "}"
+		dir := absolute(t, "examples/verifiers") + string(os.PathListSeparator) +
+			filepath.Join(*verifiersFolder, e.folder)
+		args := "{dir: '" + dir + "', limit: 16, timeout: 300, max_tokens: 600, concurrency: 2, " +
+			strings.Replace(e.args, "ROWS", rows, 1) + "}"
 		cfg := load(t, t.TempDir(), and(tiny, tasksetKey+"default_workflow_type=verifiers_workflow",
 			tasksetKey+"path=verifiers:"+e.id, tasksetKey+"workflow_args="+args, "explorer.max_retry_times=0",
 			"model.max_prompt_tokens=600", "buffer.total_steps=2", "trainer.total_steps=2")...)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/agent"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -24,7 +26,7 @@ func (p *parts) openCarriers(also io.Writer) {
 		return log
 	}
 	said, served := printed("agent"), printed("verifiers")
-	agents := agent.New(agent.Options{Log: func(task, line string) {
+	agents := agent.New(agent.Options{Folder: p.agentFolder(), Log: func(task, line string) {
 		said.add(python.Entry{Task: task, Text: line})
 	}})
 	servers := verifiers.New(verifiers.Options{Executable: p.site.Python, Path: p.site.Imports,
@@ -36,6 +38,16 @@ func (p *parts) openCarriers(also io.Writer) {
 		served.close()
 		return err
 	})
+}
+
+// agentFolder is where the agents of this explorer have their folders: below that of the job, so that the next start
+// deletes what a killed one left.
+func (p *parts) agentFolder() string {
+	folder := p.folder.File("agent", disk.Name(p.cfg.Explorer.Name))
+	if abs, err := filepath.Abs(folder); err == nil {
+		return abs
+	}
+	return folder
 }
 
 // verifiersTasks reads the tasks of an environment of verifiers.

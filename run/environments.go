@@ -12,15 +12,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
 	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 )
 
-// Environments are those that a command plays: native ones, those in Python and those on OpenEnv servers. Close it.
+// Environments are those that a command plays: native ones, those in Python, those on OpenEnv servers and those of
+// verifiers. Close it.
 type Environments struct {
 	*env.Registry
 	source  *environments.Source
 	host    *python.Host
 	log     *pythonLog
 	servers *servers
+	carried *carriedEnvs
 }
 
 // OpenEnvironments returns all native environments, with the data of the folder data, and starts Python if one of ids
@@ -36,13 +39,17 @@ func OpenEnvironments(ctx context.Context, o Options, data string, ids ...string
 		registry = registry.With(openenv.Prefix, e.servers.source.Spec)
 		e.Registry = registry
 	}
+	if e.carried = o.withCarried(ctx, ids...); e.carried != nil {
+		registry = registry.With(verifiers.Prefix, e.carried.Spec)
+		e.Registry = registry
+	}
 	if !slices.ContainsFunc(ids, environments.Is) {
 		return e, nil
 	}
 	e.host, err = python.Open(ctx, python.Options{Executable: o.Python.Executable, Dirs: o.Python.Path,
 		Imports: []string{environments.Module}, Processes: gemProcesses, Log: e.log.add})
 	if err != nil {
-		return nil, errors.Join(err, e.servers.Close())
+		return nil, errors.Join(err, e.servers.Close(), e.carried.Close())
 	}
 	e.source = o.environmentsOn(ctx, e.host, e.log)
 	e.Registry = registry.With(environments.Prefix, e.source.Spec)
@@ -54,7 +61,7 @@ const gemProcesses = 2
 
 // Close ends sessions and processes.
 func (e *Environments) Close() error {
-	err := e.servers.Close()
+	err := errors.Join(e.servers.Close(), e.carried.Close())
 	if e.host == nil {
 		return err
 	}
@@ -67,6 +74,9 @@ func (e *Environments) Close() error {
 // logTo writes what Python prints to log/python.log in a folder, and what is on servers to files of its own.
 func (e *Environments) logTo(dir string) {
 	e.servers.keepIn(dir, "info")
+	if e.carried != nil {
+		e.carried.log.open(dir, "verifiers", "info")
+	}
 	if e.host != nil {
 		(&plugins{log: e.log}).logTo(dir, "info")
 	}

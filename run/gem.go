@@ -101,6 +101,9 @@ func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backe
 		return c, backend, "", err
 	}
 	fmt.Fprintln(o.Out, backend.Reason+note)
+	if err := wholePrompts(&c); err != nil {
+		return c, backend, "", err
+	}
 	return c, backend, dir, c.Validate()
 }
 
@@ -152,6 +155,8 @@ func found(c *gem.Config, o Options) (string, error) {
 
 // open makes the parts from the model up. dir is the run to continue, "" for a new one.
 func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
+	find := service.Finder{Site: g.site, Config: g.cfg, Backend: g.backend, Gem: true}
+	o.player = playerOf(&g.c, func() (*base.Model, error) { return find.Model(ctx, nil) })
 	registry, err := OpenEnvironments(ctx, o, g.c.DataDir, g.c.EnvID)
 	if err != nil {
 		return err
@@ -167,7 +172,6 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err := spec.CheckSeed(g.c.StrictSeed); err != nil {
 		return err
 	}
-	find := service.Finder{Site: g.site, Config: g.cfg, Backend: g.backend, Gem: true}
 	m, err := find.Model(ctx, nil)
 	if err != nil {
 		return err

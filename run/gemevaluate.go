@@ -41,6 +41,9 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	if err := c.SetAll(append(kept, x.Pairs...)); err != nil {
 		return nil, err
 	}
+	if err := wholePrompts(&c); err != nil {
+		return nil, err
+	}
 	p := &gem.Policy{MaxTokens: c.MaxTokens, Temperature: c.Temperature, Seed: uint64(c.Seed)}
 	var closers site.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
@@ -49,6 +52,7 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 		if played, err = openPolicy(ctx, &c, x.Run, p, o, &closers); err != nil {
 			return nil, err
 		}
+		o.player = playerOf(&c, func() (*base.Model, error) { return played, nil })
 	}
 	ids := strings.Split(c.EnvID, ",")
 	registry, err := OpenEnvironments(ctx, o, c.DataDir, ids...)

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -67,6 +68,8 @@ type Options struct {
 	python   *plugins            // what is loaded; nil: nothing is
 	tasksets *verifiers.Tasksets // the tasks of environments of verifiers, which are read once
 	servers  *servers            // of OpenEnv; nil: there are none
+	// player is who plays environments of verifiers, and how it samples; nil: no model
+	player func() (*base.Model, tinker.SamplingParams, error)
 
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left

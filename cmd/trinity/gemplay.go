@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -35,6 +36,10 @@ type gemPlayCmd struct {
 
 // Run implements the command.
 func (c *gemPlayCmd) Run(s *surroundings) error {
+	if c.Model != "" && verifiers.Is(c.ID) {
+		return usageError{errors.New("trinity: an environment of verifiers writes its prompts in the model's own " +
+			"chat template, so here people and the random player play; trinity gem eval lets a model play")}
+	}
 	o := s.options(0)
 	o.Python = (&pythonFlags{Python: c.Python}).python(s)
 	registry, err := run.OpenEnvironments(s.ctx, o, c.Data, c.ID)

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -15,6 +17,9 @@ type Options struct {
 	// Log gets the lines that programs print, each with the name of its task. It must not block for long. nil drops
 	// them.
 	Log func(task, line string)
+	// Folder is where each program gets a folder of its own. What is left there, by a run that was killed, is deleted.
+	// "" is the system's folder for temporary files, where nothing is deleted.
+	Folder string
 }
 
 // Agents starts programs. It implements workflow.Carrier. Close it.
@@ -24,6 +29,8 @@ type Agents struct {
 
 	mu    sync.Mutex
 	slots map[string]chan struct{} // of the programs of one command
+
+	clear func() error // empties Options.Folder, once
 }
 
 // New returns Agents. Nothing is started before the first rollout.
@@ -31,11 +38,26 @@ func New(o Options) *Agents {
 	if o.Log == nil {
 		o.Log = func(string, string) {}
 	}
-	return &Agents{opts: o, guard: process.NewGuard(), slots: map[string]chan struct{}{}}
+	return &Agents{opts: o, guard: process.NewGuard(), slots: map[string]chan struct{}{},
+		clear: sync.OnceValue(func() error { return empty(o.Folder) })}
+}
+
+// empty deletes a folder with all in it and makes it anew.
+func empty(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700))
 }
 
 // Close ends all programs that still run.
-func (a *Agents) Close() error { return a.guard.Close() }
+func (a *Agents) Close() error {
+	err := a.guard.Close()
+	if a.opts.Folder != "" {
+		err = errors.Join(err, os.RemoveAll(a.opts.Folder))
+	}
+	return err
+}
 
 // Check implements workflow.Carrier.
 func (a *Agents) Check(values map[string]any) (workflow.Carrying, error) {

@@ -18,7 +18,10 @@ import (
 
 // run starts the program for one rollout, waits for its end and reads the reward.
 func (c *carrying) run(ctx context.Context, w workflow.Work) ([]workflow.Part, error) {
-	folder, err := os.MkdirTemp("", "trinity-agent-*")
+	if err := c.agents.clear(); err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp(c.agents.opts.Folder, "trinity-agent-*")
 	if err != nil {
 		return nil, err
 	}

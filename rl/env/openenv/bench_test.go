@@ -13,7 +13,23 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv/openenvtest"
 )
 
-var openenvURL = flag.String("openenv.url", "", "the URL of a server of examples/openenv; \"\" is the server in Go")
+var (
+	openenvURL  = flag.String("openenv.url", "", "the URL of a server of examples/openenv; \"\" is the server in Go")
+	openenvEcho = flag.Bool("openenv.echo", false, "the server is that of OpenEnv's echo environment, whose actions "+
+		"are calls of tools")
+)
+
+// played is what is played on a server: the arguments of the environment, what a player says, and that as a message.
+type played struct{ args, say, message string }
+
+// playedOn is what the server plays.
+func playedOn() played {
+	if *openenvEcho {
+		return played{"", `<tool_call>{"name": "echo_message", "arguments": {"message": "hi"}}</tool_call>`,
+			`{"type":"step","data":{"type":"call_tool","tool_name":"echo_message","arguments":{"message":"hi"}}}`}
+	}
+	return played{game, `\boxed{1}`, `{"type":"step","data":{"message":"\\boxed{1}"}}`}
+}
 
 // episodesOpen is how many episodes are open at once in BenchmarkSteps.
 const episodesOpen = 256
@@ -88,8 +104,9 @@ func steps(b *testing.B, url string, open func(*testing.B, string) (step, reset 
 func envEpisode(b *testing.B) func(*testing.B, string) (step, reset func() error) {
 	s, _ := sourceFor(b)
 	return func(b *testing.B, url string) (step, reset func() error) {
-		e := makeEnv(b, s, Prefix+url+"?"+game)
-		step = func() error { _, err := e.Step(`\boxed{1}`); return err }
+		p := playedOn()
+		e := makeEnv(b, s, Prefix+url+"?"+p.args)
+		step = func() error { _, err := e.Step(p.say); return err }
 		return step, func() error { _, err := e.Reset(1); return err }
 	}
 }
@@ -111,5 +128,5 @@ func bareEpisode(b *testing.B, url string) (step, reset func() error) {
 			return err
 		}
 	}
-	return ask(`{"type":"step","data":{"message":"\\boxed{1}"}}`), ask(`{"type":"reset","data":{"seed":1}}`)
+	return ask(playedOn().message), ask(`{"type":"reset","data":{"seed":1}}`)
 }

@@ -1,61 +1,20 @@
 package openenv
 
 import (
-	"context"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv/openenvtest"
 )
-
-// replay is a server that answers as the recorded one did. More answers are added to those of the recording.
-func replay(t *testing.T, file string, more map[string]string) string {
-	t.Helper()
-	answers := map[string]string{}
-	for _, x := range recording(t, file) {
-		answers[x.Asked] = x.Answer
-	}
-	for asked, answer := range more {
-		answers[asked] = answer
-	}
-	ctx, end := context.WithCancel(context.Background())
-	served := make(chan struct{}, 1000)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/ws" {
-			w.Write([]byte(answers[r.Method+" "+r.URL.Path]))
-			return
-		}
-		defer func() { served <- struct{}{} }()
-		c, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer c.CloseNow()
-		for {
-			_, asked, err := c.Read(ctx)
-			if err != nil || answers[string(asked)] == "" {
-				return
-			}
-			if c.Write(ctx, websocket.MessageText, []byte(answers[string(asked)])) != nil {
-				return
-			}
-		}
-	}))
-	t.Cleanup(func() { end(); server.CloseClientConnections(); server.Close() })
-	return Prefix + server.URL
-}
 
 // The tools of OpenEnv's echo environment are offered, and calls in every style of chat templates reach it. What it
 // said was recorded.
 func TestTools(t *testing.T) {
-	id := replay(t, "testdata/echo.jsonl", nil)
+	id := openenvtest.Replay(t, "testdata/echo.jsonl", nil)
 	s, _ := sourceFor(t)
 	for _, c := range []struct{ answer, text string }{
 		{`<tool_call>
@@ -95,7 +54,7 @@ func TestTools(t *testing.T) {
 
 // A tool that was not reached is a fault of the environment; the player never hears of it.
 func TestToolNotReached(t *testing.T) {
-	id := replay(t, "testdata/echo.jsonl", map[string]string{
+	id := openenvtest.Replay(t, "testdata/echo.jsonl", map[string]string{
 		`{"type":"step","data":{"type":"call_tool","tool_name":"echo_message","arguments":{"message":"hi"}}}`: "" +
 			`{"type":"observation","data":{"observation":{"metadata":{},"tool_name":"echo_message","result":null,` +
 			`"error":{"error_type":"transport_error","message":"connection refused"}},"reward":null,"done":false}}`})
@@ -121,7 +80,7 @@ func TestToolsInTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := replay(t, "testdata/echo.jsonl", nil)
+	id := openenvtest.Replay(t, "testdata/echo.jsonl", nil)
 	s, _ := sourceFor(t)
 	for names, want := range map[string][2]string{
 		"concat_chat": {`<|im_start|>system
