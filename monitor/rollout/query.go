@@ -40,7 +40,7 @@ func (t *Table) At(p Place) (*Indexed, *Row) {
 func (t *Table) Select(f *Filter) []Place {
 	var list []Place
 	for i, file := range t.Files {
-		if file.Segment == nil || !f.file(&file.File) {
+		if file.Segment == nil || !f.Takes(&file.File) {
 			continue
 		}
 		for j := range file.Rows {
@@ -52,7 +52,8 @@ func (t *Table) Select(f *Filter) []Place {
 	return list
 }
 
-func (f *Filter) file(file *File) bool {
+// Takes reports whether rows of a file may be wanted.
+func (f *Filter) Takes(file *File) bool {
 	if f.Set != "*" && f.Set != file.Set {
 		return false
 	}

@@ -24,7 +24,7 @@ func (s *Studio) export(e *entry, w http.ResponseWriter, r *http.Request) error 
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
+	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
 	if order := q.values.Get("sort"); order != "" && !t.Sort(list, order) {
 		return invalid("sort=%q is not known", order)

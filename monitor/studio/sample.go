@@ -2,6 +2,7 @@ package studio
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -76,8 +77,7 @@ func (s *Studio) sample(e *entry, w http.ResponseWriter, r *http.Request) error 
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
-	f, i, rec, err := s.record(e, t, r.PathValue("sample"))
+	f, i, rec, err := s.record(r.Context(), e, r.PathValue("sample"))
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,8 @@ func (s *Studio) sample(e *entry, w http.ResponseWriter, r *http.Request) error 
 }
 
 // record reads the record of a sample.
-func (s *Studio) record(e *entry, t *rollout.Table, id string) (*rollout.Indexed, int, *rollout.Record, error) {
+func (s *Studio) record(ctx context.Context, e *entry, id string) (*rollout.Indexed, int, *rollout.Record, error) {
+	t := s.tableOf(ctx, e, func(f *rollout.File) bool { return strings.HasPrefix(id, fileID(f)+".") })
 	f, i, ok := lookID(t, id)
 	if !ok {
 		return nil, 0, nil, refusal{http.StatusNotFound, "not_found",
@@ -260,9 +261,9 @@ func (s *Studio) group(e *entry, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("step %q is no whole number", r.PathValue("step"))
 	}
-	t := s.table(r.Context(), e)
-	list := t.Select(&rollout.Filter{Set: r.URL.Query().Get("set"), Steps: []int{step},
-		Groups: []string{r.PathValue("task")}})
+	filter := &rollout.Filter{Set: r.URL.Query().Get("set"), Steps: []int{step}, Groups: []string{r.PathValue("task")}}
+	t := s.tableFor(r.Context(), e, filter)
+	list := t.Select(filter)
 	if len(list) == 0 {
 		return refusal{http.StatusNotFound, "not_found", fmt.Sprintf("studio: step %d of run %s has no task %q", step,
 			e.id,

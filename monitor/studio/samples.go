@@ -66,7 +66,12 @@ func partsOf(f *rollout.Indexed, r *rollout.Row) map[string]float64 {
 
 // sampleID names a record by its file and line.
 func sampleID(f *rollout.File, r *rollout.Row) string {
-	return strings.ReplaceAll(strings.TrimSuffix(f.Name, ".jsonl"), "/", "~") + "." + strconv.Itoa(int(r.Line))
+	return fileID(f) + "." + strconv.Itoa(int(r.Line))
+}
+
+// fileID is a file's part of the ids of its samples.
+func fileID(f *rollout.File) string {
+	return strings.ReplaceAll(strings.TrimSuffix(f.Name, ".jsonl"), "/", "~")
 }
 
 // lookID finds a sample by its id.
@@ -79,9 +84,8 @@ func lookID(t *rollout.Table, id string) (*rollout.Indexed, int, bool) {
 	if err != nil {
 		return nil, 0, false
 	}
-	name := strings.ReplaceAll(id[:cut], "~", "/")
 	for _, f := range t.Files {
-		if f.Segment == nil || strings.TrimSuffix(f.Name, ".jsonl") != name {
+		if f.Segment == nil || fileID(&f.File) != id[:cut] {
 			continue
 		}
 		for i := range f.Rows {
@@ -104,7 +108,7 @@ func (s *Studio) samples(e *entry, w http.ResponseWriter, r *http.Request) error
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
+	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
 	if order := q.values.Get("sort"); order != "" && !t.Sort(list, order) {
 		return invalid("sort=%q is not known; it is one of %s, with a minus in front for the largest first", order,
@@ -229,7 +233,7 @@ func (s *Studio) histogram(e *entry, w http.ResponseWriter, r *http.Request) err
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
+	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
 	done := true
 	if match != nil {
