@@ -31,15 +31,19 @@ type Index struct {
 	seen    map[string]int64    // how much of each index file is read
 	frames  map[string]*Segment // of index files, until their file is looked at
 
-	mu    sync.Mutex
-	table *Table
+	mu     sync.Mutex
+	table  *Table
+	listed chan struct{} // closed when there was a table of files
 }
 
 // NewIndex is the index of a folder. Index files are read from the folders read, and written to the first of them that
 // can be written to.
 func NewIndex(folder Folder, read ...string) *Index {
-	return &Index{folder: folder, read: read, table: &Table{}}
+	return &Index{folder: folder, read: read, table: &Table{}, listed: make(chan struct{})}
 }
+
+// Listed is closed when the index has a table of files, be they indexed or not.
+func (x *Index) Listed() <-chan struct{} { return x.listed }
 
 // Table is what is known now. It does not change; the next Refresh makes another.
 func (x *Index) Table() *Table {
@@ -146,6 +150,11 @@ func (s *Segment) of(f File) bool { return s != nil && s.Size == f.Size && s.Tim
 func (x *Index) set(t *Table, told func(*Table)) {
 	x.mu.Lock()
 	x.table = t
+	select {
+	case <-x.listed:
+	default:
+		close(x.listed)
+	}
 	x.mu.Unlock()
 	if told != nil {
 		told(t)

@@ -213,8 +213,12 @@ func (e *entry) lookUp(ctx context.Context, events *hub) {
 	}
 }
 
-// patience is how long a request waits for an index; it then gets what there is.
-const patience = 800 * time.Millisecond
+// patience is how long a request waits for an index; it then gets what there is. It waits longer while not even the
+// files are known: a table of nothing would say that there is nothing.
+const (
+	patience     = 800 * time.Millisecond
+	listPatience = 20 * time.Second
+)
 
 // table is the index of the run's samples, as far as it is made.
 func (s *Studio) table(ctx context.Context, e *entry) *rollout.Table {
@@ -234,15 +238,26 @@ func (s *Studio) tableNow(ctx context.Context, e *entry) (t *rollout.Table, comp
 		defer close(done)
 		e.lookUp(context.WithoutCancel(ctx), s.events)
 	}()
-	wait := time.NewTimer(patience)
+	complete = await(ctx, patience, done, nil)
+	if !complete && len(index.Table().Files) == 0 {
+		await(ctx, listPatience, done, index.Listed())
+	}
+	return index.Table(), complete
+}
+
+// await waits for one of two events, and reports whether one came in time; nil never comes.
+func await(ctx context.Context, most time.Duration, one, other <-chan struct{}) bool {
+	wait := time.NewTimer(most)
 	defer wait.Stop()
 	select {
-	case <-done:
-		complete = true
+	case <-one:
+		return true
+	case <-other:
+		return true
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return index.Table(), complete
+	return false
 }
 
 // tableOf is the index of the files that want asks for. They are few, a step or so, and a request for them is not

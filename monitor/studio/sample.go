@@ -84,7 +84,8 @@ func (s *Studio) sample(e *entry, w http.ResponseWriter, r *http.Request) error 
 	out := sampleOf(f, i, rec)
 	read := e.tokenizer()
 	out.Decoded = read != nil
-	out.Tokens = tokensOf(rec, read, from, count)
+	each := e.measured(r.Context(), f, i, &out)
+	out.Tokens = tokensOf(rec, each, read, from, count)
 	return answer(w, out)
 }
 
@@ -196,7 +197,7 @@ func thought(content string) (thinking, rest string) {
 }
 
 // tokensOf is a part of a record's tokens, the prompt's first.
-func tokensOf(rec *rollout.Record, read *tokenizer.Tokenizer, from, count int) []Token {
+func tokensOf(rec *rollout.Record, each []float32, read *tokenizer.Tokenizer, from, count int) []Token {
 	n := len(rec.PromptTokens)
 	all := n + len(rec.Tokens)
 	from = min(from, all)
@@ -210,7 +211,11 @@ func tokensOf(rec *rollout.Record, read *tokenizer.Tokenizer, from, count int) [
 			out = append(out, t)
 			continue
 		}
-		out = append(out, responseToken(rec, read, i-n, mask))
+		t := responseToken(rec, read, i-n, mask)
+		if t.Mask == 1 && i-n < len(each) {
+			t.Entropy = rollout.Finite(float64(each[i-n]))
+		}
+		out = append(out, t)
 	}
 	return out
 }

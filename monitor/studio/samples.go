@@ -1,6 +1,7 @@
 package studio
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -110,9 +111,8 @@ func (s *Studio) samples(e *entry, w http.ResponseWriter, r *http.Request) error
 	}
 	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
-	if order := q.values.Get("sort"); order != "" && !t.Sort(list, order) {
-		return invalid("sort=%q is not known; it is one of %s, with a minus in front for the largest first", order,
-			strings.Join(rollout.Orders(), ", "))
+	if err := e.sort(r.Context(), t, list, q.values.Get("sort")); err != nil {
+		return err
 	}
 	from := resume(t, list, q.values.Get("cursor"))
 	if match == nil {
@@ -132,7 +132,7 @@ func (s *Studio) samples(e *entry, w http.ResponseWriter, r *http.Request) error
 			*total = len(page)
 		}
 	}
-	out := map[string]any{"samples": s.rows(e, t, page), "total": total, "cursor": nil, "scanned": from + scanned,
+	out := map[string]any{"samples": s.rows(r.Context(), e, t, page), "total": total, "cursor": nil, "scanned": from + scanned,
 		"of": len(list), "indexed": indexedShare(t)}
 	if next := from + scanned; next < len(list) && next > 0 {
 		out["cursor"] = cursorAt(t, list, next)
@@ -179,9 +179,10 @@ func resume(t *rollout.Table, list []rollout.Place, cursor string) int {
 }
 
 // rows are the rows of places, with their heads.
-func (s *Studio) rows(e *entry, t *rollout.Table, places []rollout.Place) []Row {
+func (s *Studio) rows(ctx context.Context, e *entry, t *rollout.Table, places []rollout.Place) []Row {
 	rows := make([]Row, 0, len(places))
 	var open rollout.Opened
+	var measured entropies
 	at := int32(-1)
 	defer func() {
 		if open != nil {
@@ -198,9 +199,12 @@ func (s *Studio) rows(e *entry, t *rollout.Table, places []rollout.Place) []Row 
 			if open, err = e.folder.Open(f.File); err != nil {
 				open = nil // it is gone: the row is all there is
 			}
-			at = p.File
+			at, measured = p.File, e.entropies(ctx, f)
 		}
 		r := row(t.Files[p.File], int(p.Row))
+		if r.Entropy == nil {
+			r.Entropy = measured.mean(&t.Files[p.File].Rows[p.Row])
+		}
 		if open != nil {
 			r.Head = head(open, &t.Files[p.File].Rows[p.Row])
 		}
