@@ -206,6 +206,11 @@ bench-studio: build ## measure trinity studio on 100,000 generated rollouts (1 G
 	mkdir -p docs/results
 	go run ./bench/studio | tee docs/results/bench-studio.log; exit $${PIPESTATUS[0]}
 
+.PHONY: studio-beside
+studio-beside: build ## train pairs of jobs with and without a studio and a client open: equal metrics, times in turns; writes the log
+	mkdir -p docs/results
+	go run ./bench/studio -beside 5 | tee docs/results/studio-beside.log; exit $${PIPESTATUS[0]}
+
 .PHONY: gem-python
 gem-python: ## compare the games with GEM itself: replay fresh episodes, and measure step and reset (needs Python and pip)
 	rl/env/game/testdata/python.sh

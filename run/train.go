@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -96,8 +97,14 @@ func trainerOptions(p parts, steps int, rates algorithm.Schedule) trainer.Option
 		From:   p.models.start.State, Teacher: p.models.teacher.Request, Reference: referenceOf(p),
 		Vocab:  service.Vocabulary(p.models.base),
 		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: p.site.FS,
-		Durable: p.models.service.Durable,
+		Durable: p.models.service.Durable, Measured: measured(p),
 	}
+}
+
+// measured keeps entropies beside the records of the samples.
+func measured(p parts) func(int, []*experience.Experience, [][]float32) {
+	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts")}
+	return func(step int, batch []*experience.Experience, h [][]float32) { rollouts.Entropies(step-1, batch, h) }
 }
 
 // sayChanges tells the user what is not as the configuration makes one believe.

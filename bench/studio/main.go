@@ -22,8 +22,16 @@ import (
 func main() {
 	dir := flag.String("dir", "bin/bench-studio", "the folder, which is made if it is not there")
 	binary := flag.String("trinity", "bin/trinity", "the program")
+	pairs := flag.Int("beside", 0, "instead, train so many pairs of jobs with and without a studio open")
+	config := flag.String("config", "examples/tiny/gsm8k.yaml", "the configuration of those jobs")
 	flag.Parse()
-	if err := run(*dir, *binary); err != nil {
+	err := error(nil)
+	if *pairs > 0 {
+		err = beside(*binary, *dir+"-beside", *config, *pairs)
+	} else {
+		err = run(*dir, *binary)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-studio:", err)
 		os.Exit(1)
 	}

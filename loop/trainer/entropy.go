@@ -50,6 +50,18 @@ func takeEntropies(batch []*experience.Experience, seqs []algorithm.Sequence, ou
 	return true
 }
 
+// tellEntropies hands on what a step's first pass computed.
+func (t *Trainer) tellEntropies(step int, batch []*experience.Experience, seqs []algorithm.Sequence) {
+	if t.Measured == nil || !t.entropies {
+		return
+	}
+	h := make([][]float32, len(seqs))
+	for i, s := range seqs {
+		h[i] = s.Entropy
+	}
+	t.Measured(step, batch, h)
+}
+
 // fetchEntropies asks for the entropy and its centre where each response token is predicted, before the update: the
 // model itself, where the service computes them, else the sampler whose weights were published last.
 func (t *Trainer) fetchEntropies(ctx context.Context, seq *int64, batch []*experience.Experience,

@@ -60,6 +60,9 @@ type Options struct {
 	// Again: the steps up to this one are trained again on samples of weights that the service has lost. Their logprobs
 	// are not compared with the samplers'.
 	Again int
+	// Measured is told the entropy of each response token, nats, [B][R], under the weights that a step began with, in
+	// steps whose gradient computes it anyway on a service that knows it exactly; nil is not told.
+	Measured func(step int, batch []*experience.Experience, entropies [][]float32)
 	// CountFromZero numbers the first step 0 in errors.
 	CountFromZero bool
 }

@@ -69,6 +69,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 		first[i].Old = e.Logprobs
 	}
 	batchMetrics(metrics, batch, first, time.Since(begin).Seconds())
+	t.tellEntropies(step, batch, first)
 	if t.Method.Schema == "sft" {
 		if nll, ok := meanNLL(first); ok {
 			metrics["actor/nll"] = nll

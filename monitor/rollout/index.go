@@ -31,15 +31,19 @@ type Index struct {
 	seen    map[string]int64    // how much of each index file is read
 	frames  map[string]*Segment // of index files, until their file is looked at
 
-	mu    sync.Mutex
-	table *Table
+	mu     sync.Mutex
+	table  *Table
+	listed chan struct{} // closed when there was a table of files
 }
 
 // NewIndex is the index of a folder. Index files are read from the folders read, and written to the first of them that
 // can be written to.
 func NewIndex(folder Folder, read ...string) *Index {
-	return &Index{folder: folder, read: read, table: &Table{}}
+	return &Index{folder: folder, read: read, table: &Table{}, listed: make(chan struct{})}
 }
+
+// Listed is closed when the index has a table of files, be they indexed or not.
+func (x *Index) Listed() <-chan struct{} { return x.listed }
 
 // Table is what is known now. It does not change; the next Refresh makes another.
 func (x *Index) Table() *Table {
@@ -80,10 +84,7 @@ func (x *Index) Refresh(ctx context.Context, told func(*Table)) error {
 	if err != nil {
 		return err
 	}
-	before := map[string]*Indexed{}
-	for _, f := range x.Table().Files {
-		before[f.Name] = f
-	}
+	before := x.Table().byName()
 	known := maps.Clone(before)
 	t, missing := x.match(files, known)
 	if len(missing) > 0 {
@@ -110,12 +111,11 @@ func (t *Table) same(before map[string]*Indexed) bool {
 	return true
 }
 
-// match makes the table of files, with the rows that are known. It adds to known what it finds in index files.
-func (x *Index) match(files []File, known map[string]*Indexed) (t *Table, missing []int) {
+// match makes the table of files, with the rows that are known. It adds to known what it finds in index files. A file
+// that changed keeps the rows that it had until it is indexed again.
+func (x *Index) match(files []File, known map[string]*Indexed) (t *Table, missing []stale) {
 	t = &Table{Files: make([]*Indexed, len(files))}
-	slices.SortFunc(files, func(a, b File) int {
-		return cmp.Or(strings.Compare(a.Set, b.Set), cmp.Compare(a.Step, b.Step), strings.Compare(a.Name, b.Name))
-	})
+	sortFiles(files)
 	for i, f := range files {
 		t.Bytes += f.Size
 		was := known[f.Name]
@@ -128,7 +128,10 @@ func (x *Index) match(files []File, known map[string]*Indexed) (t *Table, missin
 			known[f.Name] = t.Files[i]
 		default:
 			t.Files[i] = &Indexed{File: f}
-			missing = append(missing, i)
+			if was != nil {
+				t.Files[i] = was
+			}
+			missing = append(missing, stale{i, f})
 			continue
 		}
 		t.Done += f.Size
@@ -136,11 +139,22 @@ func (x *Index) match(files []File, known map[string]*Indexed) (t *Table, missin
 	return t, missing
 }
 
+// stale is a file whose rows are not known, or are those of an earlier state.
+type stale struct {
+	at int // in the table
+	File
+}
+
 func (s *Segment) of(f File) bool { return s != nil && s.Size == f.Size && s.Time == f.Time }
 
 func (x *Index) set(t *Table, told func(*Table)) {
 	x.mu.Lock()
 	x.table = t
+	select {
+	case <-x.listed:
+	default:
+		close(x.listed)
+	}
 	x.mu.Unlock()
 	if told != nil {
 		told(t)
@@ -151,7 +165,7 @@ func (x *Index) set(t *Table, told func(*Table)) {
 const pause = 200 * time.Millisecond
 
 // scan indexes the missing files of a table, the newest first. It sets tables and writes the index as it goes.
-func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(*Table)) error {
+func (x *Index) scan(ctx context.Context, from *Table, missing []stale, told func(*Table)) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(max(1, runtime.GOMAXPROCS(0)))
 	now := Table{Files: slices.Clone(from.Files), Bytes: from.Bytes, Done: from.Done}
@@ -166,19 +180,18 @@ func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(
 		failed = x.save(fresh)
 		fresh, at = nil, time.Now()
 	}
-	for _, i := range slices.Backward(missing) {
-		f := now.Files[i].File
+	for _, f := range slices.Backward(missing) {
 		work.Go(func() error {
-			s, err := x.folder.Scan(ctx, f)
+			made, err := x.index(ctx, f.File)
 			if err != nil {
 				return ctx.Err() // else it is gone or cannot be read; the next look tells
 			}
-			f.Size, f.Time = s.Size, s.Time
 			mu.Lock()
 			defer mu.Unlock()
-			now.Files[i] = indexed(f, s)
-			now.Done += f.Size
-			fresh = append(fresh, s)
+			now.Files[f.at] = made
+			now.Done += made.File.Size
+			now.Bytes += made.File.Size - f.Size // it may have grown meanwhile
+			fresh = append(fresh, made.Segment)
 			if time.Since(at) > pause {
 				publish()
 			}
@@ -188,6 +201,58 @@ func (x *Index) scan(ctx context.Context, from *Table, missing []int, told func(
 	err := work.Wait()
 	publish()
 	return errors.Join(err, failed)
+}
+
+// index makes the index of one file as it is now.
+func (x *Index) index(ctx context.Context, f File) (*Indexed, error) {
+	s, err := x.folder.Scan(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	f.Size, f.Time = s.Size, s.Time
+	return indexed(f, s), nil
+}
+
+// Look is the table of the files that want asks for, as they are now, for one who cannot wait until Refresh has all:
+// what the index does not know is read, and forgotten again.
+func (x *Index) Look(ctx context.Context, want func(*File) bool) (*Table, error) {
+	files, err := x.folder.Files()
+	if err != nil {
+		return nil, err
+	}
+	files = slices.DeleteFunc(files, func(f File) bool { return !want(&f) })
+	sortFiles(files)
+	known := x.Table().byName()
+	t := &Table{}
+	for _, f := range files {
+		file := known[f.Name]
+		if file == nil || file.Segment == nil || file.File != f {
+			if file, err = x.index(ctx, f); err != nil {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				continue // it is gone, or cannot be read
+			}
+		}
+		t.Files = append(t.Files, file)
+		t.Bytes, t.Done = t.Bytes+file.File.Size, t.Done+file.File.Size
+	}
+	return t, nil
+}
+
+func (t *Table) byName() map[string]*Indexed {
+	m := make(map[string]*Indexed, len(t.Files))
+	for _, f := range t.Files {
+		m[f.Name] = f
+	}
+	return m
+}
+
+// sortFiles puts files in the order of a table.
+func sortFiles(files []File) {
+	slices.SortFunc(files, func(a, b File) int {
+		return cmp.Or(strings.Compare(a.Set, b.Set), cmp.Compare(a.Step, b.Step), strings.Compare(a.Name, b.Name))
+	})
 }
 
 // indexed adds what is computed from the rows.

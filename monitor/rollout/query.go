@@ -40,7 +40,7 @@ func (t *Table) At(p Place) (*Indexed, *Row) {
 func (t *Table) Select(f *Filter) []Place {
 	var list []Place
 	for i, file := range t.Files {
-		if file.Segment == nil || !f.file(&file.File) {
+		if file.Segment == nil || !f.Takes(&file.File) {
 			continue
 		}
 		for j := range file.Rows {
@@ -52,7 +52,8 @@ func (t *Table) Select(f *Filter) []Place {
 	return list
 }
 
-func (f *Filter) file(file *File) bool {
+// Takes reports whether rows of a file may be wanted.
+func (f *Filter) Takes(file *File) bool {
 	if f.Set != "*" && f.Set != file.Set {
 		return false
 	}
@@ -94,14 +95,19 @@ func (t *Table) Sort(list []Place, order string) bool {
 	if value == nil {
 		return false
 	}
+	t.SortBy(list, down, func(p Place) float64 { return value(t.At(p)) })
+	return true
+}
+
+// SortBy sorts places by a value, as Sort does.
+func (t *Table) SortBy(list []Place, down bool, value func(Place) float64) {
 	type keyed struct {
 		v float64
 		p Place
 	}
 	keys := make([]keyed, len(list))
 	for i, p := range list {
-		f, r := t.At(p)
-		v := value(f, r)
+		v := value(p)
 		if down {
 			v = -v
 		}
@@ -121,7 +127,6 @@ func (t *Table) Sort(list []Place, order string) bool {
 	for i, k := range keys {
 		list[i] = k.p
 	}
-	return true
 }
 
 func valueOf(name string) func(*Indexed, *Row) float64 {

@@ -16,16 +16,20 @@ import (
 
 // Match finds records by their prompt and answer.
 type Match struct {
-	text  string // "" with a pattern
-	fold  bool
-	plain []byte // a part of the text that JSON writes as it is; what has it may match
-	regex *regexp.Regexp
+	text   string // "" with a pattern
+	fold   bool
+	plain  []byte // a part of the text that JSON writes as it is; what has it may match
+	folded needle // plain, where capitals do not matter
+	regex  *regexp.Regexp
 }
 
 // TextMatch finds a text. Without capitals in it, capitals do not matter.
 func TextMatch(text string) *Match {
 	m := &Match{text: text, fold: text == strings.ToLower(text)}
 	m.plain = plainPart(m.text)
+	if m.fold && len(m.plain) > 0 {
+		m.folded = needleOf(m.plain)
+	}
 	return m
 }
 
@@ -82,29 +86,14 @@ func needed(tree *syntax.Regexp) string {
 
 // raw reports whether the fields in a part of a line may match. Fields of the line between prompt and answer are in the
 // part too.
-func (m *Match) raw(part []byte, lower *[]byte) bool {
-	if len(m.plain) == 0 {
+func (m *Match) raw(part []byte) bool {
+	switch {
+	case len(m.plain) == 0:
 		return true
-	}
-	if m.fold {
-		part = lowered(part, lower)
+	case m.fold:
+		return m.folded.in(part)
 	}
 	return bytes.Contains(part, m.plain)
-}
-
-// lowered is ASCII in lower case, in a buffer that is used again.
-func lowered(b []byte, buf *[]byte) []byte {
-	if cap(*buf) < len(b) {
-		*buf = make([]byte, len(b))
-	}
-	out := (*buf)[:len(b)]
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		out[i] = c
-	}
-	return out
 }
 
 // Text reports whether a text matches.
@@ -131,8 +120,8 @@ func ascii(s string) bool {
 
 // part reports whether prompt or answer in a part of a line match. The part begins with the value of one of them, and
 // has the other as a field.
-func (m *Match) part(part []byte, lower *[]byte) bool {
-	if !m.raw(part, lower) {
+func (m *Match) part(part []byte) bool {
+	if !m.raw(part) {
 		return false
 	}
 	s := walker{buf: part}
@@ -251,10 +240,10 @@ func (s *search) offset(i int, p Place) int {
 
 // worker keeps one file open.
 type worker struct {
-	search     *search
-	file       int32
-	open       Opened
-	buf, lower []byte
+	search *search
+	file   int32
+	open   Opened
+	buf    []byte
 }
 
 func (w *worker) matches(p Place) bool {
@@ -272,7 +261,7 @@ func (w *worker) matches(p Place) bool {
 		return false
 	}
 	w.buf = part
-	return w.search.match.part(part, &w.lower)
+	return w.search.match.part(part)
 }
 
 func (w *worker) close() {

@@ -138,7 +138,7 @@ func (s *Studio) read(ctx context.Context, e *entry, q question) (out Question, 
 	case q.Prompt != nil && *q.Prompt != "":
 		out.Prompt = *q.Prompt
 	case q.Sample != nil:
-		_, _, rec, err := s.record(e, s.table(ctx, e), *q.Sample)
+		_, _, rec, err := s.record(ctx, e, *q.Sample)
 		if err != nil {
 			return out, err
 		}
@@ -204,7 +204,7 @@ func (s *Studio) score(e *entry, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, _, rec, err := s.record(e, s.table(r.Context(), e), r.PathValue("sample"))
+	_, _, rec, err := s.record(r.Context(), e, r.PathValue("sample"))
 	if err != nil {
 		return err
 	}

@@ -202,13 +202,7 @@ func (e *entry) lookUp(ctx context.Context, events *hub) {
 	if e.folder == nil {
 		return
 	}
-	e.mu.Lock()
-	if e.index == nil {
-		e.index = rollout.NewIndex(e.folder, e.notes...)
-	}
-	index := e.index
-	e.mu.Unlock()
-	err := index.Refresh(ctx, func(t *rollout.Table) {
+	err := e.opened().Refresh(ctx, func(t *rollout.Table) {
 		if t.Bytes > 0 {
 			done := float64(t.Done) / float64(t.Bytes)
 			events.send(event{Type: "index", Run: e.id, Done: &done})
@@ -219,33 +213,83 @@ func (e *entry) lookUp(ctx context.Context, events *hub) {
 	}
 }
 
-// patience is how long a request waits for an index; it then gets what there is.
-const patience = 800 * time.Millisecond
+// patience is how long a request waits for an index; it then gets what there is. It waits longer while not even the
+// files are known: a table of nothing would say that there is nothing.
+const (
+	patience     = 800 * time.Millisecond
+	listPatience = 20 * time.Second
+)
 
 // table is the index of the run's samples, as far as it is made.
 func (s *Studio) table(ctx context.Context, e *entry) *rollout.Table {
+	t, _ := s.tableNow(ctx, e)
+	return t
+}
+
+// tableNow tells whether the index is complete, too.
+func (s *Studio) tableNow(ctx context.Context, e *entry) (t *rollout.Table, complete bool) {
 	if e.folder == nil {
-		return &rollout.Table{}
+		return &rollout.Table{}, true
 	}
 	e.touch()
+	index := e.opened()
 	done := make(chan struct{})
 	go func() { // it goes on without the request
 		defer close(done)
 		e.lookUp(context.WithoutCancel(ctx), s.events)
 	}()
-	wait := time.NewTimer(patience)
+	complete = await(ctx, patience, done, nil)
+	if !complete && len(index.Table().Files) == 0 {
+		await(ctx, listPatience, done, index.Listed())
+	}
+	return index.Table(), complete
+}
+
+// await waits for one of two events, and reports whether one came in time; nil never comes.
+func await(ctx context.Context, most time.Duration, one, other <-chan struct{}) bool {
+	wait := time.NewTimer(most)
 	defer wait.Stop()
 	select {
-	case <-done:
+	case <-one:
+		return true
+	case <-other:
+		return true
 	case <-wait.C:
 	case <-ctx.Done():
 	}
+	return false
+}
+
+// tableOf is the index of the files that want asks for. They are few, a step or so, and a request for them is not
+// answered before they are indexed, however many others are.
+func (s *Studio) tableOf(ctx context.Context, e *entry, want func(*rollout.File) bool) *rollout.Table {
+	t, complete := s.tableNow(ctx, e)
+	if complete {
+		return t
+	}
+	some, err := e.opened().Look(ctx, want)
+	if err != nil {
+		return t
+	}
+	return some
+}
+
+// tableFor is the index that a filter's rows are in.
+func (s *Studio) tableFor(ctx context.Context, e *entry, f *rollout.Filter) *rollout.Table {
+	if len(f.Steps) == 0 {
+		return s.table(ctx, e)
+	}
+	return s.tableOf(ctx, e, f.Takes)
+}
+
+// opened is the index of the run's samples, which may have looked at nothing yet.
+func (e *entry) opened() *rollout.Index {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.index == nil {
-		return &rollout.Table{}
+		e.index = rollout.NewIndex(e.folder, e.notes...)
 	}
-	return e.index.Table()
+	return e.index
 }
 
 // times is when the run's steps were done.

@@ -24,10 +24,10 @@ func (s *Studio) export(e *entry, w http.ResponseWriter, r *http.Request) error 
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
+	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
-	if order := q.values.Get("sort"); order != "" && !t.Sort(list, order) {
-		return invalid("sort=%q is not known", order)
+	if err := e.sort(r.Context(), t, list, q.values.Get("sort")); err != nil {
+		return err
 	}
 	if match != nil {
 		list = t.Search(r.Context(), e.folder, list, match, 0, time.Now().Add(exportTime)).Places

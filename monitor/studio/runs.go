@@ -137,12 +137,14 @@ func (s *Studio) siblings(e *entry, settings []source.Setting) []string {
 	return ids
 }
 
-// but is a configuration without what tells runs of one experiment apart.
+// but is a configuration without what tells runs of one experiment apart. Derived values follow from the others, and
+// those that name a file follow from the run's name.
 func but(settings []source.Setting) map[string]any {
 	m := map[string]any{}
 	for _, s := range settings {
-		switch s.Key {
-		case "seed", "model.tinker.seed", "name", "group", "project", "checkpoint_root_dir":
+		switch last := s.Key[strings.LastIndexByte(s.Key, '.')+1:]; {
+		case last == "seed", strings.HasPrefix(s.Origin, "derived"):
+		case s.Key == "name", s.Key == "group", s.Key == "project", s.Key == "checkpoint_root_dir":
 		default:
 			m[s.Key] = s.Value
 		}

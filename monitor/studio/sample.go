@@ -2,6 +2,7 @@ package studio
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -76,20 +77,21 @@ func (s *Studio) sample(e *entry, w http.ResponseWriter, r *http.Request) error 
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
-	f, i, rec, err := s.record(e, t, r.PathValue("sample"))
+	f, i, rec, err := s.record(r.Context(), e, r.PathValue("sample"))
 	if err != nil {
 		return err
 	}
 	out := sampleOf(f, i, rec)
 	read := e.tokenizer()
 	out.Decoded = read != nil
-	out.Tokens = tokensOf(rec, read, from, count)
+	each := e.measured(r.Context(), f, i, &out)
+	out.Tokens = tokensOf(rec, each, read, from, count)
 	return answer(w, out)
 }
 
 // record reads the record of a sample.
-func (s *Studio) record(e *entry, t *rollout.Table, id string) (*rollout.Indexed, int, *rollout.Record, error) {
+func (s *Studio) record(ctx context.Context, e *entry, id string) (*rollout.Indexed, int, *rollout.Record, error) {
+	t := s.tableOf(ctx, e, func(f *rollout.File) bool { return strings.HasPrefix(id, fileID(f)+".") })
 	f, i, ok := lookID(t, id)
 	if !ok {
 		return nil, 0, nil, refusal{http.StatusNotFound, "not_found",
@@ -195,7 +197,7 @@ func thought(content string) (thinking, rest string) {
 }
 
 // tokensOf is a part of a record's tokens, the prompt's first.
-func tokensOf(rec *rollout.Record, read *tokenizer.Tokenizer, from, count int) []Token {
+func tokensOf(rec *rollout.Record, each []float32, read *tokenizer.Tokenizer, from, count int) []Token {
 	n := len(rec.PromptTokens)
 	all := n + len(rec.Tokens)
 	from = min(from, all)
@@ -209,7 +211,11 @@ func tokensOf(rec *rollout.Record, read *tokenizer.Tokenizer, from, count int) [
 			out = append(out, t)
 			continue
 		}
-		out = append(out, responseToken(rec, read, i-n, mask))
+		t := responseToken(rec, read, i-n, mask)
+		if t.Mask == 1 && i-n < len(each) {
+			t.Entropy = rollout.Finite(float64(each[i-n]))
+		}
+		out = append(out, t)
 	}
 	return out
 }
@@ -260,9 +266,9 @@ func (s *Studio) group(e *entry, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("step %q is no whole number", r.PathValue("step"))
 	}
-	t := s.table(r.Context(), e)
-	list := t.Select(&rollout.Filter{Set: r.URL.Query().Get("set"), Steps: []int{step},
-		Groups: []string{r.PathValue("task")}})
+	filter := &rollout.Filter{Set: r.URL.Query().Get("set"), Steps: []int{step}, Groups: []string{r.PathValue("task")}}
+	t := s.tableFor(r.Context(), e, filter)
+	list := t.Select(filter)
 	if len(list) == 0 {
 		return refusal{http.StatusNotFound, "not_found", fmt.Sprintf("studio: step %d of run %s has no task %q", step,
 			e.id,

@@ -1,6 +1,7 @@
 package studio
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -66,7 +67,12 @@ func partsOf(f *rollout.Indexed, r *rollout.Row) map[string]float64 {
 
 // sampleID names a record by its file and line.
 func sampleID(f *rollout.File, r *rollout.Row) string {
-	return strings.ReplaceAll(strings.TrimSuffix(f.Name, ".jsonl"), "/", "~") + "." + strconv.Itoa(int(r.Line))
+	return fileID(f) + "." + strconv.Itoa(int(r.Line))
+}
+
+// fileID is a file's part of the ids of its samples.
+func fileID(f *rollout.File) string {
+	return strings.ReplaceAll(strings.TrimSuffix(f.Name, ".jsonl"), "/", "~")
 }
 
 // lookID finds a sample by its id.
@@ -79,9 +85,8 @@ func lookID(t *rollout.Table, id string) (*rollout.Indexed, int, bool) {
 	if err != nil {
 		return nil, 0, false
 	}
-	name := strings.ReplaceAll(id[:cut], "~", "/")
 	for _, f := range t.Files {
-		if f.Segment == nil || strings.TrimSuffix(f.Name, ".jsonl") != name {
+		if f.Segment == nil || fileID(&f.File) != id[:cut] {
 			continue
 		}
 		for i := range f.Rows {
@@ -104,11 +109,10 @@ func (s *Studio) samples(e *entry, w http.ResponseWriter, r *http.Request) error
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
+	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
-	if order := q.values.Get("sort"); order != "" && !t.Sort(list, order) {
-		return invalid("sort=%q is not known; it is one of %s, with a minus in front for the largest first", order,
-			strings.Join(rollout.Orders(), ", "))
+	if err := e.sort(r.Context(), t, list, q.values.Get("sort")); err != nil {
+		return err
 	}
 	from := resume(t, list, q.values.Get("cursor"))
 	if match == nil {
@@ -128,7 +132,7 @@ func (s *Studio) samples(e *entry, w http.ResponseWriter, r *http.Request) error
 			*total = len(page)
 		}
 	}
-	out := map[string]any{"samples": s.rows(e, t, page), "total": total, "cursor": nil, "scanned": from + scanned,
+	out := map[string]any{"samples": s.rows(r.Context(), e, t, page), "total": total, "cursor": nil, "scanned": from + scanned,
 		"of": len(list), "indexed": indexedShare(t)}
 	if next := from + scanned; next < len(list) && next > 0 {
 		out["cursor"] = cursorAt(t, list, next)
@@ -175,9 +179,10 @@ func resume(t *rollout.Table, list []rollout.Place, cursor string) int {
 }
 
 // rows are the rows of places, with their heads.
-func (s *Studio) rows(e *entry, t *rollout.Table, places []rollout.Place) []Row {
+func (s *Studio) rows(ctx context.Context, e *entry, t *rollout.Table, places []rollout.Place) []Row {
 	rows := make([]Row, 0, len(places))
 	var open rollout.Opened
+	var measured entropies
 	at := int32(-1)
 	defer func() {
 		if open != nil {
@@ -194,9 +199,12 @@ func (s *Studio) rows(e *entry, t *rollout.Table, places []rollout.Place) []Row 
 			if open, err = e.folder.Open(f.File); err != nil {
 				open = nil // it is gone: the row is all there is
 			}
-			at = p.File
+			at, measured = p.File, e.entropies(ctx, f)
 		}
 		r := row(t.Files[p.File], int(p.Row))
+		if r.Entropy == nil {
+			r.Entropy = measured.mean(&t.Files[p.File].Rows[p.Row])
+		}
 		if open != nil {
 			r.Head = head(open, &t.Files[p.File].Rows[p.Row])
 		}
@@ -229,7 +237,7 @@ func (s *Studio) histogram(e *entry, w http.ResponseWriter, r *http.Request) err
 	if q.err != nil {
 		return q.err
 	}
-	t := s.table(r.Context(), e)
+	t := s.tableFor(r.Context(), e, filter)
 	list := t.Select(filter)
 	done := true
 	if match != nil {

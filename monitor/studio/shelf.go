@@ -30,7 +30,12 @@ type shelf struct {
 func newShelf(o Options, events *hub) *shelf {
 	s := &shelf{opts: o, events: events, runs: map[string]*entry{}}
 	for _, url := range o.URLs {
-		s.servers = append(s.servers, &source.Tinker{URL: url, Key: o.Key})
+		t := &source.Tinker{URL: url, Key: o.Key}
+		if o.Cache != "" {
+			sum := sha256.Sum256([]byte(url))
+			t.Notes = filepath.Join(o.Cache, "server-"+hex.EncodeToString(sum[:4]))
+		}
+		s.servers = append(s.servers, t)
 	}
 	return s
 }

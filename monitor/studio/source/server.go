@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -40,29 +41,41 @@ type trainingRun struct {
 // Tinker is a Tinker server, by its address and a key.
 type Tinker struct {
 	URL, Key string
+	Notes    string       // the folder for the log of the server's metrics; "": none is kept
 	Client   *http.Client // nil: one with a time limit
 
 	mu   sync.Mutex
+	host *host
 	runs map[string]*remote
 }
 
 // maxRuns is how many runs of a server are shown, those used last.
 const maxRuns = 200
 
-// Find asks for the server's runs.
+// Find asks for the server's runs. The server itself is the first of them, also where it does not answer.
 func (t *Tinker) Find(ctx context.Context) ([]Run, error) {
 	var list struct {
 		Runs []trainingRun `json:"training_runs"`
 	}
-	if err := t.get(ctx, fmt.Sprintf("/api/v1/training_runs?limit=%d", maxRuns), &list); err != nil {
-		return nil, err
-	}
+	err := t.get(ctx, fmt.Sprintf("/api/v1/training_runs?limit=%d", maxRuns), &list)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.runs == nil {
-		t.runs = map[string]*remote{}
+		t.runs, t.host = map[string]*remote{}, &host{server: t}
+		if t.Notes != "" {
+			t.host.log = filepath.Join(t.Notes, "server.jsonl")
+		}
 	}
-	var runs []Run
+	runs := []Run{t.host}
+	if err != nil {
+		for _, r := range t.runs {
+			runs = append(runs, r) // they come back with the server
+		}
+		return runs, err
+	}
+	t.host.mu.Lock()
+	t.host.models = len(list.Runs)
+	t.host.mu.Unlock()
 	for _, one := range list.Runs {
 		r := t.runs[one.ID]
 		if r == nil {
@@ -79,11 +92,23 @@ func (t *Tinker) Find(ctx context.Context) ([]Run, error) {
 
 // get asks for JSON.
 func (t *Tinker) get(ctx context.Context, path string, into any) error {
+	text, err := t.text(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("source: %s%s answered no JSON: %w", t.URL, path, err)
+	}
+	return nil
+}
+
+// text asks for a text.
+func (t *Tinker) text(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(t.URL, "/")+path, nil)
 	if err != nil {
-		return fmt.Errorf("source: %w", err)
+		return "", fmt.Errorf("source: %w", err)
 	}
 	key := t.Key
 	if key == "" {
@@ -96,17 +121,14 @@ func (t *Tinker) get(ctx context.Context, path string, into any) error {
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("source: %w", err)
+		return "", fmt.Errorf("source: %w", err)
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("source: %s%s answered %s: %.200s", t.URL, path, res.Status, data)
 	}
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	return err
+	return string(data), err
 }
 
 // Path implements Run: the server's address and the run's id.

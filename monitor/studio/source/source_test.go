@@ -212,17 +212,20 @@ func TestServer(t *testing.T) {
 	}))
 	defer server.Close()
 	runs, err := (&Tinker{URL: server.URL, Key: "tml-1"}).Find(context.Background())
-	if err != nil || len(runs) != 1 {
+	if err != nil || len(runs) != 2 {
 		t.Fatal(len(runs), err)
 	}
-	if err := runs[0].(Live).Refresh(t.Context()); err != nil {
+	if err := runs[1].(Live).Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if l := runs[0].Look(); l.Model != "m" || l.State != Stopped || len(runs[0].Checkpoints()) != 1 {
-		t.Errorf("the run is %+v with checkpoints %v", l, runs[0].Checkpoints())
+	if l := runs[1].Look(); l.Model != "m" || l.State != Stopped || len(runs[1].Checkpoints()) != 1 {
+		t.Errorf("the run is %+v with checkpoints %v", l, runs[1].Checkpoints())
 	}
-	if _, err := (&Tinker{URL: server.URL}).Find(context.Background()); err == nil || !strings.Contains(err.Error(),
-		"401") {
-		t.Errorf("without the key: %v", err)
+	other, err := (&Tinker{URL: server.URL}).Find(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "401") || len(other) != 1 {
+		t.Errorf("without the key there are %d runs: %v", len(other), err)
+	}
+	if err := other[0].(Live).Refresh(t.Context()); err == nil || other[0].Look().State != Unknown {
+		t.Errorf("without the key the server is %+v: %v", other[0].Look(), err)
 	}
 }

@@ -88,7 +88,13 @@ function section(title, names, open, card) {
 }
 
 function toolbar(view, run, runs, state, { repaint, draw }) {
-  const check = (key, label, title) => h("label.field", { title }, h("input", { type: "checkbox", checked: state[key], onchange: (e) => { state[key] = e.target.checked; keep({ [key]: state[key] }); repaint(); } }), label);
+  const missing = (run.siblings ?? []).filter((id) => !runs.some((r) => r.id === id));
+  const check = (key, label, title) => h("label.field", { title }, h("input", { type: "checkbox", checked: state[key], onchange: (e) => {
+    state[key] = e.target.checked;
+    keep({ [key]: state[key] });
+    if (key === "seeds" && state.seeds && missing.length) go(withRuns(run.id, [...runs.slice(1).map((r) => r.id), ...missing], { seeds: 1 }));
+    else repaint();
+  } }), label);
   const find = h("input", { type: "search", "data-search": "", placeholder: "Find metrics", "aria-label": "Find metrics", value: state.find });
   find.addEventListener("input", settle(() => { state.find = find.value.trim(); keep({ find: state.find }); draw(); }, 150));
   const smooth = h("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: state.smooth, "aria-label": "Smoothing", oninput: () => {
@@ -121,7 +127,7 @@ function overlay(view, run, runs) {
   return select;
 }
 
-const withRuns = (id, others) => link(["run", id, "metrics"], { with: others });
+const withRuns = (id, others, more = {}) => link(["run", id, "metrics"], { with: others, ...more });
 
 export function runLegend(run, runs) {
   return h("ul.legend", null, runs.map((r, i) => h("li", null, h("span", { class: `dash dash${i % 6}`, "aria-hidden": "true" }), [r.project, r.name].filter(Boolean).join("/"),

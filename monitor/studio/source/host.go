@@ -1,0 +1,177 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
+)
+
+// host is a server itself: its queues, its engine and its sessions, as often as it was asked. What it said is kept in a
+// log of metrics, which begins anew with each studio.
+type host struct {
+	server *Tinker
+	log    string // "": none is kept
+
+	mu       sync.Mutex
+	begun    bool
+	asked    time.Time
+	failed   error
+	version  string
+	settings []Setting
+	sessions int
+	models   int
+	last     map[string]float64
+	times    map[int]time.Time
+}
+
+// hostEvery is the time between two questions.
+const hostEvery = 2 * time.Second
+
+// Path implements Run: the server's address.
+func (h *host) Path() string                { return strings.TrimRight(h.server.URL, "/") }
+func (h *host) Kind() Kind                  { return Server }
+func (h *host) Metrics() (path, key string) { return h.log, "step" }
+func (h *host) Rollouts() rollout.Folder    { return nil }
+func (h *host) Checkpoints() []Checkpoint   { return nil }
+
+// Clock implements Run.
+func (h *host) Clock() map[int]time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.times)
+}
+
+// Look implements Run.
+func (h *host) Look() Look {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := Look{Name: h.Path(), Project: "server", Mode: "server", Step: -1, State: Running, Updated: h.asked,
+		Why: fmt.Sprintf("it answers; this key sees %d training runs and %d sessions", h.models, h.sessions)}
+	if h.failed != nil {
+		l.State, l.Why = Unknown, "it does not answer: "+h.failed.Error()
+	}
+	return l
+}
+
+// Settings implements Run: what the server says that it can do.
+func (h *host) Settings() []Setting {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.settings)
+}
+
+// Refresh implements Live.
+func (h *host) Refresh(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.asked) < hostEvery {
+		return nil
+	}
+	since := time.Since(h.asked)
+	h.asked = time.Now()
+	h.failed = h.describe(ctx)
+	text, err := h.server.text(ctx, "/metrics")
+	if err != nil {
+		return errors.Join(h.failed, err) // other servers have none, or the key may not see them
+	}
+	return errors.Join(h.failed, h.note(readings(text), since))
+}
+
+// describe asks for what changes seldom.
+func (h *host) describe(ctx context.Context) error {
+	var can any
+	if err := h.server.get(ctx, "/api/v1/get_server_capabilities", &can); err != nil {
+		return err
+	}
+	var list []Setting
+	flatten("", can, "the server", &list)
+	var sessions struct {
+		Sessions []any `json:"sessions"`
+	}
+	if err := h.server.get(ctx, "/api/v1/sessions?limit=1000", &sessions); err == nil {
+		h.sessions = len(sessions.Sessions)
+	}
+	if text, err := h.server.text(ctx, "/version"); err == nil {
+		list = append(list, Setting{"version", strings.TrimSpace(text), "the server"})
+	}
+	slices.SortFunc(list, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
+	h.settings = list
+	return nil
+}
+
+// note adds a line to the log: the values, and the change of totals per second.
+func (h *host) note(now map[string]float64, since time.Duration) error {
+	line := map[string]float64{}
+	for name, v := range now {
+		before, _, counts := strings.Cut(name, "_total")
+		if !counts {
+			line[name] = v
+		} else if was, ok := h.last[name]; ok && v >= was {
+			line[before+"_per_second"+strings.TrimPrefix(name, before+"_total")] = (v - was) / since.Seconds()
+		}
+	}
+	if v, ok := line["engine/tokens_per_second/decode"]; ok {
+		line["sample/tokens_per_second"] = v
+	}
+	h.last = now
+	if h.log == "" {
+		return nil
+	}
+	how := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if !h.begun {
+		h.begun, h.times, how = true, map[int]time.Time{}, how|os.O_TRUNC
+	}
+	step := len(h.times)
+	line["step"], h.times[step] = float64(step), h.asked
+	data, err := json.Marshal(line)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(h.log), 0o755); err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	f, err := os.OpenFile(h.log, how, 0o644)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	_, err = f.Write(append(data, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// readings are trinity's numbers in Prometheus' text format, but for histograms. trinity_engine_queue_requests with
+// work="sampling" is engine/queue_requests/sampling.
+func readings(text string) map[string]float64 {
+	m := map[string]float64{}
+	for line := range strings.Lines(text) {
+		name, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
+		name, trinity := strings.CutPrefix(name, "trinity_")
+		name, labels, _ := strings.Cut(name, "{")
+		if !ok || !trinity || strings.HasSuffix(name, "_bucket") || strings.HasSuffix(name, "_sum") ||
+			strings.HasSuffix(name, "_count") {
+			continue
+		}
+		v, err := strconv.ParseFloat(rest, 64)
+		if err != nil || v != v || v-v != 0 {
+			continue
+		}
+		name = strings.Replace(name, "_", "/", 1)
+		for _, label := range strings.Split(strings.TrimSuffix(labels, "}"), ",") {
+			if _, value, ok := strings.Cut(label, "="); ok {
+				name += "/" + strings.Trim(value, `"`)
+			}
+		}
+		m[name] = v
+	}
+	return m
+}

@@ -1,0 +1,68 @@
+package source
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A server's queues and rates become a log of metrics.
+func TestHost(t *testing.T) {
+	decoded := 100
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/v1/training_runs":
+			fmt.Fprint(w, `{"training_runs":[]}`)
+		case "/api/v1/get_server_capabilities":
+			fmt.Fprint(w, `{"supported_models":[{"model_name":"m"}]}`)
+		case "/api/v1/sessions":
+			fmt.Fprint(w, `{"sessions":["a","b"]}`)
+		case "/version":
+			fmt.Fprint(w, "1.2.3\n")
+		case "/metrics":
+			fmt.Fprintf(w, "# HELP trinity_sessions Sessions known.\ntrinity_sessions 2\ngo_threads 9\n"+
+				"trinity_engine_queue_requests{work=\"sampling\"} 7\ntrinity_fsync_seconds_bucket{le=\"1\"} 3\n"+
+				"trinity_log_cut_bytes NaN\ntrinity_engine_tokens_total{phase=\"decode\"} %d\n", decoded)
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "server.jsonl")
+	if err := os.WriteFile(old, []byte("of a studio before\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := (&Tinker{URL: server.URL, Notes: dir}).Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := runs[0].(*host)
+	for range 2 {
+		h.asked = time.Now().Add(-10 * time.Second)
+		if err := h.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		decoded += 500
+	}
+	path, _ := h.Metrics()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 2 || lines[0] != `{"engine/queue_requests/sampling":7,"sessions":2,"step":0}` ||
+		!strings.Contains(lines[1], `"engine/tokens_per_second/decode":4`) && // 50, less what the test took
+			!strings.Contains(lines[1], `"engine/tokens_per_second/decode":5`) {
+		t.Errorf("the log is %s", data)
+	}
+	if l := h.Look(); l.State != Running || !strings.Contains(l.Why, "2 sessions") || len(h.Clock()) != 2 {
+		t.Errorf("the server is %+v", l)
+	}
+	if s := h.Settings(); len(s) != 2 || s[0].Value != "m" || s[1].Value != "1.2.3" {
+		t.Errorf("the server can %+v", s)
+	}
+}
