@@ -44,7 +44,6 @@ report() { # of how many ids
 		fi
 		cat "$state"
 		echo "$(grep -c -E "$equal" "$state") of $all ids are equal"
-		echo "not compared:"
 		echo "not compared: math:Geometry3K, which shows images, as models here read text alone"
 	} >"$work/log"
 	cp "$work/log" "$log"
