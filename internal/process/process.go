@@ -20,6 +20,10 @@ type Options struct {
 	Stdin   string   // a file; "" is an empty input
 	Memory  int64    // bytes of each of its processes; 0 is no limit. Only where there is a shell.
 	Output  func(line string)
+
+	// In and Out are ends of pipes that the caller keeps the other ends of: the program's input in place of Stdin, and
+	// its output, of which Output then gets what the program writes to stderr. The caller closes them after Start.
+	In, Out *os.File
 }
 
 // Process is a program that was started. It is safe for concurrent use.
@@ -27,7 +31,7 @@ type Process struct {
 	guard *Guard
 	cmd   *exec.Cmd
 	name  string   // what its processes carry in their environment
-	out   *os.File // what it prints
+	out   *os.File // what it prints, or stderr alone
 	print func(string)
 	tail  tail
 
@@ -60,7 +64,7 @@ func (g *Guard) Start(o Options) (*Process, error) {
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = slices.Concat(p.cmd.Environ(), o.Env, []string{p.name})
 	ownGroup(p.cmd)
-	if err := p.start(o.Stdin); err != nil {
+	if err := p.start(o); err != nil {
 		return nil, fmt.Errorf("process: start %s: %w", o.Command[0], err)
 	}
 	g.tell("+", p.cmd.Process.Pid)
@@ -72,9 +76,12 @@ func (g *Guard) Start(o Options) (*Process, error) {
 }
 
 // start starts the command with pipes of our own: Wait then does not wait for children that keep them open.
-func (p *Process) start(stdin string) error {
-	if stdin != "" {
-		in, err := os.Open(stdin)
+func (p *Process) start(o Options) error {
+	switch {
+	case o.In != nil:
+		p.cmd.Stdin = o.In
+	case o.Stdin != "":
+		in, err := os.Open(o.Stdin)
 		if err != nil {
 			return err
 		}
@@ -87,6 +94,9 @@ func (p *Process) start(stdin string) error {
 	}
 	defer w.Close()
 	p.out, p.cmd.Stdout, p.cmd.Stderr = r, w, w
+	if o.Out != nil {
+		p.cmd.Stdout = o.Out
+	}
 	if err := p.cmd.Start(); err != nil {
 		r.Close()
 		return err

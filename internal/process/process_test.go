@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -278,6 +279,42 @@ func TestOutputIsLimited(t *testing.T) {
 	last := l.list[len(l.list)-1]
 	if sum > 2*burst || !strings.Contains(last, "bytes of output were dropped") || !strings.HasSuffix(p.Tail(), "end") {
 		t.Errorf("%d bytes, then %q", sum, last)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var all tail
+	for range 10_000 {
+		all.Write([]byte("a line of text\n"))
+	}
+	got := all.String()
+	if len(got) > tailSize || !strings.HasPrefix(got, "a line") || !strings.HasSuffix(got, "text") {
+		t.Errorf("%d bytes: %q…", len(got), got[:40])
+	}
+}
+
+// TestPipes: a program that talks over pipes of its caller has its stderr logged, and nothing else.
+func TestPipes(t *testing.T) {
+	g := NewGuard()
+	defer g.Close()
+	in, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	p, l := shell(t, g, `read line; echo "heard $line"; echo note >&2`, func(o *Options) { o.In, o.Out = in, out })
+	in.Close()
+	out.Close()
+	fmt.Fprintln(to, "hello")
+	to.Close()
+	said, err := io.ReadAll(from)
+	<-p.Done()
+	if string(said) != "heard hello\n" || err != nil || strings.Join(l.list, "|") != "note" || p.Tail() != "note" {
+		t.Errorf("said %q, %v, logged %q, tail %q", said, err, l.list, p.Tail())
 	}
 }
 

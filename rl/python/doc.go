@@ -54,9 +54,8 @@
 //
 // # Ends
 //
-// Every process has a process group of its own, and Close kills the groups after exit handlers had two seconds. If
-// this program is killed, the processes end because their input does, and a guard, a small Python beside them,
-// kills their groups, also where C code hangs. PR_SET_PDEATHSIG is not used: it would not reach children, and it
-// fires when the thread ends that started a process, which Go does not promise to keep. On Windows there are no
-// groups and no guard: processes end with their input, and children are their own affair.
+// Processes are those of internal/process: each has a group of its own, and its end is that of its children. Close
+// gives exit handlers two seconds, and then kills. If this program is killed, the processes end because their input
+// does, and the guard kills what is left of them, also where C code hangs. On Windows there are no groups and no
+// guard: processes end with their input, and children are their own affair.
 package python

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	programs "github.com/seed-d9ad8ee0/trinity/internal/process"
 )
 
 // Options say how a Host runs. The zero value of a field is its default.
@@ -56,7 +58,7 @@ type Host struct {
 	opts    Options
 	lib     string
 	remove  func() // the temporary folder
-	guard   *guard
+	guard   *programs.Guard
 	slots   []*slot
 	running sync.WaitGroup // goroutines of calls and processes
 
@@ -82,10 +84,7 @@ func Open(ctx context.Context, opts Options) (*Host, error) {
 	if h.lib, h.remove, err = unpack(h.opts.Folder); err != nil {
 		return nil, err
 	}
-	if h.guard, err = startGuard(h.opts.Executable, h.lib); err != nil {
-		h.remove()
-		return nil, err
-	}
+	h.guard = programs.NewGuard()
 	for i := range h.opts.Processes {
 		h.slots = append(h.slots, &slot{host: h, index: i})
 	}
@@ -165,7 +164,7 @@ func (h *Host) Processes() []int {
 	defer h.mu.Unlock()
 	var ids []int
 	for p := range h.all {
-		ids = append(ids, p.cmd.Process.Pid)
+		ids = append(ids, p.program.PID())
 	}
 	return ids
 }
@@ -190,7 +189,7 @@ func (h *Host) close() {
 		p.leave()
 	}
 	h.running.Wait()
-	h.guard.close()
+	h.guard.Close()
 	h.remove()
 }
 

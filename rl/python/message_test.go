@@ -92,14 +92,3 @@ func TestCallLine(t *testing.T) {
 		t.Error("a function as arguments")
 	}
 }
-
-func TestTail(t *testing.T) {
-	var all tail
-	for range 10_000 {
-		all.write([]byte("a line of text\n"))
-	}
-	got := all.String()
-	if len(got) > tailSize || !strings.HasPrefix(got, "a line") || !strings.HasSuffix(got, "text\n") {
-		t.Errorf("%d bytes: %q…", len(got), got[:40])
-	}
-}

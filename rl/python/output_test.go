@@ -87,7 +87,7 @@ func TestFlood(t *testing.T) {
 	}{
 		{"fail.flood_print", args{"mb": mb}, "characters of output were dropped"},
 		{"fail.flood_lines", args{"lines": 200_000}, "characters of output were dropped"},
-		{"fail.flood_raw", args{"mb": mb}, "bytes on stderr were dropped"},
+		{"fail.flood_raw", args{"mb": mb}, "bytes of output were dropped"},
 	} {
 		var l logged
 		h := open(t, func(o *python.Options) { o.Log = l.add; o.Memory = 256 << 20 })

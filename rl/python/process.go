@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
+
+	programs "github.com/seed-d9ad8ee0/trinity/internal/process"
 )
 
 // bootstrap starts the host, on any Python: one that is too old still names its version. The library is first on
@@ -36,19 +37,16 @@ var errRetired = errors.New("python: the process takes no more calls")
 
 // process is a running Python with its calls.
 type process struct {
-	host  *Host
-	index int
-	cmd   *exec.Cmd
-	in    *os.File // to its stdin
-	out   *os.File // from its stdout
-	err   *os.File // from its stderr
-	tail  *tail
-	send  chan []byte
-	hello chan hello
+	host    *Host
+	index   int
+	program *programs.Process
+	in      *os.File // to its stdin
+	out     *os.File // from its stdout
+	send    chan []byte
+	hello   chan hello
 
-	exited chan struct{} // closed when it is reaped
-	gone   chan struct{} // closed when its calls are failed, and lost is set
-	lost   *Lost
+	gone chan struct{} // closed when its calls are failed, and lost is set
+	lost *Lost
 
 	mu       sync.Mutex
 	calls    map[uint64]*call
@@ -61,9 +59,8 @@ type process struct {
 // startProcess starts a Python and runs the Setup on it.
 func startProcess(ctx context.Context, h *Host, index int) (*process, error) {
 	p := &process{
-		host: h, index: index, tail: &tail{},
-		send: make(chan []byte, 1024), hello: make(chan hello, 1),
-		exited: make(chan struct{}), gone: make(chan struct{}), calls: map[uint64]*call{},
+		host: h, index: index, send: make(chan []byte, 1024), hello: make(chan hello, 1),
+		gone: make(chan struct{}), calls: map[uint64]*call{},
 	}
 	if err := p.start(); err != nil {
 		return nil, err
@@ -77,7 +74,7 @@ func startProcess(ctx context.Context, h *Host, index int) (*process, error) {
 	return nil, err
 }
 
-// start runs the program with pipes of our own: Wait then does not wait for children that keep them open.
+// start runs the program. What it writes to stderr is logged.
 func (p *process) start() error {
 	settings, err := json.Marshal(map[string]any{
 		"lib": p.host.lib, "dirs": p.host.opts.Dirs, "threads": p.host.opts.Threads, "memory": p.host.opts.Memory,
@@ -86,61 +83,53 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	p.cmd = exec.Command(p.host.opts.Executable, "-c", bootstrap, string(settings))
-	ownGroup(p.cmd)
-	theirs, err := p.pipes()
+	in, out, err := p.pipes()
 	if err != nil {
 		return fmt.Errorf("python: %w", err)
 	}
+	defer in.Close()
+	defer out.Close()
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.host.closed {
 		err = &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
-	} else if err = p.cmd.Start(); err != nil {
-		err = fmt.Errorf("python: start %s: %w", p.host.opts.Executable, err)
-	}
-	for _, f := range theirs {
-		f.Close()
+	} else {
+		p.program, err = p.host.guard.Start(programs.Options{
+			Command: []string{p.host.opts.Executable, "-c", bootstrap, string(settings)}, In: in, Out: out,
+			Output: func(line string) { p.log(wireLog{Level: "warning", Text: line}) }})
 	}
 	if err != nil {
-		for _, f := range []*os.File{p.in, p.out, p.err} {
-			f.Close()
-		}
-		return err
+		p.in.Close()
+		p.out.Close()
+		return fmt.Errorf("python: %w", err)
 	}
-	p.host.guard.add(p.cmd.Process.Pid)
 	p.host.all[p] = true
 	p.run()
 	return nil
 }
 
-// pipes makes the three pipes and returns the child's ends.
-func (p *process) pipes() (theirs []*os.File, err error) {
-	var files []*os.File
-	for range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			for _, f := range files {
-				f.Close()
-			}
-			return nil, err
-		}
-		files = append(files, r, w)
+// pipes makes the pipes of the messages and returns the child's ends.
+func (p *process) pipes() (in, out *os.File, err error) {
+	in, p.in, err = os.Pipe()
+	if err != nil {
+		return nil, nil, err
 	}
-	p.cmd.Stdin, p.in = files[0], files[1]
-	p.out, p.cmd.Stdout = files[2], files[3]
-	p.err, p.cmd.Stderr = files[4], files[5]
-	return []*os.File{files[0], files[3], files[5]}, nil
+	p.out, out, err = os.Pipe()
+	if err != nil {
+		in.Close()
+		p.in.Close()
+		return nil, nil, err
+	}
+	return in, out, nil
 }
 
 // run starts the goroutines. They end when the process has.
 func (p *process) run() {
-	read, drained := make(chan struct{}), make(chan struct{})
+	read := make(chan struct{})
 	wg := &p.host.running
 	wg.Go(func() { defer close(read); p.read() })
-	wg.Go(func() { defer close(drained); p.drain() })
 	wg.Go(p.write)
-	wg.Go(func() { p.wait(read, drained) })
+	wg.Go(func() { p.wait(read) })
 }
 
 // ready waits for hello, imports the modules and runs the Setup.
@@ -171,28 +160,22 @@ func (p *process) ready(ctx context.Context) error {
 	return p.host.opts.Setup(ctx, p)
 }
 
-// wait reaps the process, ends its children, and fails its calls when all that it wrote has been read.
-func (p *process) wait(read, drained <-chan struct{}) {
-	status := p.cmd.Wait()
-	killGroup(p.cmd.Process.Pid)
-	p.host.guard.remove(p.cmd.Process.Pid)
-	close(p.exited)
-	for _, done := range []<-chan struct{}{read, drained} {
-		select {
-		case <-done:
-		case <-time.After(200 * time.Millisecond): // a child in another group holds the pipe
-		}
+// wait waits for the end of the process and its children, and fails its calls when all that it wrote has been read.
+func (p *process) wait(read <-chan struct{}) {
+	<-p.program.Done()
+	select {
+	case <-read:
+	case <-time.After(200 * time.Millisecond): // a child that cannot be found holds the pipe
 	}
 	p.in.Close()
 	p.out.Close()
-	p.err.Close()
 	p.mu.Lock()
 	p.retired = true
 	reason := p.reason
 	if reason == nil {
-		reason = fmt.Errorf("it ended: %s", exitOf(status))
+		reason = fmt.Errorf("it ended: %s", exitOf(p.program.Err()))
 	}
-	p.lost = &Lost{Process: p.index, Reason: reason, Stderr: p.tail.String()}
+	p.lost = &Lost{Process: p.index, Reason: reason, Stderr: p.program.Tail()}
 	p.mu.Unlock()
 	close(p.gone)
 	p.host.mu.Lock()
@@ -215,12 +198,7 @@ func (p *process) kill(reason error) {
 	if p.reason == nil {
 		p.reason = reason
 	}
-	select {
-	case <-p.exited:
-	default:
-		killGroup(p.cmd.Process.Pid)
-		p.cmd.Process.Kill()
-	}
+	p.program.Kill(nil)
 }
 
 // leave ends the process in order: its input ends, and if it does not end then, it is killed.
@@ -234,7 +212,7 @@ func (p *process) leave() {
 	p.in.Close()
 	p.host.running.Go(func() {
 		select {
-		case <-p.exited:
+		case <-p.program.Done():
 		case <-time.After(leaveTimeout):
 			p.kill(nil)
 		}

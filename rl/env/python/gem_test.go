@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
@@ -29,6 +29,7 @@ var (
 // gemEpisode is an episode of GEM's own loop.
 type gemEpisode struct {
 	Env        string
+	Rows       string // math, qa or code, if it takes some
 	Seed       uint64
 	First      string
 	Unplayable string // why GEM cannot make it
@@ -45,13 +46,17 @@ func TestGEM(t *testing.T) {
 	if *gemPython == "" {
 		t.Skip("needs GEM: make python-gem")
 	}
-	h, err := python.Open(t.Context(), python.Options{Executable: *gemPython, Processes: 2,
-		Imports: []string{environments.Module}})
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := python.Open(t.Context(), python.Options{Executable: *gemPython, Processes: 2, Dirs: []string{dir},
+		Imports: []string{environments.Module, "patient"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	s := environments.New(t.Context(), h, environments.Options{})
+	s := environments.New(t.Context(), h, environments.Options{Timeout: time.Hour}) // as long as GEM's own loop waits
 	defer s.Close()
 	empty, err := env.NewRegistry()
 	if err != nil {
@@ -96,7 +101,10 @@ func readEpisodes(t *testing.T) (all [][]gemEpisode) {
 // compare plays the episodes of an id, sixteen at a time.
 func compare(t *testing.T, registry *env.Registry, list []gemEpisode) bool {
 	id := list[0].Env
-	name := environments.Prefix + "gem:" + id + gemArguments(id)
+	name := environments.Prefix + "gem:" + id
+	if list[0].Rows != "" {
+		name += "?dataset=" + url.QueryEscape(filepath.Join(*gemRows, list[0].Rows+".jsonl"))
+	}
 	if list[0].Unplayable != "" {
 		_, err := registry.Make(name, nil)
 		if err == nil {
@@ -130,16 +138,6 @@ func compare(t *testing.T, registry *env.Registry, list []gemEpisode) bool {
 	wg.Wait()
 	t.Logf("%-36s %d of %d episodes equal, %d steps, %d episodes fail in both", id, good, len(list), steps, failed)
 	return good == len(list)
-}
-
-// gemArguments names the rows of an id that needs some.
-func gemArguments(id string) string {
-	group, _, _ := strings.Cut(id, ":")
-	file := map[string]string{"math": "math", "eval": "math", "qa": "qa", "logic": "qa", "code": "code"}[group]
-	if file == "" {
-		return ""
-	}
-	return "?dataset=" + url.QueryEscape(filepath.Join(*gemRows, file+".jsonl"))
 }
 
 func sameEpisode(registry *env.Registry, name string, want gemEpisode) (raised bool, err error) {

@@ -2,10 +2,10 @@
 
     python loop.py EPISODES ROWS ID ... > episodes.jsonl
 
-ROWS is a folder with math.jsonl, qa.jsonl and code.jsonl. Actions are drawn by a generator of their own: for games mostly
+ROWS is a folder with math.jsonl, qa.jsonl and code.jsonl, for environments of these kinds. Actions are drawn by a generator of their own: for games mostly
 well-formed moves, for tasks the right answer, a wrong one, one without a box, or nothing. One line is an episode:
-{"env", "seed", "first", "steps": [{"action", "said", "reward", "terminated", "truncated"}]}, where first and said are
-digests of observation, prefix and suffix.
+{"env", "rows", "seed", "first", "steps": [{"action", "said", "reward", "terminated", "truncated"}]}, where first and said are
+digests of observation, prefix and suffix, and rows is math, qa, code or nothing.
 """
 import contextlib
 import hashlib
@@ -25,19 +25,25 @@ def digest(text, info):
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def answer(e, group, r):
+def answer(e, rows, r):
     """An answer to a task of one turn."""
-    if group == "code":
+    if rows == "code":
         return r.choice([
             "```python\na, b = map(int, input().split())\nprint(a + b)\n```", "```python\nprint(1)\n```",
             "```python\nprint(\n```", "no code"])
-    gold = e.data["answer"] if group == "rg" else e.answer
+    gold = e.answer if rows else e.data["answer"]
     gold = gold[0] if isinstance(gold, list) else gold
     wrong = r.choice(["42", "0", "no", str(gold)[:3], f" {gold} "])
     said = r.choice([gold, gold, wrong])
-    if group in ("qa", "eval") and hasattr(e, "extractor"):
+    if rows == "qa" and hasattr(e, "extractor"):
         return r.choice([f"<think>so</think> <answer>{said}</answer>"] * 4 + [f"\\boxed{{{said}}}"])
     return r.choice([f"It is \\boxed{{{said}}}."] * 5 + [str(said), ""])
+
+
+def rows_of(gem, env_id):
+    """Which rows an environment takes, by its class."""
+    place = str(gem.envs.registration.ENV_REGISTRY[env_id].entry_point)
+    return next((rows for rows in ("math", "qa", "code") if f".{rows}_env:" in place), "")
 
 
 def play(gem, env_id, kwargs, episodes, rows):
@@ -47,10 +53,10 @@ def play(gem, env_id, kwargs, episodes, rows):
     name = name.split("-")[0]
     for seed in range(episodes):
         first = digest(*e.reset(seed=seed))
-        out = {"env": env_id, "seed": seed, "first": first, "steps": []}
+        out = {"env": env_id, "rows": rows, "seed": seed, "first": first, "steps": []}
         r, done = random.Random(f"{env_id} {seed}"), False
         while not done:
-            a = move(e, name, r) if group == "game" else answer(e, group, r)
+            a = move(e, name, r) if group == "game" else answer(e, rows, r)
             try:
                 obs, reward, te, tr, info = e.step(a)
             except Exception as error:  # some environments raise for some answers: the host must fail then, too
@@ -68,19 +74,20 @@ def main():
     os.dup2(2, 1)  # what GEM prints
     import gem
     import gem.envs
+    import patient  # noqa: F401
 
     if ids == ["rg"]:
         ids = [i for i in gem.envs.registration.ENV_REGISTRY if i.startswith("rg:")]
     for env_id in ids:
-        kwargs, file = {}, {"math": "math", "qa": "qa", "logic": "qa", "code": "code", "eval": "math"}.get(env_id.split(":")[0])
-        if file:
+        kwargs, kind = {}, rows_of(gem, env_id)
+        if kind:
             from datasets import Dataset
 
-            with open(f"{rows}/{file}.jsonl") as f:
+            with open(f"{rows}/{kind}.jsonl") as f:
                 kwargs["dataset"] = Dataset.from_list([json.loads(line) for line in f])
         begin = time.time()
         try:
-            for episode in play(gem, env_id, kwargs, episodes, rows):
+            for episode in play(gem, env_id, kwargs, episodes, kind):
                 print(json.dumps(episode), file=out, flush=True)
         except Exception as error:
             print(json.dumps({"env": env_id, "unplayable": f"{type(error).__name__}: {error}"}), file=out, flush=True)

@@ -1,11 +1,9 @@
 """Calls back to the Go side, for code that does not get its call handed."""
 
 import contextvars
-import threading
 
 _call = contextvars.ContextVar("trinity_plugin_call", default=None)
-_live = {}
-_lock = threading.Lock()
+_live = {}  # id → call. Each operation on it is atomic.
 
 
 class within:
@@ -16,13 +14,11 @@ class within:
 
     def __enter__(self):
         self._token = _call.set(self._call)
-        with _lock:
-            _live[id(self._call)] = self._call
+        _live[id(self._call)] = self._call
         return self._call
 
     def __exit__(self, *_):
-        with _lock:
-            _live.pop(id(self._call), None)
+        _live.pop(id(self._call), None)
         _call.reset(self._token)
 
 
@@ -32,8 +28,7 @@ def call():
     mine = _call.get()
     if mine is not None:
         return mine
-    with _lock:
-        for other in _live.values():
-            return other
+    for other in list(_live.values()):
+        return other
     raise RuntimeError("this can only be used while trinity runs a workflow, a reward function or an operator: not while "
                        "a plug-in file is imported")

@@ -68,6 +68,7 @@ class Host:
         self._calls = {}  # id → Call
         self._ups = {}  # number → (Call, slot)
         self._numbers = itertools.count(1)
+        self._coroutines = {}  # function → whether it is a coroutine function
         self._own = {"host.import": _import}
         self._loop = None
         self._loop_wanted = allocate_lock()
@@ -146,10 +147,17 @@ class Host:
         if fn is None:
             known = ", ".join(sorted(registry.calls))
             self._answer(call, failed=NameError(f"no call {name!r} here; there are: {known}"))
-        elif inspect.iscoroutinefunction(fn):
+        elif self._is_coroutine(fn):
             self._spawn(call, fn, args)
         else:
             self.pool.put(lambda: self._job(call, fn, args))
+
+    def _is_coroutine(self, fn):
+        """inspect.iscoroutinefunction, remembered: it takes as long as the rest of a short call."""
+        known = self._coroutines.get(fn)
+        if known is None:
+            known = self._coroutines[fn] = inspect.iscoroutinefunction(fn)
+        return known
 
     def _job(self, call, fn, args):
         """On a thread of the pool. An error here is one of the host."""
