@@ -9,6 +9,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
 )
 
+// The scheduler takes at most a fifth of a core: after a decision that took longer than rareDecision it rests, and
+// decides together what happens meanwhile.
+const (
+	rareDecision = 200 * time.Microsecond
+	decisionRest = 4
+)
+
 // waitingNotice is how often the head says that it waits for workers.
 const waitingNotice = time.Minute
 
@@ -122,7 +129,13 @@ func (h *Head) loop() {
 			looked = now
 			h.look(now)
 		}
-		h.act(h.decide(now))
+		begun := time.Now()
+		actions := h.decide(now)
+		spent := time.Since(begun)
+		h.act(actions)
+		if spent > rareDecision {
+			wait(h.ctx, min(decisionRest*spent, every))
+		}
 	}
 }
 
