@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type benchFleetCmd struct {
 
 	Crew   string `hidden:""` // credentials: this process is the workers
 	Caches string `hidden:""`
+	CPU    string `hidden:"" name:"cpu"` // file for a profile of the head, and with .crew behind it of the workers
 }
 
 // Run implements the command.
@@ -43,6 +45,11 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 	ctx, cancel := s.untilStop()
 	defer cancel()
 	if c.Crew != "" {
+		stop, err := profile(c.CPU)
+		if err != nil {
+			return err
+		}
+		defer stop()
 		crew := simulate.Crew{Creds: c.Crew, Dir: c.Caches, N: c.Simulate[0], Delay: c.Latency, Version: version()}
 		return crew.Run(ctx)
 	}
@@ -96,7 +103,7 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 		return fleetReport{}, err
 	}
 	defer func() {
-		crew.Process.Kill()
+		crew.Process.Signal(os.Interrupt)
 		crew.Wait()
 	}()
 	for h.Workers() < n {
@@ -106,6 +113,11 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+	stop, err := profile(c.CPU)
+	if err != nil {
+		return fleetReport{}, err
+	}
+	defer stop()
 	used := processorTime()
 	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.Each, Spread: c.Spread,
 		Payload: int(c.Payload), Answer: int(c.Answer)})
@@ -122,6 +134,27 @@ func (c *benchFleetCmd) startCrew(s *surroundings, h *fleet.Head, dir string, n 
 	}
 	cmd := exec.Command(self, "bench", "fleet", "--simulate", strconv.Itoa(n), "--crew", h.Creds(),
 		"--caches", filepath.Join(dir, "caches"), "--latency", c.Latency.String())
+	if c.CPU != "" {
+		cmd.Args = append(cmd.Args, "--cpu", c.CPU+".crew")
+	}
 	cmd.Stderr = s.err
 	return cmd, cmd.Start()
+}
+
+// profile writes a profile of this process's processor time into a file until stop is called; no file, no profile.
+func profile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
 }

@@ -7,40 +7,16 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 )
 
 const (
-	pullExpiry  = 30 * time.Second
-	pullBeat    = 5 * time.Second
-	pullMore    = 64       // messages asked for beyond the slots
+	mostEarly   = 4096     // tasks that are kept until their head's welcome comes
 	answersKept = 64 << 20 // bytes of answers that are kept, for a head that asks again
 	parallel    = 8        // answers being sent beyond the slots
 )
-
-// pull takes tasks out of this worker's queue in JetStream, and opens it again when it is lost.
-func (w *worker) pull(ctx context.Context) {
-	for ctx.Err() == nil {
-		if w.head() == "" {
-			w.awaitChange(ctx)
-			continue
-		}
-		pulling, cancel := context.WithCancel(ctx)
-		w.mu.Lock()
-		w.reopen = cancel
-		w.mu.Unlock()
-		if err := w.pullFrom(ctx, pulling); err != nil && ctx.Err() == nil {
-			w.again() // the head makes the queue again
-			wait(ctx, retryWait/5)
-		}
-		cancel()
-	}
-}
 
 func (w *worker) awaitChange(ctx context.Context) {
 	w.mu.Lock()
@@ -52,47 +28,35 @@ func (w *worker) awaitChange(ctx context.Context) {
 	}
 }
 
-// pullFrom opens the queue and takes tasks until pulling ends or the queue is lost. ctx is that of the tasks.
-func (w *worker) pullFrom(ctx, pulling context.Context) error {
-	c, err := w.js.Consumer(pulling, w.names.Tasks(), w.id)
+// receive takes a task. One that is held already was sent again. ctx is that of the tasks.
+func (w *worker) receive(ctx context.Context, data []byte) {
+	h := &held{}
+	body, err := message.Decode(data, &h.Task)
 	if err != nil {
-		return err
-	}
-	messages, err := c.Messages(jetstream.PullMaxMessages(w.o.About.Slots+pullMore), jetstream.PullExpiry(pullExpiry),
-		jetstream.PullHeartbeat(pullBeat))
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextContext(pulling))
-		if err != nil {
-			return err
-		}
-		w.receive(ctx, m)
-	}
-}
-
-// receive puts a task into the queue. One that is held already was delivered again.
-func (w *worker) receive(ctx context.Context, m jetstream.Msg) {
-	h := &held{msg: m}
-	body, err := message.Decode(m.Data(), &h.Task)
-	if err != nil {
-		m.Term() // the head sends it again if it was damaged
-		return
+		return // the head sends it again if it was damaged
 	}
 	h.body = body
+	h.ctx, h.cancel = context.WithCancel(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if h.Head != w.welcome.Head { // its welcome is on the way, or it is no longer there
+		w.early = append(w.early, h)
+		if len(w.early) > mostEarly {
+			w.early[0].cancel()
+			w.early = slices.Delete(w.early, 0, 1)
+		}
+		return
+	}
+	w.enqueue(h)
+}
+
+// enqueue puts a task into the queue. The caller holds the lock.
+func (w *worker) enqueue(h *held) {
 	if old := w.held[h.ID]; old != nil {
-		old.msg, old.Head = m, h.Head
+		old.Head = h.Head
+		h.cancel()
 		return
 	}
-	if h.Head != w.welcome.Head {
-		go m.Ack() // of an earlier head
-		return
-	}
-	h.ctx, h.cancel = context.WithCancel(ctx)
 	w.held[h.ID] = h
 	w.queue = append(w.queue, h)
 	w.signal()
@@ -161,7 +125,6 @@ func (w *worker) work(h *held, sending chan struct{}, done func()) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	go h.msg.Ack() // a lost one costs a delivery
 	w.begun = max(w.begun-1, 0)
 	w.remove(h)
 }

@@ -3,8 +3,6 @@ package fleet
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,20 +19,19 @@ const (
 
 // member is a worker that is or was there.
 type member struct {
-	about     About
-	here      bool
-	since     time.Time
-	seen      time.Time
-	trip      time.Duration
-	paused    string
-	draining  bool // by an operator
-	leaving   bool
-	returning bool // it is being taken in again
-	refused   string
-	failures  int             // errors of its function
-	bad       int             // messages refused
-	lost      int             // times that it went away with tasks
-	past      schedule.Report // of its earlier times here
+	about    About
+	here     bool
+	since    time.Time
+	seen     time.Time
+	trip     time.Duration
+	paused   string
+	draining bool // by an operator
+	leaving  bool
+	refused  string
+	failures int             // errors of its function
+	bad      int             // messages refused
+	lost     int             // times that it went away with tasks
+	past     schedule.Report // of its earlier times here
 }
 
 // name is a worker's name for people. The caller holds the lock.
@@ -43,20 +40,6 @@ func (h *Head) name(worker string) string {
 		return fmt.Sprintf("%s (%.8s)", m.about.Name, worker)
 	}
 	return fmt.Sprintf("%.8s", worker)
-}
-
-// present lists the workers that are there.
-func (h *Head) present() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var ids []string
-	for id, m := range h.crew {
-		if m.here {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // refusal returns why a worker may not take part, or "".
@@ -103,7 +86,7 @@ func (h *Head) onEnrol(m *nats.Msg) {
 	h.reply(m, message.Granted{JWT: text})
 }
 
-// onAnnounce admits a worker: it makes its queue and lets the scheduler know it.
+// onAnnounce admits a worker, and sends again what did not reach it.
 func (h *Head) onAnnounce(m *nats.Msg) {
 	worker := last(m.Subject)
 	var a message.Announcement
@@ -117,38 +100,11 @@ func (h *Head) onAnnounce(m *nats.Msg) {
 		h.reply(m, message.Welcome{Refused: why})
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.spawn(func() {
-		if h.takeIn(worker, a.About) {
-			h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
-		}
-	})
-}
-
-// queueOf is held while a worker's queue in JetStream is made or removed.
-func (h *Head) queueOf(worker string) *sync.Mutex {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	q := h.queues[worker]
-	if q == nil {
-		q = &sync.Mutex{}
-		h.queues[worker] = q
+	again := h.admit(worker, a.About, a.Holds)
+	h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
+	for _, id := range again {
+		h.send(worker, id)
 	}
-	return q
-}
-
-// takeIn makes a worker's queue and makes it a member. Without JetStream that fails, and the worker asks again.
-func (h *Head) takeIn(worker string, a About) bool {
-	queue := h.queueOf(worker)
-	queue.Lock()
-	defer queue.Unlock()
-	if err := h.consumer(h.ctx, worker); err != nil {
-		h.unwell(err)
-		return false
-	}
-	h.admit(worker, a)
-	return true
 }
 
 // onBeat notes that a worker is there, and sends again what did not reach it.
@@ -173,23 +129,16 @@ func (h *Head) onBeat(m *nats.Msg) {
 	for _, id := range again {
 		h.send(worker, id)
 	}
-	if len(again) > 0 {
-		h.control(worker, message.Control{Reopen: true})
-	}
 }
 
 // returned takes a worker in again that was thought to be lost.
 func (h *Head) returned(worker string, a About) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m := h.crew[worker]; m != nil && m.refused == "" && !m.returning {
-		m.returning = true
-		h.spawn(func() {
-			h.takeIn(worker, a)
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			m.returning = false
-		})
+	m := h.crew[worker]
+	back := m != nil && m.refused == ""
+	h.mu.Unlock()
+	if back {
+		h.admit(worker, a, nil)
 	}
 }
 

@@ -57,7 +57,6 @@ type Head struct {
 	open    map[string]*open
 	recent  recent
 	crew    map[string]*member
-	queues  map[string]*sync.Mutex
 	liars   map[string]bool
 	offers  map[string]*offer
 	storing map[storeKey]*storing
@@ -102,8 +101,7 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 	h := &Head{o: o, keys: keys, names: keys.Names, start: hex.EncodeToString(start),
 		kick: make(chan struct{}, 1), mend: make(chan struct{}, 1), fetches: semaphore.NewWeighted(o.MaxAnswer),
 		plan: schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
-		queues: map[string]*sync.Mutex{}, liars: map[string]bool{},
-		offers: map[string]*offer{}, storing: map[storeKey]*storing{},
+		liars: map[string]bool{}, offers: map[string]*offer{}, storing: map[storeKey]*storing{},
 		local: map[string]context.CancelFunc{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if o.Local != nil {
@@ -139,7 +137,8 @@ func (h *Head) begin(ctx context.Context) (err error) {
 func (h *Head) connect() error {
 	var c access.Credentials
 	var err error
-	options := []nats.Option{nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { h.warn(err) })}
+	options := []nats.Option{nats.ReconnectHandler(func(*nats.Conn) { h.resend() }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { h.warn(err) })}
 	if h.o.URL != "" {
 		if h.o.Creds != "" {
 			if c, err = access.Read(h.o.Creds); err != nil {

@@ -9,11 +9,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
 )
 
+// The scheduler takes at most a fifth of a core: after a decision that took longer than rareDecision it rests, and
+// decides together what happens meanwhile.
+const (
+	rareDecision = 200 * time.Microsecond
+	decisionRest = 4
+)
+
 // waitingNotice is how often the head says that it waits for workers.
 const waitingNotice = time.Minute
 
-// admit makes a worker a member that gets tasks.
-func (h *Head) admit(worker string, a About) {
+// admit makes a worker a member that gets tasks. It returns the tasks to send to it again: those it was given before
+// and does not hold.
+func (h *Head) admit(worker string, a About, holds []string) (again []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := h.crew[worker]
@@ -22,6 +30,7 @@ func (h *Head) admit(worker string, a About) {
 		h.crew[worker] = m
 	}
 	now := time.Now()
+	again = h.missing(worker, holds, 0, now)
 	if !m.here {
 		h.o.Log(fmt.Sprintf("fleet: worker %s joined: %s, %s, %d threads", a.Name, a.Processor, a.Kernels, a.Threads))
 		m.since = now
@@ -30,6 +39,24 @@ func (h *Head) admit(worker string, a About) {
 	h.plan.Join(schedule.Worker{ID: worker, Slots: a.Slots})
 	h.plan.Present(worker, m.trip, m.paused != "", m.draining)
 	h.wake()
+	return again
+}
+
+// missing lists the tasks that a worker was given at least this long ago and does not hold, and notes that they are
+// sent again. The caller holds the lock.
+func (h *Head) missing(worker string, holds []string, age time.Duration, now time.Time) (again []string) {
+	held := map[string]bool{}
+	for _, id := range holds {
+		held[id] = true
+	}
+	for _, id := range h.plan.Queue(worker, age, now) {
+		if !held[id] {
+			h.plan.Sent(worker, id, now)
+			h.counts.Resent++
+			again = append(again, id)
+		}
+	}
+	return again
 }
 
 // beat notes how a worker is and returns the tasks to send to it again: those it was given and does not hold.
@@ -57,18 +84,7 @@ func (h *Head) beat(worker string, b message.Beat) (again []string, known bool) 
 			h.wake()
 		}
 	}
-	holds := map[string]bool{}
-	for _, id := range b.Holds {
-		holds[id] = true
-	}
-	for _, id := range h.plan.Queue(worker, 2*h.o.Beat+2*m.trip, now) {
-		if !holds[id] {
-			h.plan.Sent(worker, id, now)
-			h.counts.Resent++
-			again = append(again, id)
-		}
-	}
-	return again, true
+	return h.missing(worker, b.Holds, 2*h.o.Beat+2*m.trip, now), true
 }
 
 // gone notes that a worker is no longer there. Its tasks go to others.
@@ -113,7 +129,13 @@ func (h *Head) loop() {
 			looked = now
 			h.look(now)
 		}
-		h.act(h.decide(now))
+		begun := time.Now()
+		actions := h.decide(now)
+		spent := time.Since(begun)
+		h.act(actions)
+		if spent > rareDecision {
+			wait(h.ctx, min(decisionRest*spent, every))
+		}
 	}
 }
 

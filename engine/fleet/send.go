@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -10,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 )
 
-// send puts a task into a worker's queue in JetStream.
+// send sends a task to a worker. A lost message is sent again after one of the worker's next beats.
 func (h *Head) send(worker, id string) {
 	h.mu.Lock()
 	o := h.open[id]
@@ -26,14 +25,16 @@ func (h *Head) send(worker, id string) {
 	}
 	data, err := message.Encode(t, body)
 	if err == nil {
-		_, err = h.js.PublishAsync(h.names.Task(worker), data)
+		err = h.nc.Publish(h.names.Task(worker), data)
 	}
 	if err != nil {
-		h.unwell(err) // it is sent again after one of the worker's next beats
+		h.mu.Lock()
+		h.counts.Refused++
+		h.mu.Unlock()
 	}
 }
 
-// resend sends everything again that workers are computing or will.
+// resend sends everything again that workers are computing or will, when the head was cut off.
 func (h *Head) resend() {
 	type copied struct{ worker, task string }
 	var all []copied
@@ -77,11 +78,8 @@ func (h *Head) pulse(ends bool) {
 	}
 }
 
-// clear removes a worker's consumer, the tasks in its queue, and the answers that it stored.
+// clear removes the answers that a worker stored.
 func (h *Head) clear(worker string) {
-	queue := h.queueOf(worker)
-	queue.Lock()
-	defer queue.Unlock()
 	h.mu.Lock()
 	back := h.crew[worker] != nil && h.crew[worker].here
 	h.mu.Unlock()
@@ -90,18 +88,9 @@ func (h *Head) clear(worker string) {
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
 	defer cancel()
-	err := h.js.DeleteConsumer(ctx, h.names.Tasks(), worker)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		err = nil
-	}
-	for stream, subject := range map[string]string{
-		h.names.Tasks(): h.names.Task(worker), h.names.Answers(): h.names.AnswersOf(worker),
-	} {
-		s, e := h.js.Stream(ctx, stream)
-		if e == nil {
-			e = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
-		}
-		err = errors.Join(err, e)
+	s, err := h.js.Stream(ctx, h.names.Answers())
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(h.names.AnswersOf(worker)))
 	}
 	if err != nil {
 		h.unwell(err)

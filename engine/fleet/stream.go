@@ -15,17 +15,13 @@ const (
 	mostSlow        = 6               // probes in a row that may get no answer before the store is made again
 	mendPatience    = 10 * time.Second
 	probeEvery      = 5 * time.Second
-	ackPatience     = 30 * time.Second // without a heartbeat, a task is delivered again
-	idleConsumer    = time.Hour        // after which a worker's consumer is removed
-	beatsKept       = 5                // beats that a worker's entry in the KV bucket lives
+	beatsKept       = 5 // beats that a worker's entry in the KV bucket lives
 )
 
 // streams are what the head keeps in JetStream. Nothing in them is missed when it is lost.
 func (h *Head) streams() []jetstream.StreamConfig {
-	share := h.o.Store / 4
+	share := h.o.Store / 3
 	return []jetstream.StreamConfig{
-		{Name: h.names.Tasks(), Subjects: []string{h.names.Task("*")}, Retention: jetstream.WorkQueuePolicy,
-			Storage: jetstream.FileStorage, MaxBytes: share, Replicas: h.o.Replicas},
 		{Name: h.names.Blobs(), Subjects: []string{h.names.AllChunks()}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: share, MaxMsgsPerSubject: 1, AllowDirect: true,
 			Replicas: h.o.Replicas},
@@ -35,7 +31,7 @@ func (h *Head) streams() []jetstream.StreamConfig {
 	}
 }
 
-// ensure makes the streams, the bucket and the consumers of the workers that are there, where they are missing.
+// ensure makes the streams and the bucket where they are missing.
 func (h *Head) ensure(ctx context.Context) error {
 	for _, s := range h.streams() {
 		if _, err := h.js.CreateOrUpdateStream(ctx, s); err != nil {
@@ -46,23 +42,6 @@ func (h *Head) ensure(ctx context.Context) error {
 		TTL: beatsKept * h.o.Beat, Storage: jetstream.MemoryStorage, Replicas: h.o.Replicas})
 	if err != nil {
 		return fmt.Errorf("fleet: bucket %s: %w", h.names.Presence(), err)
-	}
-	for _, id := range h.present() {
-		if err := h.consumer(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// consumer makes the queue of one worker.
-func (h *Head) consumer(ctx context.Context, worker string) error {
-	_, err := h.js.CreateOrUpdateConsumer(ctx, h.names.Tasks(), jetstream.ConsumerConfig{
-		Durable: worker, FilterSubject: h.names.Task(worker), AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: ackPatience, MaxAckPending: -1, InactiveThreshold: idleConsumer, MemoryStorage: true,
-	})
-	if err != nil {
-		return fmt.Errorf("fleet: the queue of worker %s: %w", worker, err)
 	}
 	return nil
 }
@@ -107,7 +86,6 @@ func (h *Head) mending() {
 			if err := h.rebuild(); err != nil && h.ctx.Err() == nil {
 				h.o.Log(fmt.Sprintf("fleet: the store of NATS cannot be made again: %v; trying on", err))
 			}
-			h.resend()
 		}
 	}
 }
@@ -124,8 +102,7 @@ func (h *Head) probe() error {
 	if _, err := h.js.KeyValue(ctx, h.names.Presence()); err != nil {
 		return fmt.Errorf("bucket %s: %w", h.names.Presence(), err)
 	}
-	for _, subject := range []string{h.names.Task("probe"), h.names.Chunk("probe", 0),
-		h.names.Answer("probe", "0", 0)} {
+	for _, subject := range []string{h.names.Chunk("probe", 0), h.names.Answer("probe", "0", 0)} {
 		ack, err := h.js.Publish(ctx, subject, nil)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)

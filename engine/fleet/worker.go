@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,8 +38,8 @@ type worker struct {
 
 	mu      sync.Mutex
 	welcome message.Welcome
-	reopen  context.CancelFunc // ends the present way of taking tasks
 	held    map[string]*held
+	early   []*held   // of a head that has not welcomed this worker yet
 	queue   []*held   // not begun, in order
 	begun   int       // running
 	heard   time.Time // of a head
@@ -51,7 +52,6 @@ type worker struct {
 type held struct {
 	message.Task
 	body   []byte
-	msg    jetstream.Msg
 	begun  bool
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -60,7 +60,7 @@ type held struct {
 func newWorker(o JoinOptions, f Function, c access.Credentials, key nkeys.KeyPair, cache *blob.Cache) *worker {
 	return &worker{o: o, f: f, creds: c, key: key, id: publicKey(key), names: message.Names{Job: c.Place.Job},
 		cache: cache, known: answers{limit: answersKept}, announce: make(chan struct{}, 1),
-		reopen: func() {}, held: map[string]*held{}, changed: make(chan struct{})}
+		held: map[string]*held{}, changed: make(chan struct{})}
 }
 
 // signal wakes whoever waits for a change. The caller holds the lock.
@@ -96,7 +96,7 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	w.again()
 	var running sync.WaitGroup
-	for _, part := range []func(context.Context){w.pull, w.beats, w.trips, w.dispatch} {
+	for _, part := range []func(context.Context){w.beats, w.trips, w.dispatch} {
 		running.Go(func() { part(ctx) })
 	}
 	running.Go(func() {
@@ -144,10 +144,6 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 			cancel(&Refused{c.Refused})
 		case c.Drain:
 			w.leave()
-		case c.Reopen:
-			w.mu.Lock()
-			w.reopen()
-			w.mu.Unlock()
 		default:
 			w.drop(c.Cancel)
 		}
@@ -159,12 +155,13 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 		}
 		w.pulsed(p)
 	}
-	_, err := w.nc.Subscribe(w.names.Control(w.id), onControl)
-	if err == nil {
-		_, err = w.nc.Subscribe(w.names.Pulse(), onPulse)
-	}
-	if err != nil {
-		return fmt.Errorf("fleet: %w", err)
+	onTask := func(m *nats.Msg) { w.receive(ctx, m.Data) }
+	for subject, f := range map[string]nats.MsgHandler{
+		w.names.Task(w.id): onTask, w.names.Control(w.id): onControl, w.names.Pulse(): onPulse,
+	} {
+		if _, err := w.nc.Subscribe(subject, f); err != nil {
+			return fmt.Errorf("fleet: %w", err)
+		}
 	}
 	return nil
 }
@@ -205,7 +202,8 @@ func (w *worker) greet(ctx context.Context) error {
 		case <-w.announce:
 		}
 		var got message.Welcome
-		err := ask(ctx, w.nc, w.names.Announce(w.id), message.Announcement{About: w.o.About}, &got)
+		a := message.Announcement{About: w.o.About, Holds: w.holds()}
+		err := ask(ctx, w.nc, w.names.Announce(w.id), a, &got)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -232,12 +230,21 @@ func (w *worker) welcomed(got message.Welcome) {
 		}
 		for _, h := range w.queue {
 			if h.Head != got.Head {
+				h.cancel()
 				delete(w.held, h.ID)
 			}
 		}
 		w.queue = slices.DeleteFunc(w.queue, func(h *held) bool { return h.Head != got.Head })
 	}
 	w.welcome = got
+	for _, h := range w.early {
+		if h.Head == got.Head {
+			w.enqueue(h)
+		} else {
+			h.cancel()
+		}
+	}
+	w.early = nil
 	w.signal()
 }
 
@@ -289,7 +296,6 @@ func (w *worker) drop(id string) {
 	h.cancel()
 	if !h.begun {
 		w.remove(h)
-		go h.msg.Ack() // without a reply; a lost one costs a delivery
 	}
 }
 
@@ -301,7 +307,7 @@ func (w *worker) dropAll() {
 		h.cancel()
 	}
 	clear(w.held)
-	w.queue, w.begun = nil, 0
+	w.queue, w.early, w.begun = nil, nil, 0
 }
 
 // remove takes a task off the lists. The caller holds the lock.
@@ -314,9 +320,8 @@ func (w *worker) remove(h *held) {
 	w.signal()
 }
 
-// beats tells the head that the worker is there, and JetStream that it still works on its tasks.
+// beats tells the head that the worker is there and which tasks it holds.
 func (w *worker) beats(ctx context.Context) {
-	var acked time.Time
 	for {
 		if w.head() == "" {
 			w.awaitChange(ctx)
@@ -328,10 +333,6 @@ func (w *worker) beats(ctx context.Context) {
 		}
 		w.pause()
 		w.beat(time.Duration(w.trip.Load()), false)
-		if time.Since(acked) > ackPatience/3 {
-			acked = time.Now()
-			w.progress()
-		}
 	}
 }
 
@@ -374,15 +375,19 @@ func (w *worker) beat(trip time.Duration, gone bool) {
 	w.mu.Lock()
 	b := message.Beat{About: w.o.About, Head: w.welcome.Head, Paused: w.paused, Leaves: w.leaving,
 		Trip: trip.Seconds(), Gone: gone}
-	for id := range w.held {
-		b.Holds = append(b.Holds, id)
-	}
 	w.mu.Unlock()
-	slices.Sort(b.Holds)
+	b.Holds = w.holds()
 	data, err := message.Encode(b, nil)
 	if err == nil {
 		w.nc.Publish(w.names.Beat(w.id), data) // the next one follows
 	}
+}
+
+// holds lists the tasks that the worker has not answered.
+func (w *worker) holds() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.held))
 }
 
 // farewell tells the head that this worker is gone.
@@ -392,17 +397,4 @@ func (w *worker) farewell() {
 		w.nc.FlushTimeout(askPatience)
 	}
 	w.o.Log(fmt.Sprintf("fleet: left %s", w.names.Job))
-}
-
-// progress tells JetStream that the tasks of this worker are not lost.
-func (w *worker) progress() {
-	w.mu.Lock()
-	var msgs []jetstream.Msg
-	for _, h := range w.held {
-		msgs = append(msgs, h.msg)
-	}
-	w.mu.Unlock()
-	for _, m := range msgs {
-		m.InProgress() // a failure costs a delivery
-	}
 }

@@ -25,13 +25,9 @@ func WorkerRights(n message.Names, worker string) Rights {
 	return Rights{
 		Publish: []string{
 			n.Announce(worker), n.Result(worker), n.Want(worker), n.Beat(worker), n.AnswersOf(worker),
-			"$JS.API.CONSUMER.INFO." + n.Tasks() + "." + worker,
-			"$JS.API.CONSUMER.MSG.NEXT." + n.Tasks() + "." + worker,
-			"$JS.ACK." + n.Tasks() + "." + worker + ".>",
-			"$JS.ACK.*.*." + n.Tasks() + "." + worker + ".>", // the form with domain and account
 			"$JS.API.DIRECT.GET." + n.Blobs() + "." + n.AllChunks(),
 		},
-		Subscribe: []string{n.Inbox(worker) + ".>", n.Control(worker), n.Pulse()},
+		Subscribe: []string{n.Inbox(worker) + ".>", n.Task(worker), n.Control(worker), n.Pulse()},
 	}
 }
 

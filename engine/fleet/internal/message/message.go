@@ -22,7 +22,7 @@ const (
 	// MaxInline is the largest body of a message, in bytes. Larger payloads travel as chunks.
 	MaxInline = 512 << 10
 	// MaxHeader is the largest header, in bytes.
-	MaxHeader = 64 << 10
+	MaxHeader = 384 << 10
 	maxNeeds  = 64
 	maxName   = 256
 )
@@ -75,7 +75,8 @@ type Receipt struct {
 
 // Announcement is a worker's request to take part.
 type Announcement struct {
-	About About `json:"about"`
+	About About    `json:"about"`
+	Holds []string `json:"holds,omitempty"` // ids of tasks, queued or running
 }
 
 // Welcome is the reply to an announcement.
@@ -101,7 +102,6 @@ type Beat struct {
 type Control struct {
 	Cancel  string `json:"cancel,omitempty"` // id of a task whose answer is no longer wanted
 	Drain   bool   `json:"drain,omitempty"`
-	Reopen  bool   `json:"reopen,omitempty"` // tasks do not arrive: open the queue again
 	Refused string `json:"refused,omitempty"`
 }
 
@@ -256,18 +256,30 @@ func (a *About) check() error {
 	return nil
 }
 
-func (a *Announcement) check() error { return a.About.check() }
+func (a *Announcement) check() error {
+	if err := checkHolds(a.About.Name, a.Holds); err != nil {
+		return err
+	}
+	return a.About.check()
+}
 
 func (b *Beat) check() error {
 	if !number(b.Trip) || !number(b.About.Speed) || len(b.Paused) > maxName {
 		return fmt.Errorf("beat of worker %q: malformed", b.About.Name)
 	}
-	for _, id := range b.Holds {
-		if !IsHash(id) {
-			return fmt.Errorf("beat of worker %q: task %.80q is none", b.About.Name, id)
-		}
+	if err := checkHolds(b.About.Name, b.Holds); err != nil {
+		return err
 	}
 	return b.About.check()
+}
+
+func checkHolds(worker string, ids []string) error {
+	for _, id := range ids {
+		if !IsHash(id) {
+			return fmt.Errorf("worker %.80q holds task %.80q, which is none", worker, id)
+		}
+	}
+	return nil
 }
 
 func (w *Want) check() error {

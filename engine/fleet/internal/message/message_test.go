@@ -54,7 +54,7 @@ func FuzzDecode(f *testing.F) {
 	id := strings.Repeat("ab", 32)
 	for _, v := range []any{Task{ID: id, Kind: "k", Needs: []Need{{id, 1}}}, Result{Task: id},
 		Beat{About: About{Slots: 1}},
-		Announcement{About{Slots: 1}}, Want{Hash: id}, Order{Verb: "status"}} {
+		Announcement{About: About{Slots: 1}, Holds: []string{id}}, Want{Hash: id}, Order{Verb: "status"}} {
 		data, err := Encode(v, []byte("body"))
 		if err != nil {
 			f.Fatal(err)

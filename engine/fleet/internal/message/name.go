@@ -9,9 +9,6 @@ func (n Names) on(rest string) string { return "trinity." + n.Job + "." + rest }
 
 // Streams and buckets.
 
-// Tasks is the work-queue stream of tasks.
-func (n Names) Tasks() string { return "FLEET_" + n.Job + "_TASKS" }
-
 // Blobs is the stream of chunks that the head stores.
 func (n Names) Blobs() string { return "FLEET_" + n.Job + "_BLOBS" }
 

@@ -1,6 +1,11 @@
 package schedule
 
-import "time"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
 
 const (
 	hopeless  = 3.0             // times the expected time, after which a copy is late
@@ -10,17 +15,63 @@ const (
 	checkEach = 512             // copies considered at a time
 )
 
+// ending is a copy and when it is expected to end.
+type ending struct {
+	*copied
+	left float64 // seconds
+	late bool
+}
+
+// endings are all copies: those that are late first, then those that end last.
+type endings struct {
+	list  []ending
+	least map[string]float64 // the smallest cost, by kind
+}
+
 // rebalance lets idle workers take over what others will not finish earlier.
 func (p *Plan) rebalance(now time.Time) {
+	var ends *endings
+	alone := p.crew() == 0
 	for _, w := range p.order {
 		for w.active() && len(w.queue) < w.Slots {
-			c := p.slowest(w, now)
+			if ends == nil {
+				ends = p.endings(now)
+			}
+			c := p.slowest(ends, w, w.Reserve && !alone, now)
 			if c == nil {
 				break
 			}
 			p.take(c, w, now)
 		}
 	}
+}
+
+// endings lists what the workers compute.
+func (p *Plan) endings(now time.Time) *endings {
+	e := &endings{least: map[string]float64{}}
+	for _, w := range p.order {
+		before := -now.Sub(w.since).Seconds()
+		for i, c := range w.queue {
+			if i >= checkEach {
+				break
+			}
+			before += float64(p.rate(w, c.item.Kind) * c.cost)
+			e.list = append(e.list, ending{c, p.left(c, before, now), p.late(c, now)})
+			if least, known := e.least[c.item.Kind]; !known || c.item.Cost < least {
+				e.least[c.item.Kind] = c.item.Cost
+			}
+		}
+	}
+	slices.SortStableFunc(e.list, func(a, b ending) int {
+		if a.late != b.late {
+			if a.late {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.left, a.left)
+	})
+	return e
 }
 
 // take gives a copy's task to another worker. If it still waits, it is a move, otherwise a second copy.
@@ -35,31 +86,38 @@ func (p *Plan) take(c *copied, w *Worker, now time.Time) {
 	p.give(it, w, now)
 }
 
-// slowest returns the copy that ends last of those that worker w would end earlier, or nil.
-func (p *Plan) slowest(w *Worker, now time.Time) *copied {
-	var worst *copied
-	var longest float64
-	for _, o := range p.order {
-		for i, c := range o.queue {
-			if i >= checkEach {
-				break
-			}
-			it := c.item
-			if o == w || it.tried[w.ID] || it.copyOf(w.ID) != nil {
-				continue
-			}
-			late := p.late(c, now)
-			if w.Reserve && p.crew() > 0 && !late || p.enough(it, now) {
-				continue
-			}
-			left := p.left(c, i, now)
-			mine := float64(p.rate(w, it.Kind)*it.Cost*gain) + w.Trip.Seconds()
-			if (left > mine || late) && left >= longest && p.rate(w, it.Kind) > 0 || late && worst == nil {
-				worst, longest = c, left
-			}
+// slowest returns the copy that ends last of those that worker w would end earlier, or nil. A worker that computes only
+// what is urgent takes only those that are late.
+func (p *Plan) slowest(ends *endings, w *Worker, urgent bool, now time.Time) *copied {
+	soonest := p.soonest(ends, w)
+	var unknown *copied
+	for _, e := range ends.list {
+		it := e.item
+		if !e.late && (urgent || e.left <= soonest) {
+			break
+		}
+		if e.worker == w || it.tried[w.ID] || it.copyOf(w.ID) != nil || it.copyOf(e.worker.ID) != e.copied ||
+			p.enough(it, now) {
+			continue
+		}
+		rate := p.rate(w, it.Kind)
+		switch {
+		case rate == 0 && e.late && unknown == nil:
+			unknown = e.copied
+		case rate > 0 && (e.late || e.left > float64(rate*it.Cost*gain)+w.Trip.Seconds()):
+			return e.copied
 		}
 	}
-	return worst
+	return unknown
+}
+
+// soonest is a bound below of the seconds that a worker needs for any of these copies.
+func (p *Plan) soonest(e *endings, w *Worker) float64 {
+	soonest := math.Inf(1)
+	for kind, cost := range e.least {
+		soonest = min(soonest, float64(p.rate(w, kind)*cost*gain))
+	}
+	return soonest + w.Trip.Seconds()
 }
 
 // enough reports whether a task has as many copies as it may.
@@ -84,15 +142,11 @@ func (p *Plan) expect(c *copied) float64 {
 	return float64(p.rate(c.worker, c.item.Kind) * c.cost * float64(min(len(c.worker.queue), c.worker.Slots)))
 }
 
-// left is the seconds until a copy, the i-th in its queue, is expected to end. One that is overdue is expected to take
-// as long again as it is overdue.
-func (p *Plan) left(c *copied, i int, now time.Time) float64 {
+// left is the seconds until a copy is expected to end: after its queue up to it, if it waits. One that is overdue is
+// expected to take as long again as it is overdue.
+func (p *Plan) left(c *copied, queue float64, now time.Time) float64 {
 	if c.begun.IsZero() {
-		before := 0.0
-		for _, o := range c.worker.queue[:i+1] {
-			before += float64(p.rate(c.worker, o.item.Kind) * o.cost)
-		}
-		return max(before-now.Sub(c.worker.since).Seconds(), 0)
+		return max(queue, 0)
 	}
 	left := p.expect(c) - now.Sub(c.begun).Seconds()
 	if left < 0 {

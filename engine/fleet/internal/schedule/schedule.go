@@ -83,6 +83,16 @@ type group struct {
 	cost  float64
 }
 
+// own makes a worker, or nobody, the group's worker.
+func (g *group) own(w *Worker) {
+	if g.owner != nil {
+		g.owner.owns = slices.DeleteFunc(g.owner.owns, func(o *group) bool { return o == g })
+	}
+	if g.owner = w; w != nil {
+		w.owns = append(w.owns, g)
+	}
+}
+
 // New returns an empty plan. prefetch is the work that may wait with a worker.
 func New(prefetch time.Duration) *Plan {
 	return &Plan{prefetch: prefetch, workers: map[string]*Worker{}, items: map[string]*item{},
@@ -204,24 +214,20 @@ func (p *Plan) choose(w *Worker, now time.Time) *item {
 // pick returns the group whose next item a worker should take: its own, one of nobody, or one whose worker has so much
 // that it is not done before this worker has computed one more.
 func (p *Plan) pick(w *Worker, now time.Time) *group {
-	var free, most *group
+	if len(w.owns) > 0 {
+		return w.owns[0]
+	}
+	var most *group
 	for _, g := range p.groups {
-		switch {
-		case g.owner == w:
-			return g
-		case g.name == "" || g.owner == nil || !g.owner.active():
-			if free == nil {
-				free = g
+		if g.name == "" || g.owner == nil || !g.owner.active() {
+			if g.name != "" {
+				g.own(w)
 			}
-		case most == nil || g.cost > most.cost:
+			return g
+		}
+		if most == nil || g.cost > most.cost {
 			most = g
 		}
-	}
-	if free != nil {
-		if free.name != "" {
-			free.owner = w
-		}
-		return free
 	}
 	if most == nil {
 		return nil
@@ -251,6 +257,7 @@ func (p *Plan) drop(g *group) {
 	if len(g.items) > 0 {
 		return
 	}
+	g.own(nil)
 	delete(p.byName, g.name)
 	if i := slices.Index(p.groups, g); i >= 0 {
 		p.groups = slices.Delete(p.groups, i, i+1)

@@ -24,6 +24,7 @@ type Worker struct {
 	queue           []*copied          // in the order in which it computes them
 	seconds         map[string]float64 // per unit of cost, by kind
 	recent          []string           // groups
+	owns            []*group           // with pending items
 	since           time.Time          // of the work in its queue: it began, or ended a task
 	expected        float64            // seconds of work in the queue at since
 	sorted          float64
@@ -60,10 +61,8 @@ func (p *Plan) Lost(worker string, now time.Time) []string {
 	ids := p.Return(worker, now)
 	delete(p.workers, worker)
 	p.order = slices.DeleteFunc(p.order, func(o *Worker) bool { return o == w })
-	for _, g := range p.groups {
-		if g.owner == w {
-			g.owner = nil
-		}
+	for len(w.owns) > 0 {
+		w.owns[0].own(nil)
 	}
 	return ids
 }
