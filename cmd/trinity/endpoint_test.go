@@ -28,7 +28,7 @@ var (
 	endpointFull   = flag.Bool("endpoint.full", false, "measure OpenAI's interface, not only check it")
 	endpointOnly   = flag.String("endpoint.only", "", "measure only this: first (token), streams or peers")
 	endpointTrips  = flag.Int("endpoint.trips", 300, "first tokens to measure")
-	endpointPython = flag.String("endpoint.python", "", "Python with xllamacpp, llama.cpp's server, to be measured beside")
+	endpointPython = flag.String("endpoint.python", "", "Python with xllamacpp, to be measured beside")
 	endpointModel  = flag.String("endpoint.model", "", "GGUF files that all serve in turn, separated by commas")
 	endpointVLLM   = flag.String("endpoint.vllm", "", "Python with vllm, to be measured beside")
 	endpointFolder = flag.String("endpoint.folder", "", "the same models as folders, for vLLM")
