@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,6 +52,7 @@ type Head struct {
 	broken  atomic.Bool         // the embedded server says that its store fails
 	fetches *semaphore.Weighted // bytes of large answers being read
 	blobs   *blob.Cache         // for Local
+	metrics net.Addr            // of HeadOptions.Metrics
 
 	mu      sync.Mutex
 	plan    *schedule.Plan
@@ -84,7 +86,7 @@ func Open(ctx context.Context, o HeadOptions) (*Head, error) {
 		return nil, err
 	}
 	if o.Signer != "" {
-		if err := keys.Sign(o.Signer); err != nil {
+		if err := keys.Sign(o.Signer, o.Creds); err != nil {
 			return nil, err
 		}
 	}
@@ -126,6 +128,11 @@ func (h *Head) begin(ctx context.Context) (err error) {
 	}
 	if err := h.subscribe(); err != nil {
 		return err
+	}
+	if h.o.Metrics != "" {
+		if err := h.serveMetrics(); err != nil {
+			return err
+		}
 	}
 	h.running.Add(2)
 	go h.loop()
@@ -180,7 +187,7 @@ func (h *Head) startBroker() error {
 		return err
 	}
 	h.broker, err = broker.Start(broker.Options{Dir: filepath.Join(h.o.Dir, "nats"), Listen: h.o.Listen,
-		Leaf: h.o.Leaf, Monitor: h.o.Monitor, Keys: h.keys, Certificate: cert.TLS, MaxStore: h.o.Store, Warn: h.warned})
+		Monitor: h.o.Monitor, Keys: h.keys, Certificate: cert.TLS, MaxStore: h.o.Store, Warn: h.warned})
 	if err != nil {
 		return err
 	}
