@@ -111,7 +111,11 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 		return fleetReport{}, err
 	}
 	defer func() {
-		crew.Process.Signal(os.Interrupt)
+		if c.CPU == "" {
+			crew.Process.Kill()
+		} else {
+			crew.Process.Signal(os.Interrupt) // it writes its profile
+		}
 		crew.Wait()
 	}()
 	for h.Workers() < n {
