@@ -95,6 +95,30 @@ func TestAnOutsideServer(t *testing.T) {
 	doAll(t, again, 30, 60)
 }
 
+// A head that starts while the outside server is away waits for it.
+func TestAnOutsideServerThatComesLater(t *testing.T) {
+	port := ports(t, 1)[0]
+	dir := t.TempDir()
+	log := &journal{t: t}
+	opened := make(chan error, 1)
+	var h *fleet.Head
+	go func() {
+		var err error
+		h, err = fleet.Open(t.Context(), fleet.HeadOptions{Dir: filepath.Join(dir, "fleet"), Job: "test", Version: "v1",
+			URL: fmt.Sprint("nats://127.0.0.1:", port), Beat: beat, Log: log.log})
+		opened <- err
+	}()
+	eventually(t, "the head says that it waits", func() bool { return strings.Contains(log.String(), "waiting for it") })
+	run(t, &server.Options{ServerName: "late", Port: port, JetStream: true, StoreDir: dir})
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	join(t, h, "a", square)
+	eventually(t, "a worker", func() bool { return here(h) == 1 })
+	doAll(t, h, 0, 10)
+}
+
 // A leaf node near the workers carries them to the server of the head.
 func TestALeafNode(t *testing.T) {
 	p := ports(t, 3)

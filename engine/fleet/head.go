@@ -27,6 +27,9 @@ import (
 // ErrClosed is the error of a call to a head that was closed.
 var ErrClosed = errors.New("fleet: the head is closed")
 
+// startPatience is how long a head that starts waits for an outside server.
+const startPatience = time.Minute
+
 // closePatience is how long a closing head waits for its last words to be sent.
 const closePatience = time.Second
 
@@ -117,13 +120,13 @@ func (h *Head) begin(ctx context.Context) (err error) {
 	if h.blobs, err = blob.Open(filepath.Join(h.o.Dir, "blobs"), 0); err != nil {
 		return err
 	}
-	if err := h.connect(); err != nil {
+	if err := h.patiently(ctx, h.connect); err != nil {
 		return err
 	}
 	if err := h.writeCredentials(); err != nil {
 		return err
 	}
-	if err := h.ensure(ctx); err != nil {
+	if err := h.patiently(ctx, func() error { return h.ensure(ctx) }); err != nil {
 		return err
 	}
 	if err := h.subscribe(); err != nil {
@@ -138,6 +141,23 @@ func (h *Head) begin(ctx context.Context) (err error) {
 	go h.loop()
 	go h.mending()
 	return nil
+}
+
+// patiently tries until an outside server is there, which may be restarting too.
+func (h *Head) patiently(ctx context.Context, try func() error) error {
+	for begun, said := time.Now(), false; ; said = true {
+		err := try()
+		if err == nil || h.o.URL == "" || errors.Is(err, nats.ErrAuthorization) || time.Since(begun) > startPatience {
+			return err
+		}
+		if !said {
+			h.o.Log(fmt.Sprintf("%v; waiting for it for up to %v", err, startPatience))
+		}
+		wait(ctx, retryWait)
+		if ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
 }
 
 // connect starts the embedded server, or connects to the cluster.
