@@ -333,6 +333,10 @@ bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket,
 bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log (WORKERS=10,100,1000)
 	set -o pipefail; bin/trinity bench fleet --simulate $(or $(WORKERS),10,100,1000) 2>&1 | grep -v 'has not been heard of' | tee docs/results/fleet-scale.log
 
+.PHONY: fleet-kills
+fleet-kills: ## play KILLS=100 random schedules of kill -9 of workers, of a nats-server and of the head of a run; compares bits; goes on with its log
+	nice -n 10 go test ./cmd/trinity -run 'TestFleetKills$$' -fleet.kills $(or $(KILLS),100) -fleet.log $(CURDIR)/docs/results/fleet-kills.log -count 1 -timeout 12h
+
 .PHONY: fleet-faults
 fleet-faults: ## play kills, restarts, lost stores, bad networks, liars and a cluster that loses a server; writes the log
 	go test ./engine/fleet -fleet.long -count 1 -v -timeout 30m | grep -E '^ *(---|ok|FAIL)' | tee docs/results/fleet-faults.log; exit $${PIPESTATUS[0]}

@@ -13,6 +13,8 @@ type Fleet struct {
 	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": that of listen
 	URL       string  `yaml:"url"`       // of a NATS cluster, instead of listen
 	Creds     string  `yaml:"creds"`     // file with this process's credentials there
+	Signer    string  `yaml:"signer"`    // file with the seed of its account's key or signing key: workers get own rights
+	Metrics   string  `yaml:"metrics"`   // host:port where Prometheus reads /metrics; "": nowhere
 	Cert      string  `yaml:"cert"`      // PEM file of listen's certificate; "": one is made
 	Key       string  `yaml:"key"`       // PEM file of its key
 	Verify    float64 `yaml:"verify"`    // share of the tasks that is computed twice
@@ -37,7 +39,8 @@ func (k *checker) fleet() {
 	atLeast(k, "fleet.max_answer_mib", f.MaxAnswer, 1)
 	atLeast(k, "fleet.gradient_mib", f.Buffer, 1)
 	atLeast(k, "fleet.store_mib", f.Store, 64)
-	for _, a := range []struct{ key, value string }{{"fleet.listen", f.Listen}, {"fleet.advertise", f.Advertise}} {
+	for _, a := range []struct{ key, value string }{{"fleet.listen", f.Listen}, {"fleet.advertise", f.Advertise},
+		{"fleet.metrics", f.Metrics}} {
 		if a.value != "" && !isAddress(a.value) {
 			k.bad(a.key, "is %s; give host:port, such as 0.0.0.0:4222", quote(a.value))
 		}
@@ -48,6 +51,10 @@ func (k *checker) fleet() {
 			"NATS cluster (url)")
 	case f.URL != "" && !strings.Contains(f.URL, "://"):
 		k.bad("fleet.url", "is %s; give the URL of a NATS server, such as nats://host:4222", quote(f.URL))
+	}
+	if f.Signer != "" && (f.URL == "" || f.Creds == "") {
+		k.bad("fleet.signer", "is %s without fleet.url and fleet.creds; the signing key is that of a NATS cluster's "+
+			"account", quote(f.Signer))
 	}
 	if (f.Cert == "") != (f.Key == "") {
 		k.bad("fleet.cert", "is %s and fleet.key is %s; give both, or neither", quote(f.Cert), quote(f.Key))

@@ -26,6 +26,8 @@ func TestFleet(t *testing.T) {
 		"fleet: {url: cluster}":                       `fleet.url: is "cluster"; give the URL`,
 		"fleet: {listen: a:4222, verify: 2}":          "fleet.verify: is 2; it must be from 0 to 1",
 		"fleet: {listen: a:4222, cert: c.pem}":        "fleet.cert",
+		"fleet: {listen: a:4222, metrics: here}":      `fleet.metrics: is "here"; give host:port`,
+		"fleet: {url: nats://a:1, signer: s.nk}":      "fleet.signer: is \"s.nk\" without fleet.url and fleet.creds",
 		"fleet: {listen: a:4222, store_mib: 1}":       "fleet.store_mib: is 1; it must be at least 64",
 		"fleet: {listn: a:4222}":                      "did you mean listen?",
 	} {

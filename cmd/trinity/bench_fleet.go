@@ -33,6 +33,7 @@ type benchFleetCmd struct {
 	Payload  byteSize      `help:"Size of a task." default:"8KiB"`
 	Answer   byteSize      `help:"Size of an answer." default:"32KiB"`
 	Verify   float64       `help:"Share of the tasks that is computed twice." default:"0"`
+	Slow     float64       `help:"Stretch time, for a busy machine: tasks, latency and beats take SLOW times as long." default:"1"`
 	Format   string        `short:"f" help:"Output format: table or json." enum:"table,json" default:"table"`
 
 	Crew   string `hidden:""` // credentials: this process is the workers
@@ -53,8 +54,9 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 		crew := simulate.Crew{Creds: c.Crew, Dir: c.Caches, N: c.Simulate[0], Delay: c.Latency, Version: version()}
 		return crew.Run(ctx)
 	}
-	if c.Tasks < 1 || c.Each <= 0 || c.Spread < 0 || c.Spread >= 1 {
-		return usageError{errors.New("bench: --tasks must be at least 1, --each above 0, --spread from 0 to below 1")}
+	if c.Tasks < 1 || c.Each <= 0 || c.Spread < 0 || c.Spread >= 1 || c.Slow < 1 {
+		return usageError{errors.New("bench: --tasks and --slow must be at least 1, --each above 0, --spread from 0 to " +
+			"below 1")}
 	}
 	r := remote{Format: c.Format}
 	var rows []string
@@ -74,10 +76,15 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 	return r.show(s, reports, "WORKERS\tTASKS\tWALL\tIDEAL\tEFFICIENCY\tHEAD CORES\tHEAD PEAK\tCOPIES\tRESENT", rows)
 }
 
+// stretched is a time of the measurement as it passes here.
+func (c *benchFleetCmd) stretched(d time.Duration) time.Duration {
+	return time.Duration(c.Slow * float64(d))
+}
+
 // fleetReport adds what the head needed.
 type fleetReport struct {
 	simulate.Report
-	Cores float64 // processor time of the head, NATS included, by wall time
+	Cores float64 // processor time of the head, NATS included, by wall time; times Slow
 	Peak  float64 // bytes of memory
 }
 
@@ -89,7 +96,8 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 	}
 	defer os.RemoveAll(dir)
 	h, err := fleet.Open(ctx, fleet.HeadOptions{Dir: filepath.Join(dir, "fleet"), Job: "bench", Listen: "127.0.0.1:0",
-		Version: version(), Verify: c.Verify, Log: func(line string) {
+		Version: version(), Verify: c.Verify, Beat: c.stretched(2 * time.Second),
+		Prefetch: c.stretched(300 * time.Millisecond), Log: func(line string) {
 			if !strings.Contains(line, " joined: ") {
 				fmt.Fprintln(s.err, line)
 			}
@@ -103,7 +111,11 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 		return fleetReport{}, err
 	}
 	defer func() {
-		crew.Process.Signal(os.Interrupt)
+		if c.CPU == "" {
+			crew.Process.Kill()
+		} else {
+			crew.Process.Signal(os.Interrupt) // it writes its profile
+		}
 		crew.Wait()
 	}()
 	for h.Workers() < n {
@@ -119,10 +131,10 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 	}
 	defer stop()
 	used := processorTime()
-	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.Each, Spread: c.Spread,
+	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.stretched(c.Each), Spread: c.Spread,
 		Payload: int(c.Payload), Answer: int(c.Answer)})
 	r := fleetReport{Report: got, Peak: peakMemory()}
-	r.Cores = (processorTime() - used).Seconds() / got.Wall.Seconds()
+	r.Cores = c.Slow * (processorTime() - used).Seconds() / got.Wall.Seconds()
 	return r, err
 }
 
@@ -133,7 +145,7 @@ func (c *benchFleetCmd) startCrew(s *surroundings, h *fleet.Head, dir string, n 
 		return nil, err
 	}
 	cmd := exec.Command(self, "bench", "fleet", "--simulate", strconv.Itoa(n), "--crew", h.Creds(),
-		"--caches", filepath.Join(dir, "caches"), "--latency", c.Latency.String())
+		"--caches", filepath.Join(dir, "caches"), "--latency", c.stretched(c.Latency).String())
 	if c.CPU != "" {
 		cmd.Args = append(cmd.Args, "--cpu", c.CPU+".crew")
 	}

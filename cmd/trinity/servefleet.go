@@ -18,6 +18,8 @@ type fleetFlags struct {
 	FleetAdvertise string  `help:"Address that workers are told; default: that of --fleet." placeholder:"HOST:PORT"`
 	FleetURL       string  `help:"A NATS cluster in place of --fleet." placeholder:"URL"`
 	FleetCreds     string  `help:"This server's credentials there." placeholder:"FILE"`
+	FleetSigner    string  `help:"Seed of its account's key or signing key: workers get rights of their own." placeholder:"FILE"`
+	FleetMetrics   string  `help:"Address where Prometheus reads the fleet's /metrics." placeholder:"HOST:PORT"`
 	FleetVerify    float64 `help:"Share of the tasks that is computed twice." default:"0.01"`
 }
 
@@ -27,8 +29,8 @@ func (c *serveStart) openFleet(ctx context.Context, eo *engine.Options, log *slo
 		return nil, nil
 	}
 	f, err := dispatch.Open(ctx, fleet.HeadOptions{Dir: filepath.Join(c.Data, "fleet"), Job: "serve", Listen: c.Fleet,
-		Advertise: c.FleetAdvertise, URL: c.FleetURL, Creds: c.FleetCreds, Verify: c.FleetVerify, Version: version(),
-		Log: func(line string) { log.Info(line) }})
+		Advertise: c.FleetAdvertise, URL: c.FleetURL, Creds: c.FleetCreds, Signer: c.FleetSigner, Metrics: c.FleetMetrics,
+		Verify: c.FleetVerify, Version: version(), Log: func(line string) { log.Info(line) }})
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +48,8 @@ func (c *fleetFlags) checkFleet() error {
 	case c.Fleet != "" && c.FleetURL != "":
 		return fmt.Errorf("serve: --fleet %s and --fleet-url %s; workers connect either here or to a cluster", c.Fleet,
 			c.FleetURL)
+	case c.FleetSigner != "" && (c.FleetURL == "" || c.FleetCreds == ""):
+		return fmt.Errorf("serve: --fleet-signer %s is for --fleet-url with --fleet-creds", c.FleetSigner)
 	case !(c.FleetVerify >= 0 && c.FleetVerify <= 1):
 		return fmt.Errorf("serve: --fleet-verify is %v; it must be from 0 to 1", c.FleetVerify)
 	}

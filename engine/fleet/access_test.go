@@ -229,6 +229,37 @@ func TestForeignMalformedAndOversizeAnswersAreRefused(t *testing.T) {
 	}
 }
 
+func TestRevokedCredentialsAreRefusedByTheServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fleet")
+	h, _ := openHead(t, dir, "127.0.0.1:0")
+	id, c, n := granted(t, dir, h.Creds())
+	nc, violations := as(t, h.URL(), c, n.Inbox(id))
+	if nc == nil {
+		t.Fatal(<-violations)
+	}
+	about := message.Announcement{About: fleet.About{Name: "w", Version: "v1", Slots: 1}}
+	data, err := message.Encode(about, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Request(n.Announce(id), data, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Remove("w"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server ends the connection", nc.IsClosed)
+	again, violations := as(t, h.URL(), c, n.Inbox(id))
+	if again != nil {
+		t.Fatal("revoked credentials are accepted")
+	}
+	for err := range violations {
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthRevoked) {
+			break
+		}
+	}
+}
+
 // headOf waits for the head's sign of life and returns its name.
 func headOf(t *testing.T, nc *nats.Conn, n message.Names) string {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -116,38 +115,4 @@ func (a *answers) put(id string, payload []byte) {
 		a.bytes -= len(a.byID[first]) + len(first)
 		delete(a.byID, first)
 	}
-}
-
-// meter divides the worker's time among the tasks that it computes at once. The zero value is ready to use.
-type meter struct {
-	mu      sync.Mutex
-	running int
-	at      time.Time
-	clock   float64 // seconds that each running task has had since the start
-}
-
-// begin notes that a task begins and returns the clock.
-func (m *meter) begin() float64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance()
-	m.running++
-	return m.clock
-}
-
-// end notes that a task ends and returns its seconds.
-func (m *meter) end(begun float64) float64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.advance()
-	m.running--
-	return m.clock - begun
-}
-
-func (m *meter) advance() {
-	now := time.Now()
-	if m.running > 0 {
-		m.clock += now.Sub(m.at).Seconds() / float64(m.running)
-	}
-	m.at = now
 }

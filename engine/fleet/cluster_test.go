@@ -1,16 +1,23 @@
 package fleet_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 )
@@ -86,6 +93,152 @@ func TestAnOutsideServer(t *testing.T) {
 	again, _ := openHead(t, dir, "", over) // the server has stayed and the worker on it
 	eventually(t, "the worker greets the new head", func() bool { return here(again) == 1 })
 	doAll(t, again, 30, 60)
+}
+
+// A head that starts while the outside server is away waits for it.
+func TestAnOutsideServerThatComesLater(t *testing.T) {
+	port := ports(t, 1)[0]
+	dir := t.TempDir()
+	log := &journal{t: t}
+	opened := make(chan error, 1)
+	var h *fleet.Head
+	go func() {
+		var err error
+		h, err = fleet.Open(t.Context(), fleet.HeadOptions{Dir: filepath.Join(dir, "fleet"), Job: "test", Version: "v1",
+			URL: fmt.Sprint("nats://127.0.0.1:", port), Beat: beat, Log: log.log})
+		opened <- err
+	}()
+	eventually(t, "the head says that it waits", func() bool { return strings.Contains(log.String(), "waiting for it") })
+	run(t, &server.Options{ServerName: "late", Port: port, JetStream: true, StoreDir: dir})
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	join(t, h, "a", square)
+	eventually(t, "a worker", func() bool { return here(h) == 1 })
+	doAll(t, h, 0, 10)
+}
+
+// A leaf node near the workers carries them to the server of the head.
+func TestALeafNode(t *testing.T) {
+	p := ports(t, 3)
+	through := map[string]string{"$G": ""} // default_js_domain: without it a leaf node does not carry JetStream's API
+	hub := run(t, &server.Options{ServerName: "hub", Port: p[0], JetStream: true, StoreDir: t.TempDir(),
+		JsAccDefaultDomain: through, LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: p[1]}})
+	at := &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", p[1])}
+	leaf := run(t, &server.Options{ServerName: "leaf", Port: p[2], JsAccDefaultDomain: through,
+		LeafNode: server.LeafNodeOpts{Remotes: []*server.RemoteLeafOpts{{URLs: []*url.URL{at}}}}})
+	eventually(t, "the leaf is connected", func() bool { return leaf.NumLeafNodes() == 1 })
+	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Listen, o.URL = "", hub.ClientURL() })
+	join(t, h, "a", square, func(o *fleet.JoinOptions) { o.URL = leaf.ClientURL() })
+	eventually(t, "a worker", func() bool { return here(h) == 1 })
+	doAll(t, h, 0, 30)
+	data := bytes.Repeat([]byte("payload of a large task"), 100_000)
+	k := fleet.NewTask("square", data, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if r, err := h.Do(ctx, k); err != nil || !bytes.Equal(r.Payload, want(k)) {
+		t.Errorf("a large task: %v", err)
+	}
+}
+
+// run starts a server of this machine.
+func run(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.NoSigs, o.NoLog = "127.0.0.1", true, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("a server is not ready")
+	}
+	return s
+}
+
+// A cluster whose operator gave the head a signing key of its account: workers get rights of their own.
+func TestASigningKeyOfAnOutsideServer(t *testing.T) {
+	operator, operatorKey := pair(t, nkeys.CreateOperator)
+	account, accountKey := pair(t, nkeys.CreateAccount)
+	signer, signerKey := pair(t, nkeys.CreateAccount)
+	_, systemKey := pair(t, nkeys.CreateAccount)
+	user, userKey := pair(t, nkeys.CreateUser)
+	o := jwt.NewOperatorClaims(operatorKey)
+	a := jwt.NewAccountClaims(accountKey)
+	a.SigningKeys.Add(signerKey)
+	a.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: -1, DiskStorage: -1, Streams: -1, Consumer: -1}
+	u := jwt.NewUserClaims(userKey)
+	resolver := &server.MemAccResolver{}
+	for key, claims := range map[string]jwt.Claims{accountKey: a, systemKey: jwt.NewAccountClaims(systemKey)} {
+		if err := resolver.Store(key, sign(t, claims, operator)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trusted, err := jwt.DecodeOperatorClaims(sign(t, o, operator))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := run(t, &server.Options{ServerName: "outside", Port: ports(t, 1)[0], JetStream: true, StoreDir: t.TempDir(),
+		TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: resolver,
+		SystemAccount: systemKey})
+	dir := t.TempDir()
+	head, seed := filepath.Join(dir, "head.creds"), filepath.Join(dir, "signer.nk")
+	userSeed, _ := user.Seed()
+	creds, err := jwt.FormatUserConfig(sign(t, u, account), userSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signerSeed, _ := signer.Seed()
+	for path, data := range map[string][]byte{head: creds, seed: signerSeed} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fleetDir := filepath.Join(dir, "fleet")
+	h, _ := openHead(t, fleetDir, "", func(o *fleet.HeadOptions) {
+		o.Listen, o.URL, o.Creds, o.Signer = "", s.ClientURL(), head, seed
+	})
+	join(t, h, "a", square)
+	eventually(t, "a worker", func() bool { return here(h) == 1 })
+	doAll(t, h, 0, 20)
+	if st, err := fleet.Ask(fleetDir, "status", ""); err != nil || st.Done != 20 {
+		t.Errorf("status of an operator: %v, %d tasks done", err, st.Done)
+	}
+	nc, err := nats.Connect(s.ClientURL(), nats.UserCredentials(h.Creds()), nats.NoReconnect(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	nc.Publish("trinity.any.task.x", nil)
+	nc.Flush()
+	if err := nc.LastError(); !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Errorf("worker.creds may publish tasks: %v", err)
+	}
+}
+
+func pair(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+	t.Helper()
+	k, err := create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := k.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, public
+}
+
+func sign(t *testing.T, c jwt.Claims, key nkeys.KeyPair) string {
+	t.Helper()
+	text, err := c.Encode(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func TestThreeServers(t *testing.T) {

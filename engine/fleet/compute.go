@@ -161,16 +161,19 @@ func (w *worker) compute(h *held) (payload []byte, seconds float64, err error) {
 	if got := message.ID(t.Kind, t.Needs, t.Payload); got != t.ID {
 		return nil, 0, fmt.Errorf("the task has the id %s and the content of %s", t.ID, got)
 	}
+	watch := stopwatch{meter: &w.meter}
 	have := func(hash string) (string, error) {
+		watch.pause()
+		defer watch.resume()
 		n, err := w.need(h.ctx, t, hash)
 		if err != nil {
 			return "", err
 		}
 		return blobPath(n)
 	}
-	begun := w.meter.begin()
+	watch.start()
 	defer func() {
-		seconds = w.meter.end(begun)
+		seconds = watch.stop()
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}

@@ -32,6 +32,7 @@ func connect(url string, c access.Credentials, name, inbox string, more ...nats.
 		nats.Name(name), nats.CustomInboxPrefix(inbox), nats.Timeout(dialPatience),
 		nats.MaxReconnects(-1), nats.ReconnectBufSize(reconnectBuf), nats.PingInterval(pingEvery),
 		nats.MaxPingsOutstanding(pingsOut), nats.CustomReconnectDelay(reconnectDelay),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // its own prints
 	}
 	if c.JWT != "" {
 		options = append(options, nats.UserJWTAndSeed(c.JWT, c.Seed))

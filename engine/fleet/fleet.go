@@ -1,9 +1,9 @@
 // Package fleet carries tasks from a head to workers on other machines, over NATS.
 //
 // A task is a call of a pure function: equal tasks have equal answers, to the byte. So a task may be sent again, given
-// to two workers and compared. The head's memory is the only place of record. Whatever NATS holds (the work-queue
-// stream of tasks, the chunks of large blobs and answers, the KV bucket of presence) may be lost at any moment; the
-// head sends it again.
+// to two workers and compared. The head's memory is the only place of record. Whatever NATS carries (tasks, the chunks
+// of large blobs and answers, the KV bucket of presence) may be lost at any moment; the head sends it again. A worker's
+// beats list the tasks that it holds: they are both acknowledgement and sign of life.
 //
 // The head ([Open]) is one process. Workers ([Join]) connect outward only, announce themselves, take tasks, answer,
 // and may leave at any time.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +26,9 @@ import (
 
 // ErrClosed is the error of a call to a head that was closed.
 var ErrClosed = errors.New("fleet: the head is closed")
+
+// startPatience is how long a head that starts waits for an outside server.
+const startPatience = time.Minute
 
 // closePatience is how long a closing head waits for its last words to be sent.
 const closePatience = time.Second
@@ -51,6 +55,7 @@ type Head struct {
 	broken  atomic.Bool         // the embedded server says that its store fails
 	fetches *semaphore.Weighted // bytes of large answers being read
 	blobs   *blob.Cache         // for Local
+	metrics net.Addr            // of HeadOptions.Metrics
 
 	mu      sync.Mutex
 	plan    *schedule.Plan
@@ -84,7 +89,7 @@ func Open(ctx context.Context, o HeadOptions) (*Head, error) {
 		return nil, err
 	}
 	if o.Signer != "" {
-		if err := keys.Sign(o.Signer); err != nil {
+		if err := keys.Sign(o.Signer, o.Creds); err != nil {
 			return nil, err
 		}
 	}
@@ -115,22 +120,44 @@ func (h *Head) begin(ctx context.Context) (err error) {
 	if h.blobs, err = blob.Open(filepath.Join(h.o.Dir, "blobs"), 0); err != nil {
 		return err
 	}
-	if err := h.connect(); err != nil {
+	if err := h.patiently(ctx, h.connect); err != nil {
 		return err
 	}
 	if err := h.writeCredentials(); err != nil {
 		return err
 	}
-	if err := h.ensure(ctx); err != nil {
+	if err := h.patiently(ctx, func() error { return h.ensure(ctx) }); err != nil {
 		return err
 	}
 	if err := h.subscribe(); err != nil {
 		return err
 	}
+	if h.o.Metrics != "" {
+		if err := h.serveMetrics(); err != nil {
+			return err
+		}
+	}
 	h.running.Add(2)
 	go h.loop()
 	go h.mending()
 	return nil
+}
+
+// patiently tries until an outside server is there, which may be restarting too.
+func (h *Head) patiently(ctx context.Context, try func() error) error {
+	for begun, said := time.Now(), false; ; said = true {
+		err := try()
+		if err == nil || h.o.URL == "" || errors.Is(err, nats.ErrAuthorization) || time.Since(begun) > startPatience {
+			return err
+		}
+		if !said {
+			h.o.Log(fmt.Sprintf("%v; waiting for it for up to %v", err, startPatience))
+		}
+		wait(ctx, retryWait)
+		if ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
 }
 
 // connect starts the embedded server, or connects to the cluster.
@@ -180,7 +207,7 @@ func (h *Head) startBroker() error {
 		return err
 	}
 	h.broker, err = broker.Start(broker.Options{Dir: filepath.Join(h.o.Dir, "nats"), Listen: h.o.Listen,
-		Leaf: h.o.Leaf, Monitor: h.o.Monitor, Keys: h.keys, Certificate: cert.TLS, MaxStore: h.o.Store, Warn: h.warned})
+		Monitor: h.o.Monitor, Keys: h.keys, Certificate: cert.TLS, MaxStore: h.o.Store, Warn: h.warned})
 	if err != nil {
 		return err
 	}

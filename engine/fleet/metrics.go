@@ -4,8 +4,41 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strconv"
+	"net"
+	"net/http"
+	"strings"
+	"time"
 )
+
+// serveMetrics answers GET /metrics until the head is closed. Whoever reaches the address may read them.
+func (h *Head) serveMetrics() error {
+	l, err := net.Listen("tcp", h.o.Metrics)
+	if err != nil {
+		return fmt.Errorf("fleet: cannot serve metrics on %s: %w", h.o.Metrics, err)
+	}
+	h.metrics = l.Addr()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		h.Status().WriteMetrics(w) // a reader that went away
+	})
+	const patience = 10 * time.Second
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: patience, WriteTimeout: patience}
+	h.running.Go(func() { s.Serve(l) })
+	h.running.Go(func() {
+		<-h.ctx.Done()
+		s.Close()
+	})
+	return nil
+}
+
+// MetricsURL is where Prometheus reads; "": nowhere.
+func (h *Head) MetricsURL() string {
+	if h.metrics == nil {
+		return ""
+	}
+	return "http://" + h.metrics.String() + "/metrics"
+}
 
 // WriteMetrics writes a fleet's numbers in the text format of Prometheus.
 //
@@ -53,12 +86,17 @@ func (s Status) WriteMetrics(w io.Writer) error {
 	} {
 		fmt.Fprintf(&b, "# HELP trinity_fleet_%s %s\n# TYPE trinity_fleet_%s %s\n", m.name, m.help, m.name, m.kind)
 		for _, k := range s.Workers {
-			fmt.Fprintf(&b, "trinity_fleet_%s{worker=%s,id=%s} %g\n", m.name, strconv.Quote(k.About.Name),
-				strconv.Quote(k.ID), m.value(k))
+			fmt.Fprintf(&b, "trinity_fleet_%s{worker=%s,id=%s} %g\n", m.name, label(k.About.Name), label(k.ID), m.value(k))
 		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// label is a label's value: only these three characters have an escape.
+func label(value string) string {
+	value = strings.ToValidUTF8(value, "\ufffd")
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
 }
 
 func here(w WorkerStatus) float64 {

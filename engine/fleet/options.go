@@ -14,7 +14,7 @@ type HeadOptions struct {
 
 	Listen    string // host:port of the embedded server
 	Advertise string // host:port that workers are told; "": Listen's
-	Leaf      string // host:port for leaf nodes of NATS; "": none
+	Metrics   string // host:port of an HTTP server whose /metrics Prometheus reads; "": none
 	Monitor   string // host:port of NATS's own monitoring; "": none
 	Cert, Key string // PEM files of the server's certificate; "": one is made
 	CA        string // PEM file that vouches for Cert; "": the system's authorities
@@ -22,7 +22,7 @@ type HeadOptions struct {
 
 	URL      string // of an outside cluster, instead of Listen
 	Creds    string // of the head there
-	Signer   string // file with the seed of the account's key there, to make credentials; "": workers share one user
+	Signer   string // file with the seed of the account's key, or of one of its signing keys; "": workers share a user
 	Replicas int    // of streams on an outside cluster; 0: 1
 
 	Version  string            // of the program; workers of another are refused
@@ -66,6 +66,9 @@ func (o HeadOptions) check() error {
 	case (o.Listen == "") == (o.URL == ""):
 		return fmt.Errorf("fleet: give either an address to listen on (%q) or the URL of a NATS cluster (%q)",
 			o.Listen, o.URL)
+	case o.Signer != "" && (o.URL == "" || o.Creds == ""):
+		return fmt.Errorf("fleet: the signing key %s is for an outside cluster; give its URL (%q) and the head's "+
+			"credentials there (%q)", o.Signer, o.URL, o.Creds)
 	case (o.Cert == "") != (o.Key == ""):
 		return fmt.Errorf("fleet: certificate %q and key %q belong together", o.Cert, o.Key)
 	case !(o.Verify >= 0 && o.Verify <= 1):

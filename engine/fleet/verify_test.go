@@ -47,6 +47,48 @@ func TestALiarIsNamedAndNothingWrongIsReturned(t *testing.T) {
 	}
 }
 
+// liars are workers with answers that are not those to their tasks.
+func liars() map[string]fleet.Function {
+	var other atomic.Pointer[[]byte]
+	return map[string]fleet.Function{
+		"flipped bit": flipped,
+		"the answer to another task": func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte,
+			error) {
+			b, err := square(ctx, k, have)
+			if last := other.Swap(&b); last != nil {
+				return *last, err
+			}
+			return square(ctx, fleet.NewTask("square", []byte("none of this job"), 1), have)
+		},
+		"nothing": func(context.Context, fleet.Task, func(string) (string, error)) ([]byte, error) { return nil, nil },
+		"half an answer": func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {
+			b, err := square(ctx, k, have)
+			return b[:len(b)/2], err
+		},
+	}
+}
+
+func TestWrongAnswersAreFoundWithinOneStep(t *testing.T) {
+	for name, lie := range liars() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, j := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 1, square })
+			join(t, h, "liar", lie)
+			join(t, h, "honest", square)
+			eventually(t, "two workers", func() bool { return here(h) == 2 })
+			doAll(t, h, 0, 16) // a step: every answer is right
+			for _, w := range h.Status().Workers {
+				if got, want := w.State == "removed", w.About.Name == "liar"; got != want {
+					t.Errorf("after a step worker %s is %s (%s)", w.About.Name, w.State, w.Why)
+				}
+			}
+			if !strings.Contains(j.String(), "worker liar") {
+				t.Errorf("the head's log does not name the liar:\n%s", j)
+			}
+		})
+	}
+}
+
 func TestAnswersOfALiarAreDoubted(t *testing.T) {
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 0.3, square })
 	var lie atomic.Bool // begins to lie when its earlier answers are in

@@ -79,8 +79,7 @@ func (w *worker) session(ctx context.Context) error {
 	defer cancel(nil)
 	again := func(*nats.Conn) { w.again() }
 	closed := func(nc *nats.Conn) { cancel(fmt.Errorf("fleet: %s: %w", w.o.URL, nc.LastError())) }
-	w.nc, err = w.dial(ctx, own, w.names.Inbox(w.id), nats.ReconnectHandler(again), nats.ClosedHandler(closed),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	w.nc, err = w.dial(ctx, own, w.names.Inbox(w.id), nats.ReconnectHandler(again), nats.ClosedHandler(closed))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -25,7 +26,7 @@ func (d Dialer) Dial(network, address string) (net.Conn, error) {
 
 const (
 	onTheWay = 256 // pieces in one direction
-	pieceMax = 32 << 10
+	pieceMax = 8 << 10
 )
 
 // piece is bytes and when they arrive.
@@ -46,11 +47,11 @@ type line struct {
 }
 
 func (l *line) receive() {
+	buf := make([]byte, pieceMax)
 	for {
-		buf := make([]byte, pieceMax)
 		n, err := l.Conn.Read(buf)
 		select {
-		case l.in <- piece{buf[:n], time.Now().Add(l.delay), err}:
+		case l.in <- piece{bytes.Clone(buf[:n]), time.Now().Add(l.delay), err}:
 		case <-l.closed:
 			return
 		}

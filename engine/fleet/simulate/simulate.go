@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,17 +95,28 @@ type Crew struct {
 	Version    string
 }
 
+// mostJoining are the workers that connect at a time: all of them have this machine's processor, and keys take work.
+const mostJoining = 16
+
 // Run lives their lives until the context ends.
 func (c Crew) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
+	joining := make(chan struct{}, mostJoining)
 	for i := range c.N {
 		wg.Go(func() {
+			joining <- struct{}{}
+			joined := sync.OnceFunc(func() { <-joining })
+			defer joined()
 			name := fmt.Sprintf("simulated-%04d", c.First+i)
 			err := fleet.Join(ctx, fleet.JoinOptions{URL: c.URL, Creds: c.Creds, Cache: filepath.Join(c.Dir, name),
 				About: fleet.About{Name: name, Version: c.Version, Processor: "simulated", Kernels: "sleep", Slots: 1},
-				Dial:  Dialer{c.Delay}}, sleep)
+				Dial:  Dialer{c.Delay}, Log: func(line string) {
+					if strings.HasPrefix(line, "fleet: joined ") {
+						joined()
+					}
+				}}, sleep)
 			if ctx.Err() == nil {
 				cancel(fmt.Errorf("simulate: worker %s: %w", name, err))
 			}

@@ -6,6 +6,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -28,6 +29,9 @@ import (
 type Keys struct {
 	Names  message.Names
 	Secret []byte // chooses the tasks that are checked
+
+	signer  string // seed of a key of another server's account
+	account string // public key of that account
 
 	mu    sync.Mutex
 	path  string
@@ -115,8 +119,9 @@ func token(name string) string {
 	return s[:min(len(s), 40)]
 }
 
-// Sign lets the keys sign with an account of another server: the file holds the seed of its key.
-func (k *Keys) Sign(file string) error {
+// Sign lets the keys sign for an account of another server. The file holds the seed of the account's key or of one of
+// its signing keys; creds are those of a user of the account.
+func (k *Keys) Sign(file, creds string) error {
 	seed, err := disk.ReadFile(file, maxFile)
 	if err != nil {
 		return fmt.Errorf("fleet: the account's key: %w", err)
@@ -125,7 +130,15 @@ func (k *Keys) Sign(file string) error {
 	if !nkeys.IsValidPublicAccountKey(public(text)) {
 		return fmt.Errorf("fleet: the account's key: %s holds no seed of an account (SA…)", file)
 	}
-	k.saved.Account = text
+	c, err := Read(creds)
+	if err != nil {
+		return err
+	}
+	user, err := jwt.DecodeUserClaims(c.JWT)
+	if err != nil {
+		return fmt.Errorf("fleet: credentials %s: %w", creds, err)
+	}
+	k.signer, k.account = text, cmp.Or(user.IssuerAccount, user.Issuer)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/nats-io/jwt/v2"
@@ -38,7 +39,7 @@ func AdminRights(n message.Names) Rights {
 
 // UserJWT signs the rights of a user.
 func (k *Keys) UserJWT(key, name string, r Rights) (string, error) {
-	account, err := nkeys.FromSeed([]byte(k.saved.Account))
+	signer, err := nkeys.FromSeed([]byte(cmp.Or(k.signer, k.saved.Account)))
 	if err != nil {
 		return "", fmt.Errorf("fleet: the account's key: %w", err)
 	}
@@ -49,7 +50,10 @@ func (k *Keys) UserJWT(key, name string, r Rights) (string, error) {
 	u.Name = name
 	u.Permissions.Pub.Allow = r.Publish
 	u.Permissions.Sub.Allow = r.Subscribe
-	text, err := u.Encode(account)
+	if k.account != "" && k.account != public(k.signer) {
+		u.IssuerAccount = k.account
+	}
+	text, err := u.Encode(signer)
 	if err != nil {
 		return "", fmt.Errorf("fleet: credentials of %s: %w", name, err)
 	}

@@ -32,7 +32,6 @@ const (
 type Options struct {
 	Dir         string // of JetStream's store
 	Listen      string // host:port
-	Leaf        string // host:port for leaf nodes; "": none
 	Keys        *access.Keys
 	Certificate tls.Certificate
 	MaxStore    int64  // bytes on disk
@@ -140,24 +139,10 @@ func (b *Broker) options(o Options) (*server.Options, error) {
 		TLS: true, TLSTimeout: 10, AuthTimeout: 20, DisableJetStreamBanner: true,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{o.Certificate}, MinVersion: tls.VersionTLS13},
 	}
-	if err := listenMore(opts, o); err != nil {
-		return nil, err
-	}
-	return opts, nil
-}
-
-// listenMore adds the addresses that are not for clients.
-func listenMore(opts *server.Options, o Options) (err error) {
-	if o.Leaf != "" {
-		if opts.LeafNode.Host, opts.LeafNode.Port, err = address(o.Leaf); err != nil {
-			return err
-		}
-		opts.LeafNode.TLSConfig, opts.LeafNode.TLSTimeout = opts.TLSConfig.Clone(), opts.TLSTimeout
-	}
 	if o.Monitor != "" {
 		opts.HTTPHost, opts.HTTPPort, err = address(o.Monitor)
 	}
-	return err
+	return opts, err
 }
 
 // address reads host:port; port 0 chooses one.
