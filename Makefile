@@ -206,6 +206,11 @@ bench-studio: build ## measure trinity studio on 100,000 generated rollouts (1 G
 	mkdir -p docs/results
 	go run ./bench/studio | tee docs/results/bench-studio.log; exit $${PIPESTATUS[0]}
 
+.PHONY: studio-peers
+studio-peers: build ## time the curves of 10,000 steps in TensorBoard, Trackio and trinity studio, in turns, after make bench-studio (needs Python and pip); writes the log
+	python3 -m venv bin/studio-peers && bin/studio-peers/bin/pip install -q tensorboard trackio
+	bin/studio-peers/bin/python -B bench/studio/peers.py bin/bench-studio/big bin/trinity bin/studio-peers/data | tee docs/results/studio-peers.log; exit $${PIPESTATUS[0]}
+
 .PHONY: studio-beside
 studio-beside: build ## train pairs of jobs with and without a studio and a client open: equal metrics, times in turns; writes the log
 	mkdir -p docs/results

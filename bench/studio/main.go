@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,6 +23,7 @@ import (
 func main() {
 	dir := flag.String("dir", "bin/bench-studio", "the folder, which is made if it is not there")
 	binary := flag.String("trinity", "bin/trinity", "the program")
+	keep := flag.Bool("keep", false, "keep the index of an earlier run")
 	pairs := flag.Int("beside", 0, "instead, train so many pairs of jobs with and without a studio open")
 	config := flag.String("config", "examples/tiny/gsm8k.yaml", "the configuration of those jobs")
 	flag.Parse()
@@ -29,7 +31,7 @@ func main() {
 	if *pairs > 0 {
 		err = beside(*binary, *dir+"-beside", *config, *pairs)
 	} else {
-		err = run(*dir, *binary)
+		err = run(*dir, *binary, *keep)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-studio:", err)
@@ -37,7 +39,7 @@ func main() {
 	}
 }
 
-func run(dir, binary string) error {
+func run(dir, binary string, keep bool) error {
 	job := filepath.Join(dir, "big")
 	if _, err := os.Stat(job); err != nil {
 		fmt.Println("generating", job)
@@ -46,8 +48,10 @@ func run(dir, binary string) error {
 			return err
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(job, ".studio")); err != nil {
-		return err
+	if !keep {
+		if err := os.RemoveAll(filepath.Join(job, ".studio")); err != nil {
+			return err
+		}
 	}
 	bytes := du(job)
 	fmt.Printf("100000 rollouts, 10000 steps of 84 metrics, %.2f GB; %d processors\n", float64(bytes)/1e9,
@@ -56,8 +60,10 @@ func run(dir, binary string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.unindexed(); err != nil {
-		return err
+	if !keep {
+		if err := s.unindexed(); err != nil {
+			return err
+		}
 	}
 	s.stop()
 	if s, err = start(binary, dir); err != nil {
@@ -123,6 +129,24 @@ func (s *server) stop() {
 }
 
 func report(what string, took time.Duration) { fmt.Printf("%8.3f s  %s\n", took.Seconds(), what) }
+
+// cpu is how much processor time the studio has taken, which other work on the machine does not change.
+func (s *server) cpu() time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	var ticks time.Duration
+	for _, at := range []int{11, 12} { // utime and stime, in hundredths of a second
+		n, err := strconv.Atoi(fields[at])
+		if err != nil {
+			return 0
+		}
+		ticks += time.Duration(n)
+	}
+	return ticks * 10 * time.Millisecond
+}
 
 // get asks for a path and says how long the answer took.
 func (s *server) get(path string, into any) (time.Duration, error) {
@@ -192,6 +216,7 @@ func (s *server) measure() error {
 		{"a regular expression that one answer has, first part", "regex=n%5Ba-z%5Ddle-in-.*stack&limit=50"},
 	} {
 		var p page
+		begun := s.cpu()
 		took, err := s.get("api/runs/"+s.run+"/samples?"+q.query, &p)
 		if err != nil {
 			return err
@@ -199,7 +224,8 @@ func (s *server) measure() error {
 		if strings.HasPrefix(q.what, "indexed") {
 			took = time.Since(first)
 		}
-		report(fmt.Sprintf("%s: %d rows, %d of %d looked at", q.what, len(p.Samples), p.Scanned, p.Of), took)
+		report(fmt.Sprintf("%s: %d rows, %d of %d looked at; %.2f s of processor time", q.what, len(p.Samples),
+			p.Scanned, p.Of, (s.cpu()-begun).Seconds()), took)
 		if err := s.rest(q.what, q.query, p); err != nil {
 			return err
 		}
@@ -212,7 +238,7 @@ func (s *server) rest(what, query string, p page) error {
 	if !strings.Contains(query, "stack") || p.Cursor == nil {
 		return nil
 	}
-	begun, n := time.Now(), len(p.Samples)
+	begun, cpu, n := time.Now(), s.cpu(), len(p.Samples)
 	for p.Cursor != nil {
 		next := p.Cursor
 		p = page{}
@@ -221,7 +247,8 @@ func (s *server) rest(what, query string, p page) error {
 		}
 		n += len(p.Samples)
 	}
-	report(fmt.Sprintf("  and the rest of it: %d rows in all", n), time.Since(begun))
+	report(fmt.Sprintf("  and the rest of it: %d rows in all; %.2f s of processor time", n, (s.cpu()-cpu).Seconds()),
+		time.Since(begun))
 	return nil
 }
 

@@ -140,6 +140,9 @@ func TestPictures(t *testing.T) {
 	}
 	p := b.open(t, base, "")
 	for _, v := range append(views(p, p.run(names[0]), p.run(names[1])), realViews(p)...) {
+		if !strings.HasPrefix(v.name, *only) {
+			continue
+		}
 		for _, width := range []int{1280, 400} {
 			for _, theme := range []string{"light", "dark"} {
 				p.size(width, 860)
@@ -160,18 +163,22 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// realViews are those of a run on a real model, where the folder has one: a sample that is wrong, and its tokens.
+// realViews are those of a run on a real model, where the folder has one: the way from its curves to the sample of a
+// group with signal that ended by itself and is wrong, and to its tokens.
 func realViews(p *tab) []view {
 	var l listing
 	p.js(`fetch("api/runs").then(r => r.json())`, &l)
 	for _, r := range l.Runs {
-		if r.Name != "smollm2" {
+		if !strings.HasPrefix(r.Name, "smollm2") {
 			continue
 		}
-		low := p.samples(r.ID, "step=1&reward_max=0.5&stop=stop&sort=-length")[0]
-		hash := "#/run/" + r.ID + "/sample/" + low.ID
-		tokens := hash + "?tab=tokens&at=" + p.unlikely(r.ID, low.ID)
-		return []view{{"real-sample", hash, nil}, {"real-tokens", tokens, nil}}
+		low := p.samples(r.ID, "step=1&signal=1&reward_max=0.5&stop=stop&sort=-length")[0]
+		run := "#/run/" + r.ID
+		hash := run + "/sample/" + low.ID
+		return []view{{"real-run", run + "/metrics", nil}, {"real-step", run + "/step/1", nil},
+			{"real-group", run + "/group/1/" + low.Task, nil}, {"real-sample", hash, nil},
+			{"real-tokens", hash + "?tab=tokens&at=" + p.unlikely(r.ID, low.ID), nil},
+			{"real-entropy", hash + "?tab=tokens&by=entropy&at=" + p.unlikely(r.ID, low.ID), nil}}
 	}
 	return nil
 }

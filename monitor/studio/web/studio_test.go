@@ -23,6 +23,7 @@ var (
 	full    = flag.Bool("studio.full", false, "also take pictures of every view and try long lists")
 	jobs    = flag.String("studio.jobs", "", "folder with finished jobs for the pictures; else the recorded ones")
 	trinity = flag.String("studio.trinity", "", "the program trinity, whose engine answers questions in the pictures")
+	only    = flag.String("studio.only", "", "pictures of views whose names begin so; else of all")
 	shot    = flag.String("studio.shots", "", "folder for the pictures")
 )
 

@@ -61,6 +61,6 @@ function step(text, address, label) {
 function facts(s) {
   const more = Object.entries(s.metrics ?? {}).filter(([k]) => !(k in (s.parts ?? {})));
   return [["Reward", fixed(s.reward)], ["Advantage", signed(s.advantage)], ["Prompt", `${number(s.prompt_tokens)} tokens`], ["Answer", `${number(s.response_tokens)} tokens`],
-    ["Stop", s.stop || "–"], ["Weights version", number(s.version)], ["Mean entropy", fixed(s.entropy)], ["Turns", number(s.turns)], ["Tool calls", number(s.tool_calls)],
+    ["Stop", s.stop || "–"], ["Weights version", number(s.version)], ["Mean entropy", fixed(s.entropy)], ...(s.dropped ? [["Trained on", "no: left out"]] : []), ["Turns", number(s.turns)], ["Tool calls", number(s.tool_calls)],
     ...more.map(([k, v]) => [k, number(v)])];
 }
