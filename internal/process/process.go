@@ -35,8 +35,9 @@ type Process struct {
 	print func(string)
 	tail  tail
 
-	done chan struct{}
-	err  error // after done
+	ended chan struct{}
+	done  chan struct{}
+	err   error // after ended
 
 	mu     sync.Mutex
 	exited bool
@@ -59,7 +60,7 @@ func (g *Guard) Start(o Options) (*Process, error) {
 	}
 	g.count++
 	p := &Process{guard: g, name: mark + "=" + g.name + "." + strconv.Itoa(g.count) + ".", print: o.Output,
-		done: make(chan struct{})}
+		ended: make(chan struct{}), done: make(chan struct{})}
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = slices.Concat(p.cmd.Environ(), o.Env, []string{p.name})
@@ -136,31 +137,35 @@ func (p *Process) wait(drained <-chan struct{}) {
 	p.exited = true
 	p.mu.Unlock()
 	killGroup(p.cmd.Process.Pid)
-	killMarked(p.name)
 	select {
 	case <-drained:
-	case <-time.After(200 * time.Millisecond): // somebody else holds the pipe
+	case <-time.After(200 * time.Millisecond): // one that left the group holds the pipe
 	}
 	p.out.Close()
 	<-drained
+	p.mu.Lock()
+	p.err = status
+	if p.reason != nil {
+		p.err = p.reason
+	}
+	p.mu.Unlock()
+	close(p.ended)
+	killMarked(p.name) // which looks at every process of the machine
 	g := p.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.tell("-", p.cmd.Process.Pid)
 	delete(g.all, p)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.err = status
-	if p.reason != nil {
-		p.err = p.reason
-	}
 	close(p.done)
 }
+
+// Ended is closed when the program and its group have ended, and what they printed has been read. Done comes later.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Done is closed when the program has ended and nothing is left of it.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how the program ended: nil for exit status 0. Only after Done.
+// Err is how the program ended: nil for exit status 0. Only after Ended or Done.
 func (p *Process) Err() error { return p.err }
 
 // Tail is the last lines that the program printed.

@@ -78,7 +78,7 @@ func (p *process) read() {
 			continue
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 			select {
-			case <-p.program.Done(): // and its status says why
+			case <-p.program.Ended(): // and its status says why
 			case <-time.After(time.Second):
 				p.kill(errors.New("it closed its output"))
 			}

@@ -160,9 +160,9 @@ func (p *process) ready(ctx context.Context) error {
 	return p.host.opts.Setup(ctx, p)
 }
 
-// wait waits for the end of the process and its children, and fails its calls when all that it wrote has been read.
+// wait waits for the end of the process and its group, and fails its calls when all that it wrote has been read.
 func (p *process) wait(read <-chan struct{}) {
-	<-p.program.Done()
+	<-p.program.Ended()
 	select {
 	case <-read:
 	case <-time.After(200 * time.Millisecond): // a child that cannot be found holds the pipe
@@ -212,7 +212,7 @@ func (p *process) leave() {
 	p.in.Close()
 	p.host.running.Go(func() {
 		select {
-		case <-p.program.Done():
+		case <-p.program.Ended():
 		case <-time.After(leaveTimeout):
 			p.kill(nil)
 		}

@@ -155,6 +155,34 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestPrograms: programs that environments run get their input and are judged by their output and exit status, as
+// outside of the host, however many run at once.
+func TestPrograms(t *testing.T) {
+	o := open(t, 0)
+	programs := map[string]float64{
+		"a, b = map(int, input().split())\nprint(a + b)": 1, "print(-1)": 0, "print(": 0,
+		"import sys\na, b = map(int, input().split())\nprint(a + b)\nsys.exit(3)":                              0,
+		"import os\na, b = map(int, input().split())\nos.write(2, b'x' * 100_000)\nprint(a + b)":               1,
+		"import os\na, b = map(int, input().split())\nprint(a + b if sorted(os.listdir('.')) == [] else 'no')": 1,
+	}
+	var wg sync.WaitGroup
+	for program, want := range programs {
+		e := o.make(t, "python:programs.py:Programs", nil)
+		wg.Go(func() {
+			for seed := range uint64(2) {
+				if _, err := e.Reset(seed); err != nil {
+					t.Error(err)
+					return
+				}
+				if s, err := e.Step(program); err != nil || s.Reward != want {
+					t.Errorf("%q: reward %v, %v, want %v", program, s.Reward, err, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // TestRefused: what cannot be an environment says what is wrong and what to do.
 func TestRefused(t *testing.T) {
 	o := open(t, 0)

@@ -25,8 +25,8 @@ def digest(text, info):
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def answer(e, rows, r):
-    """An answer to a task of one turn."""
+def answer(e, rows, logic, r):
+    """An answer to a task of one turn. logic:* want it in a box."""
     if rows == "code":
         return r.choice([
             "```python\na, b = map(int, input().split())\nprint(a + b)\n```", "```python\nprint(1)\n```",
@@ -35,8 +35,9 @@ def answer(e, rows, r):
     gold = gold[0] if isinstance(gold, list) else gold
     wrong = r.choice(["42", "0", "no", str(gold)[:3], f" {gold} "])
     said = r.choice([gold, gold, wrong])
-    if rows == "qa" and hasattr(e, "extractor"):
-        return r.choice([f"<think>so</think> <answer>{said}</answer>"] * 4 + [f"\\boxed{{{said}}}"])
+    if rows == "qa":
+        tagged, boxed = f"<think>so</think> <answer>{said}</answer>", f"\\boxed{{{said}}}"
+        return r.choice([boxed] * 4 + [tagged] if logic else [tagged] * 4 + [boxed])
     return r.choice([f"It is \\boxed{{{said}}}."] * 5 + [str(said), ""])
 
 
@@ -56,7 +57,7 @@ def play(gem, env_id, kwargs, episodes, rows):
         out = {"env": env_id, "rows": rows, "seed": seed, "first": first, "steps": []}
         r, done = random.Random(f"{env_id} {seed}"), False
         while not done:
-            a = move(e, name, r) if group == "game" else answer(e, rows, r)
+            a = move(e, name, r) if group == "game" else answer(e, rows, group == "logic", r)
             try:
                 obs, reward, te, tr, info = e.step(a)
             except Exception as error:  # some environments raise for some answers: the host must fail then, too

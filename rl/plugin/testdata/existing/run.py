@@ -2,7 +2,8 @@
 
     run.py --trinity bin/trinity --python PYTHON --work FOLDER --out FILE [--package trinity-rft==0.6.0]... [FOLDER]...
 
-A package is fetched by pip and its files of cases.json are copied into a plug-in folder, one at a time. Of a folder, each
+A package is fetched by pip and its files of cases.json are copied into a plug-in folder, one at a time; those that cases.json
+calls dotted have neighbours, and are used where they are. Their rows have the columns of "row". Of a folder, each
 file that registers something is run, by every name that it registers; set.json beside them may have the overrides that a
 name needs, such as the columns of its rows. Nothing of them is kept in this project.
 """
@@ -35,14 +36,18 @@ def main():
     shutil.rmtree(a.work, ignore_errors=True)
     os.makedirs(os.path.join(a.work, "data"))
 
-    with open(os.path.join(a.work, "data", "train.jsonl"), "w") as f:
-        f.writelines(json.dumps(r) + "\n" for r in rows())
+    write_rows(os.path.join(a.work, "data"), {})
     done = []
     for package in a.package:
         done += of_package(a, package)
     for folder in a.folders:
         done += of_folder(a, os.path.abspath(folder))
     report(a, done)
+
+def write_rows(folder, more):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "train.jsonl"), "w") as f:
+        f.writelines(json.dumps({**r, **more}) + "\n" for r in rows())
 
 def of_package(a, package):
     target = os.path.join(a.work, package.replace("==", "-"))
@@ -55,7 +60,13 @@ def of_package(a, package):
         if not os.path.exists(source):
             continue
         folder = os.path.join(a.work, f"{package}-{i}")
-        os.makedirs(folder)
+        write_rows(os.path.join(folder, "data"), case.get("row", {}))
+        if case.get("dotted"):
+            name = case["file"].removesuffix(".py").replace("/", ".") + "." + case["class"]
+            done.append((f"{package} {case['file']}", case["class"],
+                         run(a, folder, case["kind"], name, settings(a, case, folder), target)))
+            print(*done[-1], sep="  ", flush=True)
+            continue
         shutil.copy(source, os.path.join(folder, f"upstream_{i}.py"))
         registry, place = {"workflow": ("WORKFLOWS", "trinity.common.workflows"),
                            "reward": ("REWARD_FUNCTIONS", "trinity.common.rewards"),
@@ -64,14 +75,14 @@ def of_package(a, package):
             f.write(f"from {place} import {registry}\nfrom trinity.plugins.upstream_{i} import {case['class']}\n\n"
                     f"{registry}.register_module('upstream_case', {case['class']})\n")
         done.append((f"{package} {case['file']}", case["class"],
-                     run(a, folder, case["kind"], "upstream_case", settings(a, case), target)))
+                     run(a, folder, case["kind"], "upstream_case", settings(a, case, folder), target)))
         print(*done[-1], sep="  ", flush=True)
     return done
 
-def settings(a, case):
+def settings(a, case, folder):
     """The overrides of a case. One that evaluates runs beside a training of the native workflow."""
     if not case.get("evaluates"):
-        return case.get("set", [])
+        return [f"buffer.explorer_input.taskset.path={folder}/data", *case.get("set", [])]
     return ["buffer.explorer_input.taskset.default_workflow_type=math_workflow", "explorer.eval_on_startup=true",
             f"buffer.explorer_input.eval_tasksets=[{{name: evaluated, path: {a.work}/data, default_workflow_type: "
             "upstream_case, format: {prompt_key: question, response_key: answer}}]"]
