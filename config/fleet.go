@@ -13,7 +13,7 @@ type Fleet struct {
 	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": that of listen
 	URL       string  `yaml:"url"`       // of a NATS cluster, instead of listen
 	Creds     string  `yaml:"creds"`     // file with this process's credentials there
-	Signer    string  `yaml:"signer"`    // file with the seed of its account's key or signing key: workers get own rights
+	Signer    string  `yaml:"signer"`    // file with the seed of its account's signing key: workers get own rights
 	Metrics   string  `yaml:"metrics"`   // host:port where Prometheus reads /metrics; "": nowhere
 	Cert      string  `yaml:"cert"`      // PEM file of listen's certificate; "": one is made
 	Key       string  `yaml:"key"`       // PEM file of its key

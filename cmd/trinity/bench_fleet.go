@@ -33,7 +33,7 @@ type benchFleetCmd struct {
 	Payload  byteSize      `help:"Size of a task." default:"8KiB"`
 	Answer   byteSize      `help:"Size of an answer." default:"32KiB"`
 	Verify   float64       `help:"Share of the tasks that is computed twice." default:"0"`
-	Slow     float64       `help:"Stretch time, for a busy machine: tasks, latency and beats take SLOW times as long." default:"1"`
+	Slow     float64       `help:"Stretch time SLOW times: tasks, latency, beats. For busy machines." default:"1"`
 	Format   string        `short:"f" help:"Output format: table or json." enum:"table,json" default:"table"`
 
 	Crew   string `hidden:""` // credentials: this process is the workers
@@ -55,8 +55,8 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 		return crew.Run(ctx)
 	}
 	if c.Tasks < 1 || c.Each <= 0 || c.Spread < 0 || c.Spread >= 1 || c.Slow < 1 {
-		return usageError{errors.New("bench: --tasks and --slow must be at least 1, --each above 0, --spread from 0 to " +
-			"below 1")}
+		return usageError{errors.New("bench: --tasks and --slow must be at least 1, --each above 0, --spread from 0 " +
+			"to below 1")}
 	}
 	r := remote{Format: c.Format}
 	var rows []string
@@ -131,8 +131,8 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 	}
 	defer stop()
 	used := processorTime()
-	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.stretched(c.Each), Spread: c.Spread,
-		Payload: int(c.Payload), Answer: int(c.Answer)})
+	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.stretched(c.Each),
+		Spread: c.Spread, Payload: int(c.Payload), Answer: int(c.Answer)})
 	r := fleetReport{Report: got, Peak: peakMemory()}
 	r.Cores = c.Slow * (processorTime() - used).Seconds() / got.Wall.Seconds()
 	return r, err

@@ -22,7 +22,8 @@ import (
 
 var (
 	fleetKills = flag.Int("fleet.kills", 0, "TestFleetKills: random schedules of kill -9 (make fleet-kills)")
-	fleetLog   = flag.String("fleet.log", "", "TestFleetKills: file of results; schedules that are in it are not played again")
+	fleetLog   = flag.String("fleet.log", "",
+		"TestFleetKills: file of results; schedules that are in it are not played again")
 )
 
 // natsServer is a program of its own: an outside server with JetStream. Its arguments are host:port and a folder.
@@ -80,8 +81,8 @@ type killRun struct {
 }
 
 func (k *killRun) row() string {
-	return fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %v |\n", k.seed, k.workers, k.servers, k.wiped, k.heads, k.tasks,
-		k.same)
+	return fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %v |\n", k.seed, k.workers, k.servers, k.wiped, k.heads,
+		k.tasks, k.same)
 }
 
 // mostFaults are the kills in a schedule, so that it ends.
@@ -191,8 +192,8 @@ func (k *killRun) killServer() {
 	k.startServer()
 }
 
-const killsHead = "| schedule | kills of workers | kills of nats-server | of these, store deleted | kills of the head | " +
-	"tasks of workers at the end | same bits |\n|---|---|---|---|---|---|---|\n"
+const killsHead = "| schedule | kills of workers | kills of nats-server | of these, store deleted | " +
+	"kills of the head | tasks of workers at the end | same bits |\n|---|---|---|---|---|---|---|\n"
 
 // playedSchedules reads the schedules that the log has.
 func playedSchedules(t *testing.T) map[int]bool {

@@ -18,7 +18,7 @@ type fleetFlags struct {
 	FleetAdvertise string  `help:"Address that workers are told; default: that of --fleet." placeholder:"HOST:PORT"`
 	FleetURL       string  `help:"A NATS cluster in place of --fleet." placeholder:"URL"`
 	FleetCreds     string  `help:"This server's credentials there." placeholder:"FILE"`
-	FleetSigner    string  `help:"Seed of its account's key or signing key: workers get rights of their own." placeholder:"FILE"`
+	FleetSigner    string  `help:"Seed of its account's signing key: workers get their own rights." placeholder:"FILE"`
 	FleetMetrics   string  `help:"Address where Prometheus reads the fleet's /metrics." placeholder:"HOST:PORT"`
 	FleetVerify    float64 `help:"Share of the tasks that is computed twice." default:"0.01"`
 }
@@ -29,8 +29,8 @@ func (c *serveStart) openFleet(ctx context.Context, eo *engine.Options, log *slo
 		return nil, nil
 	}
 	f, err := dispatch.Open(ctx, fleet.HeadOptions{Dir: filepath.Join(c.Data, "fleet"), Job: "serve", Listen: c.Fleet,
-		Advertise: c.FleetAdvertise, URL: c.FleetURL, Creds: c.FleetCreds, Signer: c.FleetSigner, Metrics: c.FleetMetrics,
-		Verify: c.FleetVerify, Version: version(), Log: func(line string) { log.Info(line) }})
+		Advertise: c.FleetAdvertise, URL: c.FleetURL, Creds: c.FleetCreds, Signer: c.FleetSigner,
+		Metrics: c.FleetMetrics, Verify: c.FleetVerify, Version: version(), Log: func(line string) { log.Info(line) }})
 	if err != nil {
 		return nil, err
 	}

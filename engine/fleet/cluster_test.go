@@ -108,7 +108,9 @@ func TestAnOutsideServerThatComesLater(t *testing.T) {
 			URL: fmt.Sprint("nats://127.0.0.1:", port), Beat: beat, Log: log.log})
 		opened <- err
 	}()
-	eventually(t, "the head says that it waits", func() bool { return strings.Contains(log.String(), "waiting for it") })
+	eventually(t, "the head says that it waits", func() bool {
+		return strings.Contains(log.String(), "waiting for it")
+	})
 	run(t, &server.Options{ServerName: "late", Port: port, JetStream: true, StoreDir: dir})
 	if err := <-opened; err != nil {
 		t.Fatal(err)

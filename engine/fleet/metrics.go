@@ -86,7 +86,8 @@ func (s Status) WriteMetrics(w io.Writer) error {
 	} {
 		fmt.Fprintf(&b, "# HELP trinity_fleet_%s %s\n# TYPE trinity_fleet_%s %s\n", m.name, m.help, m.name, m.kind)
 		for _, k := range s.Workers {
-			fmt.Fprintf(&b, "trinity_fleet_%s{worker=%s,id=%s} %g\n", m.name, label(k.About.Name), label(k.ID), m.value(k))
+			fmt.Fprintf(&b, "trinity_fleet_%s{worker=%s,id=%s} %g\n", m.name, label(k.About.Name), label(k.ID),
+				m.value(k))
 		}
 	}
 	_, err := w.Write(b.Bytes())

@@ -52,8 +52,8 @@ func liars() map[string]fleet.Function {
 	var other atomic.Pointer[[]byte]
 	return map[string]fleet.Function{
 		"flipped bit": flipped,
-		"the answer to another task": func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte,
-			error) {
+		"the answer to another task": func(ctx context.Context, k fleet.Task,
+			have func(string) (string, error)) ([]byte, error) {
 			b, err := square(ctx, k, have)
 			if last := other.Swap(&b); last != nil {
 				return *last, err

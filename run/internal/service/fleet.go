@@ -24,7 +24,8 @@ func (o Options) openFleet(ctx context.Context, eo *engine.Options) (*dispatch.F
 	}
 	f, err := dispatch.Open(ctx, fleet.HeadOptions{Dir: o.Folder.File(folder), Job: o.Config.Name, Listen: c.Listen,
 		Advertise: c.Advertise, URL: c.URL, Creds: o.find(c.Creds), Cert: o.find(c.Cert), Key: o.find(c.Key),
-		Signer: o.find(c.Signer), Metrics: c.Metrics, Verify: c.Verify, MaxAnswer: int64(c.MaxAnswer) << 20, Store: int64(c.Store) << 20, Version: o.Site.Version,
+		Signer: o.find(c.Signer), Metrics: c.Metrics, Verify: c.Verify, MaxAnswer: int64(c.MaxAnswer) << 20,
+		Store: int64(c.Store) << 20, Version: o.Site.Version,
 		Log: func(line string) { o.Progress.Say(line) }})
 	if err != nil {
 		return nil, err

@@ -108,8 +108,8 @@ func TestADownloadGoesOnWhereItStopped(t *testing.T) {
 		t.Error("the blob came with other bytes")
 	}
 	if s.reads[0] != 0 || s.reads[Block-1] != 0 || s.reads[Block] != 1 {
-		t.Errorf("chunks 0, %d and %d were read %d, %d and %d times again; want only the last", Block-1, Block, s.reads[0],
-			s.reads[Block-1], s.reads[Block])
+		t.Errorf("chunks 0, %d and %d were read %d, %d and %d times again; want only the last", Block-1, Block,
+			s.reads[0], s.reads[Block-1], s.reads[Block])
 	}
 }
 

@@ -43,7 +43,8 @@ func dial(t *testing.T, b *Broker, keys *access.Keys, user *access.Credentials) 
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert.CA)
-	options := []nats.Option{nats.Secure(&tls.Config{RootCAs: roots, ServerName: access.ServerName}), nats.NoReconnect()}
+	options := []nats.Option{nats.NoReconnect(),
+		nats.Secure(&tls.Config{RootCAs: roots, ServerName: access.ServerName})}
 	if user != nil {
 		options = append(options, nats.UserJWTAndSeed(user.JWT, user.Seed))
 	}
