@@ -241,9 +241,16 @@ class OneByOne(Workflow):
 
 @WORKFLOWS.register_module("with_openai")
 class WithOpenAI(Workflow):
+    """Two turns over the rollout URL."""
+
     def run(self):
         client = self.model.get_openai_client()
-        said = client.chat.completions.create(model=client.model_path, messages=ask(self.task))
+        messages = ask(self.task)
+        for turn in range(2):
+            said = client.chat.completions.create(model=client.model_path, messages=messages)
+            answer = said.choices[0].message.content
+            messages = messages + [{"role": "assistant", "content": answer}, {"role": "user", "content": "Are you sure?"}]
         made = self.model.extract_experience_from_history()
-        made[0].reward = grade(said.choices[0].message.content)
+        for step, exp in enumerate(made):
+            exp.eid.step, exp.reward = step, grade(answer)
         return made
