@@ -140,6 +140,7 @@ func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
 	}
 	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: p.say.progress, To: to.exchange,
 		Lines: linesOf(p), Aside: p.aside(), Kept: x.kept}
+	o.LeftOut = sink.LeftOut
 	return explorer.New(o, p.models.service.API, to.travel.sync, store, sink, x.train, x.evals), nil
 }
 

@@ -130,8 +130,8 @@ func (t *turn) read(path string) error {
 			steps = append(steps, v)
 		}
 		for name := range m {
-			if strings.Contains(name, "time") || strings.Contains(name, "timing") || strings.Contains(name, "per_second") ||
-				strings.HasPrefix(name, "perf/") {
+			timed := strings.Contains(name, "time") || strings.Contains(name, "timing")
+			if timed || strings.Contains(name, "per_second") || strings.HasPrefix(name, "perf/") {
 				delete(m, name)
 			}
 		}

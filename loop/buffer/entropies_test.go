@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -52,5 +53,25 @@ func TestEntropies(t *testing.T) {
 	each, err := rollout.Dir(dir).EachEntropy(files[0], one)
 	if err != nil || len(each) != 3 || each[0] != 0.1235 || each[1] != 0 || each[2] != 1 {
 		t.Errorf("its tokens have %v: %v", each, err)
+	}
+}
+
+// Samples that are not trained on stand behind the others, marked.
+func TestDropped(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rollouts")
+	one := &experience.Experience{EID: experience.EID{Batch: "1", Task: "0"}, Tokens: []int32{1}, PromptLength: 1}
+	two := &experience.Experience{EID: experience.EID{Batch: "1", Task: "1"}, Tokens: []int32{1}, PromptLength: 1}
+	if err := (Rollouts{FS: disk.OS(), Dir: dir}).Write(1, []*experience.Experience{two}, one); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "step_000001.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+	for i, dropped := range []bool{false, true} {
+		if r, err := rollout.Decode(lines[i]); err != nil || r.Dropped != dropped || r.Task != []string{"1", "0"}[i] {
+			t.Errorf("line %d is %+v: %v", i, r, err)
+		}
 	}
 }

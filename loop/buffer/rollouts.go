@@ -25,26 +25,27 @@ type Rollouts struct {
 	Writer string // of this process's part of the index; "" is run
 }
 
-// Write writes the samples of an explore step to step_<n>.jsonl.
-func (r Rollouts) Write(step int, list []*experience.Experience) error {
-	return r.write(fmt.Sprintf("step_%06d.jsonl", step), list)
+// Write writes the samples of an explore step to step_<n>.jsonl: those that are trained on, and then those dropped.
+func (r Rollouts) Write(step int, list []*experience.Experience, dropped ...*experience.Experience) error {
+	return r.write(fmt.Sprintf("step_%06d.jsonl", step), list, dropped)
 }
 
 // Evaluated writes the samples of an evaluation to eval_<taskset>_step_<n>.jsonl; prefix is eval/, or another in its
 // place.
 func (r Rollouts) Evaluated(step int, prefix, set string, list []*experience.Experience) error {
-	return r.write(strings.TrimSuffix(prefix, "/")+"_"+disk.Name(set)+fmt.Sprintf("_step_%06d.jsonl", step), list)
+	return r.write(strings.TrimSuffix(prefix, "/")+"_"+disk.Name(set)+fmt.Sprintf("_step_%06d.jsonl", step), list,
+		nil)
 }
 
 // write writes a file, whole or not at all, and then what an index holds of it.
-func (r Rollouts) write(name string, list []*experience.Experience) error {
+func (r Rollouts) write(name string, list, dropped []*experience.Experience) error {
 	if err := r.FS.MkdirAll(r.Dir); err != nil {
 		return fmt.Errorf("buffer: %w", err)
 	}
 	path := filepath.Join(r.Dir, name)
 	seg := &rollout.Segment{File: name}
 	err := disk.Replace(r.FS, path, func(w io.Writer) error {
-		buf, err := encode(list, seg)
+		buf, err := encode(list, dropped, seg)
 		if err != nil {
 			return err
 		}
@@ -70,13 +71,15 @@ func (r Rollouts) note(path string, seg *rollout.Segment) {
 }
 
 // encode is the lines of a file; seg gets their rows.
-func encode(list []*experience.Experience, seg *rollout.Segment) ([]byte, error) {
+func encode(list, dropped []*experience.Experience, seg *rollout.Segment) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	for i, e := range list {
+	for i, e := range slices.Concat(list, dropped) {
 		from := buf.Len()
-		if err := enc.Encode(recordOf(e)); err != nil {
+		rec := recordOf(e)
+		rec.Dropped = i >= len(list)
+		if err := enc.Encode(rec); err != nil {
 			return nil, fmt.Errorf("sample %s: %w", e.EID, err)
 		}
 		line := buf.Bytes()[from : buf.Len()-1]

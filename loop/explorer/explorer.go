@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -57,6 +58,9 @@ type Options struct {
 	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again
 	// after a restart.
 	Raw buffer.Copy
+	// LeftOut, if set, gets those experiences of a step that the pipeline or the advantage dropped, before the sink
+	// gets the others; it may get a step again after a restart.
+	LeftOut func(step int, list []*experience.Experience)
 	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is
 	// that of its metrics. It may get one again after a restart.
 	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
@@ -193,8 +197,12 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 			return err
 		}
 	}
+	sampled := slices.Clone(list) // operators may use its memory again
 	if list, err = x.Score(ctx, step, list, metrics); err != nil {
 		return err
+	}
+	if x.LeftOut != nil {
+		x.LeftOut(step, without(sampled, list))
 	}
 	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
 	metrics["time/explorer_sync_interval"] = waited.Seconds()
@@ -205,6 +213,21 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 		}
 	}
 	return x.sink.Explored(ctx, step, metrics, list)
+}
+
+// without is the experiences whose ids are not among those of others.
+func without(list, others []*experience.Experience) []*experience.Experience {
+	kept := make(map[experience.EID]bool, len(others))
+	for _, e := range others {
+		kept[e.EID] = true
+	}
+	var left []*experience.Experience
+	for _, e := range list {
+		if !kept[e.EID] {
+			left = append(left, e)
+		}
+	}
+	return left
 }
 
 // Score runs the pipeline's operators and then the advantages.

@@ -22,6 +22,13 @@ type Explored struct {
 	Lines    Lines
 	Aside    bool           // the trainer is in another process: there is a line of metrics for each explore step
 	Kept     *explorer.Kept // what the explorer keeps; nil where a program samples for itself
+
+	left map[int][]*experience.Experience // by step, until the step is written
+}
+
+// LeftOut takes the samples of a step that are not trained on, for the record.
+func (r *Explored) LeftOut(step int, list []*experience.Experience) {
+	r.left = map[int][]*experience.Experience{step: list}
 }
 
 // Lines says in which line of metrics.jsonl the metrics of an explore step stand.
@@ -33,7 +40,7 @@ type Lines interface {
 func (r *Explored) Explored(
 	ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience,
 ) error {
-	if err := r.Rollouts.Write(step, list); err != nil {
+	if err := r.Rollouts.Write(step, list, r.left[step]...); err != nil {
 		return err
 	}
 	r.Monitor.Add(r.Lines.Line(step), "explorer", metrics)

@@ -59,7 +59,8 @@ func BenchmarkSearch(b *testing.B) {
 	for n := range 20 {
 		var text strings.Builder
 		for i := range 200 {
-			fmt.Fprintf(&text, `{"v":2,"id":"%d/%d/%d/0/a","prompt":"Problem %d: how many apples?","response":"`, n, i/8, i%8, i)
+			fmt.Fprintf(&text, `{"v":2,"id":"%d/%d/%d/0/a","prompt":"Problem %d: how many apples?","response":"`, n,
+				i/8, i%8, i)
 			for range 400 {
 				text.WriteString(words[r.IntN(len(words))] + " ")
 			}

@@ -28,6 +28,7 @@ type Record struct {
 	Advantage    *float32           `json:"advantage"` // of the first token, or of all
 	StopReason   string             `json:"stop_reason"`
 	Truncated    string             `json:"truncate_status,omitempty"`
+	Dropped      bool               `json:"dropped,omitempty"` // it is not trained on
 	Turns        int                `json:"turns,omitempty"`
 	ToolCalls    int                `json:"tool_calls,omitempty"`
 	Parts        map[string]float64 `json:"reward_parts,omitempty"`

@@ -15,8 +15,8 @@ import (
 func linesFor(step, n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"v":2,"id":"%d/%d/0/0/a","task":"%d","prompt":"p","response":"answer %d","reward":1}`+"\n", step, i,
-			i, i)
+		fmt.Fprintf(&b, `{"v":2,"id":"%d/%d/0/0/a","task":"%d","prompt":"p","response":"answer %d","reward":1}`+"\n",
+			step, i, i, i)
 	}
 	return b.String()
 }

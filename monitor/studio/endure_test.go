@@ -115,7 +115,8 @@ func TestFilesChange(t *testing.T) {
 	count("step=1&q=think", 6)
 	write(one, lines[15]+lines[0]) // a resumed run writes the step again
 	count("step=1", 2)
-	if s := get[Sample](t, server, run+"/samples/step_000001.1", 200); !strings.Contains(lines[0], s.Messages[1].Content[:20]) {
+	s := get[Sample](t, server, run+"/samples/step_000001.1", 200)
+	if !strings.Contains(lines[0], s.Messages[1].Content[:20]) {
 		t.Errorf("the second sample is %+v", s.Row)
 	}
 	get[map[string]any](t, server, run+"/samples/step_000001.7", 404)

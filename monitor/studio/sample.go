@@ -62,6 +62,7 @@ type Sample struct {
 	TokenCount int                `json:"token_count"`
 	PromptLen  int                `json:"prompt_count"`
 	Decoded    bool               `json:"decoded"` // false: the tokenizer is gone, so tokens have no text
+	Dropped    bool               `json:"dropped"` // it was not trained on
 	Truth      *string            `json:"truth"`
 	Grade      *grade             `json:"grade"`
 	Metrics    map[string]float64 `json:"metrics"`
@@ -127,7 +128,8 @@ func gone(err error) error {
 // sampleOf is a record without its tokens.
 func sampleOf(f *rollout.Indexed, i int, rec *rollout.Record) Sample {
 	out := Sample{Row: row(f, i), Record: rec.ID, Messages: messagesOf(rec), Prompt: rec.Prompt, Response: rec.Response,
-		TokenCount: len(rec.PromptTokens) + len(rec.Tokens), PromptLen: len(rec.PromptTokens), Metrics: rec.Metrics}
+		TokenCount: len(rec.PromptTokens) + len(rec.Tokens), PromptLen: len(rec.PromptTokens), Metrics: rec.Metrics,
+		Dropped: rec.Dropped}
 	out.Head = clip(rec.Response, headLength)
 	if rec.Board != "" {
 		out.Board = &rec.Board

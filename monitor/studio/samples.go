@@ -132,8 +132,8 @@ func (s *Studio) samples(e *entry, w http.ResponseWriter, r *http.Request) error
 			*total = len(page)
 		}
 	}
-	out := map[string]any{"samples": s.rows(r.Context(), e, t, page), "total": total, "cursor": nil, "scanned": from + scanned,
-		"of": len(list), "indexed": indexedShare(t)}
+	out := map[string]any{"samples": s.rows(r.Context(), e, t, page), "total": total, "cursor": nil,
+		"scanned": from + scanned, "of": len(list), "indexed": indexedShare(t)}
 	if next := from + scanned; next < len(list) && next > 0 {
 		out["cursor"] = cursorAt(t, list, next)
 	}

@@ -27,7 +27,6 @@ type host struct {
 	begun    bool
 	asked    time.Time
 	failed   error
-	version  string
 	settings []Setting
 	sessions int
 	models   int
