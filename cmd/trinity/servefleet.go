@@ -21,6 +21,7 @@ type fleetFlags struct {
 	FleetSigner    string  `help:"Seed of its account's signing key: workers get their own rights." placeholder:"FILE"`
 	FleetMetrics   string  `help:"Address where Prometheus reads the fleet's /metrics." placeholder:"HOST:PORT"`
 	FleetVerify    float64 `help:"Share of the tasks that is computed twice." default:"0.01"`
+	FleetLocal     bool    `help:"Compute here too; else only what workers cannot." default:"true" negatable:""`
 }
 
 // openFleet starts the head of the fleet and lets the engine use it; nil: there is none.
@@ -34,7 +35,7 @@ func (c *serveStart) openFleet(ctx context.Context, eo *engine.Options, log *slo
 	if err != nil {
 		return nil, err
 	}
-	eo.Pool = f
+	eo.Pool, eo.PoolOnly = f, !c.FleetLocal
 	for name, m := range eo.Models {
 		m.Repo, m.Revision, _ = hub.Origin(m.Dir)
 		eo.Models[name] = m
