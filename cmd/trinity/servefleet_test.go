@@ -39,7 +39,8 @@ func TestServeFleet(t *testing.T) {
 	some := regexp.MustCompile(`(?m)^trinity_fleet_tasks_done_total [1-9]`)
 	for n := 0; n < 20 && !some.MatchString(fleetSays(t, home, "metrics", data)); n++ { // until the worker has joined
 		if got := c.script(n); !c.ok() || !slices.Equal(got, wantScript) {
-			t.Fatalf("a script over a worker: %v\n%v\nalone:\n%v\nthe server said:\n%s", c.err, got, wantScript, p.errOut)
+			t.Fatalf("a script over a worker: %v\n%v\nalone:\n%v\nthe server said:\n%s", c.err, got, wantScript,
+				p.errOut)
 		}
 	}
 	checkFleet(t, home, data, metrics)
