@@ -13,8 +13,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // beside trains the same job in turns alone and with a studio open beside it, with a client that listens to its events
@@ -105,11 +103,13 @@ func train(binary, dir, config string, with bool) (t turn, err error) {
 	if with {
 		t.asked = <-asked
 	}
-	use := c.ProcessState.SysUsage().(*syscall.Rusage)
-	t.cpu = time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
+	t.cpu = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 	names, err := filepath.Glob(filepath.Join(dir, "*", "job", "metrics.jsonl"))
-	if err != nil || len(names) != 1 {
-		return t, fmt.Errorf("the run wrote %d logs: %w", len(names), err)
+	if err != nil {
+		return t, err
+	}
+	if len(names) != 1 {
+		return t, fmt.Errorf("the run wrote %d logs of metrics, want 1", len(names))
 	}
 	return t, t.read(names[0])
 }

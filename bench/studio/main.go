@@ -27,7 +27,7 @@ func main() {
 	pairs := flag.Int("beside", 0, "instead, train so many pairs of jobs with and without a studio open")
 	config := flag.String("config", "examples/tiny/gsm8k.yaml", "the configuration of those jobs")
 	flag.Parse()
-	err := error(nil)
+	var err error
 	if *pairs > 0 {
 		err = beside(*binary, *dir+"-beside", *config, *pairs)
 	} else {
