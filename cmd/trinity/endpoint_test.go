@@ -124,16 +124,18 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 	return first, tokens, prompt
 }
 
-// together is the rate of n requests at a time, in tokens per second.
-func (l *endpointLoad) together(n, round int, stream bool) float64 {
+// together is the rate of n clients at a time, in tokens per second. Each asks for some answers one after the other.
+func (l *endpointLoad) together(n, round, answers int, stream bool) float64 {
 	var clients sync.WaitGroup
 	var sum atomic.Int64
 	begun := time.Now()
 	for i := range n {
 		clients.Go(func() {
-			_, tokens := l.request(round*n+i, answerTokens, stream)
-			if sum.Add(int64(tokens)); l.more != "" && tokens != answerTokens {
-				l.t.Errorf("%s: an answer has %d tokens, want %d", l.name, tokens, answerTokens)
+			for j := range answers {
+				_, tokens := l.request((round*answers+j)*n+i, answerTokens, stream)
+				if sum.Add(int64(tokens)); l.more != "" && tokens != answerTokens {
+					l.t.Errorf("%s: an answer has %d tokens, want %d", l.name, tokens, answerTokens)
+				}
 			}
 		})
 	}
@@ -153,9 +155,9 @@ func middle(rates []float64) float64 {
 // TestEndpoint measures trinity serve's OpenAI interface: the first token beside the engine's own in this process, and
 // streams beside whole answers. Without -endpoint.full it only checks that all answers are complete.
 func TestEndpoint(t *testing.T) {
-	trips, rounds, streams := 10, 1, 16
+	trips, rounds, streams, answers := 10, 1, 16, 1
 	if *endpointFull {
-		trips, rounds, streams = *endpointTrips, 7, 64
+		trips, rounds, streams, answers = *endpointTrips, 15, 64, 4
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	spareProcessors(0) // as in the server
@@ -165,7 +167,7 @@ func TestEndpoint(t *testing.T) {
 			ours.firstTokens(alone, trips)
 		}
 		if *endpointOnly != "first" {
-			ours.streamedAndWhole(streams, rounds)
+			ours.streamedAndWhole(streams, rounds, answers)
 		}
 	}
 	if *endpointModel == "" {
@@ -244,7 +246,7 @@ func (l *endpointLoad) beside(peer *endpointLoad, trips int) {
 		rates := map[*endpointLoad][]float64{}
 		for round := range *endpointRounds {
 			for _, x := range both {
-				rates[x] = append(rates[x], x.together(n, 100*n+round, true))
+				rates[x] = append(rates[x], x.together(n, 100*n+round, 1, true))
 			}
 		}
 		l.t.Logf("%s: %d streams at a time: %.1f tokens/s, %s %.1f: %.2f times as fast", l.model, n, middle(rates[l]),
@@ -265,16 +267,21 @@ func (l *endpointLoad) firstTokens(alone *engine.Engine, trips int) {
 		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
 }
 
-// streamedAndWhole measures n answers at a time, as streams and whole, in turn.
-func (l *endpointLoad) streamedAndWhole(n, rounds int) {
-	var streamed, whole []float64
-	l.together(n, 0, true) // warm
+// streamedAndWhole measures n clients at a time, whose answers are streams or whole, in turn. The ratio is the median
+// of those of neighbours, since the machine's speed changes meanwhile.
+func (l *endpointLoad) streamedAndWhole(n, rounds, answers int) {
+	var rates [2][]float64
+	var ratios []float64
+	l.together(n, 0, 1, true) // warm
 	for round := range rounds {
-		streamed = append(streamed, l.together(n, 2*round+1, true))
-		whole = append(whole, l.together(n, 2*round+2, false))
+		for i := range rates {
+			kind := (round + i) % 2
+			rates[kind] = append(rates[kind], l.together(n, 2*round+i+1, answers, kind == 0))
+		}
+		ratios = append(ratios, rates[0][round]/rates[1][round])
 	}
-	l.t.Logf("%s: %d answers of %d tokens at a time: streamed %.0f tokens/s, whole %.0f tokens/s, ratio %.2f", l.model,
-		n, answerTokens, middle(streamed), middle(whole), middle(streamed)/middle(whole))
+	l.t.Logf("%s: %d clients at a time, answers of %d tokens: streamed %.0f tokens/s, whole %.0f tokens/s, "+
+		"median of %d ratios %.3f", l.model, n, answerTokens, middle(rates[0]), middle(rates[1]), rounds, middle(ratios))
 }
 
 // engineFirst is the time to the first token of stream n without HTTP.

@@ -80,12 +80,23 @@ func TestPace(t *testing.T) {
 			one.wait(t.Context(), s)
 			return time.Since(one.sent)
 		}
-		if one := waits(1); one > time.Millisecond {
+		if one := waits(1); one > 2*time.Millisecond {
 			t.Errorf("one stream waits %v", one)
 		}
 		few, many, most := waits(8), waits(80), waits(4000)
-		if few > 8*time.Millisecond || many <= few || most != longestPace {
+		if few > 12*time.Millisecond || many <= few || most != longestPace {
 			t.Errorf("8 streams wait %v, 80 %v, 4000 %v", few, many, most)
+		}
+		all[0].sent = time.Now().Add(-30 * time.Millisecond)
+		all[0].wait(t.Context(), s)
+		all[1].sent = time.Now().Add(-20 * time.Millisecond)
+		if all[1].wait(t.Context(), s); time.Since(time.Now().Truncate(longestPace)) != 0 {
+			t.Errorf("streams send at %v, not together", time.Now())
+		}
+		late := time.Now()
+		all[0].sent = late.Add(-longestPace)
+		if all[0].wait(t.Context(), s); time.Since(late) != 0 {
+			t.Errorf("a token that is drawn late waits %v", time.Since(late))
 		}
 		first, begun := p.begin(), time.Now()
 		first.wait(t.Context(), s)

@@ -222,7 +222,7 @@ func (t *tokenForm) prompt(a *answer, res *tinker.SampleResponse) []any {
 	return out
 }
 
-func (t *tokenForm) begin(_ *answer, e *events) error { return e.flush() }
+func (t *tokenForm) begin(*answer, *events) error { return nil }
 
 func (t *tokenForm) piece(a *answer, e *events, p *piece) error {
 	return e.send(t.head(a, []any{t.choice(p)}))

@@ -63,7 +63,7 @@ func (o *ollamaForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse,
 	return o.finish(b, u)
 }
 
-func (o *ollamaForm) begin(_ *answer, e *events) error { return e.flush() }
+func (o *ollamaForm) begin(*answer, *events) error { return nil }
 
 func (o *ollamaForm) piece(a *answer, e *events, p *piece) error {
 	if p.finish != "" {

@@ -35,7 +35,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	e := newEvents(w)
 	a.tail = a.chunkTail()
-	if a.form.begin(a, e) != nil {
+	if a.form.begin(a, e) != nil || e.flush() != nil { // at once, so that the client has the headers
 		return nil // the client is gone
 	}
 	var mu sync.Mutex
@@ -89,45 +89,68 @@ func (a *answer) begin(e *events) error {
 			return err
 		}
 	}
-	return e.flush() // so that the client has the headers, even if there is no first event
+	return nil
 }
 
 // follow sends the samples of prompt number i and returns the number of their tokens.
 func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events) (tokens int, err error) {
-	choices := make([]*choice, a.n)
-	for j := range choices {
-		choices[j] = newChoice(a.request, a.model.Text, i*a.n+j)
+	f := follower{answer: a, events: e, left: a.n}
+	for j := range a.n {
+		f.choices = append(f.choices, newChoice(a.request, a.model.Text, i*a.n+j))
 	}
-	var ends []piece // held back until the answers are recorded
 	pace := a.pacer.begin()
 	defer pace.end()
 	for {
 		pace.wait(ctx, s)
 		some, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return tokens, a.finish(ctx, s, i, e, ends)
+			return f.tokens, a.finish(ctx, s, i, e, f.ends)
 		}
 		if err != nil {
-			return tokens, err
+			return f.tokens, err
 		}
 		pace.sent = time.Now()
-		// the tokens of each sample together, in their order
-		slices.SortStableFunc(some, func(x, y tinker.Drawn) int { return x.Sample - y.Sample })
-		for len(some) > 0 {
-			own := some[:ofFirst(some)]
-			some = some[len(own):]
-			p := choices[own[0].Sample].take(own)
-			tokens += len(p.drawn)
-			if p.finish != "" && a.model.Keeper != nil {
-				p.drawn = slices.Clone(p.drawn)
-				ends = append(ends, p)
-				continue
-			}
-			if err := a.form.piece(a, e, &p); err != nil {
-				return tokens, err
-			}
+		if err := f.send(some); err != nil {
+			return f.tokens, err
 		}
 	}
+}
+
+// follower sends the samples of one prompt.
+type follower struct {
+	*answer
+	events  *events
+	choices []*choice
+	left    int     // samples without an end
+	ends    []piece // held back until the answers are recorded
+	tokens  int     // of all samples
+}
+
+// send sends what some tokens add to the samples.
+func (f *follower) send(some []tinker.Drawn) error {
+	// the tokens of each sample together, in their order
+	slices.SortStableFunc(some, func(x, y tinker.Drawn) int { return x.Sample - y.Sample })
+	for len(some) > 0 {
+		own := some[:ofFirst(some)]
+		some = some[len(own):]
+		p := f.choices[own[0].Sample].take(own)
+		f.tokens += len(p.drawn)
+		if p.finish != "" {
+			f.left--
+		}
+		if p.finish != "" && f.model.Keeper != nil {
+			p.drawn = slices.Clone(p.drawn)
+			f.ends = append(f.ends, p)
+			continue
+		}
+		if err := f.form.piece(f.answer, f.events, &p); err != nil {
+			return err
+		}
+	}
+	if f.left == 0 && len(f.prompts) == 1 {
+		return nil // the answer's end follows and leaves with this
+	}
+	return f.events.flush()
 }
 
 // finish records the answers to prompt number i and then sends their ends.
@@ -189,7 +212,8 @@ func (a *answer) chunk(choice object) object {
 	return b
 }
 
-// events writes server-sent events (WHATWG HTML, 9.2). Its methods may be called concurrently.
+// events writes server-sent events (WHATWG HTML, 9.2). They leave with the next flush, or when the request's handler
+// returns, so that events of one moment share a system call. Its methods may be called concurrently.
 type events struct {
 	mu sync.Mutex
 	w  http.ResponseWriter
@@ -231,7 +255,7 @@ func (e *events) write(event string) error {
 	return e.append(func(b []byte) ([]byte, error) { return append(b, event...), nil })
 }
 
-// append writes what f appends to a buffer, at once.
+// append writes what f appends to a buffer, as one.
 func (e *events) append(f func([]byte) ([]byte, error)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,10 +263,8 @@ func (e *events) append(f func([]byte) ([]byte, error)) error {
 	if e.buf, err = f(e.buf[:0]); err != nil {
 		return err
 	}
-	if _, err := e.w.Write(e.buf); err != nil {
-		return err
-	}
-	return e.rc.Flush()
+	_, err = e.w.Write(e.buf)
+	return err
 }
 
 func (e *events) flush() error {
