@@ -36,7 +36,7 @@ func (p *pacer) interval() time.Duration {
 type paced struct {
 	pacer *pacer
 	timer *time.Timer // nil before the first wait
-	sent  time.Time   // the last event
+	sent  time.Time   // the last event; zero before the first
 }
 
 func (p *pacer) begin() *paced {
@@ -53,9 +53,6 @@ func (p *paced) end() {
 
 // wait waits until the stream's next event may be sent. It returns early when all tokens are drawn or ctx ends.
 func (p *paced) wait(ctx context.Context, s *tinker.Stream) {
-	if p.sent.IsZero() {
-		return
-	}
 	every := p.pacer.interval()
 	left := min(time.Until(p.sent.Truncate(every).Add(every)), every) // to the next multiple of every, as all streams
 	if left <= 0 {

@@ -35,7 +35,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	e := newEvents(w)
 	a.tail = a.chunkTail()
-	if a.form.begin(a, e) != nil || e.flush() != nil { // at once, so that the client has the headers
+	if a.form.begin(a, e) != nil {
 		return nil // the client is gone
 	}
 	var mu sync.Mutex
@@ -100,9 +100,8 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 	}
 	pace := a.pacer.begin()
 	defer pace.end()
-	for {
-		pace.wait(ctx, s)
-		some, err := s.Next(ctx)
+	some, err := f.first(ctx, s)
+	for ; ; some, err = s.Next(ctx) {
 		if errors.Is(err, io.EOF) {
 			return f.tokens, a.finish(ctx, s, i, e, f.ends)
 		}
@@ -113,6 +112,7 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 		if err := f.send(some); err != nil {
 			return f.tokens, err
 		}
+		pace.wait(ctx, s)
 	}
 }
 
@@ -124,6 +124,23 @@ type follower struct {
 	left    int     // samples without an end
 	ends    []piece // held back until the answers are recorded
 	tokens  int     // of all samples
+}
+
+// beginSoon is the longest time for which an answer's first bytes wait for its first token, to leave together.
+const beginSoon = 10 * time.Millisecond
+
+// first waits for the first tokens. If they take long, the client has the headers and the first events before them.
+func (f *follower) first(ctx context.Context, s *tinker.Stream) ([]tinker.Drawn, error) {
+	soon, cancel := context.WithTimeout(ctx, beginSoon)
+	defer cancel()
+	some, err := s.Next(soon)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return some, err
+	}
+	if err := f.events.flush(); err != nil {
+		return nil, err
+	}
+	return s.Next(ctx)
 }
 
 // send sends what some tokens add to the samples.
