@@ -342,6 +342,10 @@ bench-fleet: build ## measure how the head of a fleet scales: the real head and 
 fleet-kills: ## play KILLS=100 random schedules of kill -9 of workers, of a nats-server and of the head of a run; compares bits; goes on with its log
 	nice -n 10 go test ./cmd/trinity -run 'TestFleetKills$$' -fleet.kills $(or $(KILLS),100) -fleet.log $(CURDIR)/docs/results/fleet-kills.log -count 1 -timeout 12h
 
+.PHONY: fleet-spaces
+fleet-spaces: ## run a head and two workers in network namespaces, cut their links in turn, and compare bits; writes the log (Linux, as root)
+	go test ./cmd/trinity -run 'TestFleetSpaces$$' -fleet.spaces -count 1 -v -timeout 15m | tee docs/results/fleet-spaces.log; exit $${PIPESTATUS[0]}
+
 .PHONY: fleet-faults
 fleet-faults: ## play kills, restarts, lost stores, bad networks, liars and a cluster that loses a server; writes the log
 	go test ./engine/fleet -fleet.long -count 1 -v -timeout 30m | grep -E '^ *(---|ok|FAIL)' | tee docs/results/fleet-faults.log; exit $${PIPESTATUS[0]}

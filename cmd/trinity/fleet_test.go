@@ -30,6 +30,7 @@ type crew struct {
 	t     testing.TB
 	home  string
 	creds string
+	wrap  func(*exec.Cmd) // changes a worker's command; nil for none
 
 	mu      sync.Mutex
 	workers []*exec.Cmd
@@ -54,6 +55,9 @@ func (c *crew) join(args ...string) {
 	cmd := trinity(c.home, append([]string{"worker", "--creds", c.creds, "--threads", "1", "--battery", "--no-hub",
 		"--name", name, "--cache", filepath.Join(c.home, name)}, args...)...)
 	cmd.Stdout, cmd.Stderr = c.said, c.said
+	if c.wrap != nil {
+		c.wrap(cmd)
+	}
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}

@@ -75,10 +75,13 @@ func (c *workerCmd) Run(s *surroundings) error {
 	err = fleet.Join(s.ctx, jo, func(ctx context.Context, t fleet.Task, have func(string) (string, error)) ([]byte,
 		error) {
 		out, err := w.Compute(ctx, t.Payload, have)
-		if err != nil {
-			log.Warn("a task failed", "kind", t.Kind, "error", err)
-		} else {
+		switch {
+		case err == nil:
 			tasks.Add(1)
+		case ctx.Err() != nil: // the head has its answer, or the worker leaves
+			log.Debug("a task was called off", "kind", t.Kind, "error", err)
+		default:
+			log.Warn("a task failed", "kind", t.Kind, "error", err)
 		}
 		return out, err
 	})
