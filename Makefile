@@ -335,8 +335,8 @@ bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket,
 	[ -z "$(REAL)$(FOLDER)" ] || { FOLDER="$(FOLDER)" rl/env/openenv/testdata/bench.sh | tee -a docs/results/openenv-bench.log; exit $${PIPESTATUS[0]}; }
 
 .PHONY: bench-fleet
-bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log (WORKERS=10,100,1000)
-	set -o pipefail; bin/trinity bench fleet --simulate $(or $(WORKERS),10,100,1000) 2>&1 | grep -v 'has not been heard of' | tee docs/results/fleet-scale.log
+bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log and docs/fleet.svg (WORKERS=10,100,1000)
+	set -o pipefail; bin/trinity bench fleet --simulate $(or $(WORKERS),10,100,1000) --tasks 10 --spread 0 --picture docs/fleet.svg 2>&1 | grep -v 'has not been heard of' | tee docs/results/fleet-scale.log
 
 .PHONY: fleet-kills
 fleet-kills: ## play KILLS=100 random schedules of kill -9 of workers, of a nats-server and of the head of a run; compares bits; goes on with its log

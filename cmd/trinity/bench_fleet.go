@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/simulate"
+	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
 // benchesCmd is what can be measured.
@@ -34,6 +35,7 @@ type benchFleetCmd struct {
 	Answer   byteSize      `help:"Size of an answer." default:"32KiB"`
 	Verify   float64       `help:"Share of the tasks that is computed twice." default:"0"`
 	Slow     float64       `help:"Stretch time SLOW times: tasks, latency, beats. For busy machines." default:"1"`
+	Picture  string        `help:"A picture to write, efficiency over workers; its name ends in .svg or .png."`
 	Format   string        `short:"f" help:"Output format: table or json." enum:"table,json" default:"table"`
 
 	Crew   string `hidden:""` // credentials: this process is the workers
@@ -58,6 +60,11 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 		return usageError{errors.New("bench: --tasks and --slow must be at least 1, --each above 0, --spread from 0 " +
 			"to below 1")}
 	}
+	if c.Picture != "" {
+		if _, err := plot.FormatOf(c.Picture); err != nil {
+			return usageError{err}
+		}
+	}
 	r := remote{Format: c.Format}
 	var rows []string
 	var reports []fleetReport
@@ -73,7 +80,34 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s\t%.1f %%\t%.2f\t%.0f MiB\t%d\t%d", n, got.Tasks, show(got.Wall),
 			show(got.Ideal), 100*got.Efficiency, got.Cores, got.Peak/(1<<20), got.Status.Copies, got.Status.Resent))
 	}
+	if err := c.draw(reports); err != nil {
+		return err
+	}
 	return r.show(s, reports, "WORKERS\tTASKS\tWALL\tIDEAL\tEFFICIENCY\tHEAD CORES\tHEAD PEAK\tCOPIES\tRESENT", rows)
+}
+
+// draw writes the picture, if one is asked for.
+func (c *benchFleetCmd) draw(reports []fleetReport) error {
+	if c.Picture == "" {
+		return nil
+	}
+	format, err := plot.FormatOf(c.Picture)
+	if err != nil {
+		return err
+	}
+	run := plot.Run{Name: fmt.Sprintf("tasks of %v, %v in each direction", c.Each, c.Latency)}
+	ideal := plot.Run{Name: "all workers busy all the time"}
+	for i, r := range reports {
+		run.Points = append(run.Points, plot.Point{Step: c.Simulate[i], Value: 100 * r.Efficiency})
+		ideal.Points = append(ideal.Points, plot.Point{Step: c.Simulate[i], Value: 100})
+	}
+	f, err := os.Create(c.Picture)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	curves := plot.Curves{Title: "Efficiency of a fleet", Key: "% of ideal", Over: "workers", Zero: true,
+		Runs: []plot.Run{run, ideal}}
+	return errors.Join(curves.Draw(f, format), f.Close())
 }
 
 // stretched is a time of the measurement as it passes here.

@@ -3,6 +3,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -45,6 +46,8 @@ func FormatOf(path string) (Format, error) {
 type Curves struct {
 	Title  string
 	Key    string // the metric, for the axis
+	Over   string // what the points are over, for the other axis; "" is step
+	Zero   bool   // the values' axis begins at 0, and the legend is there
 	Window int    // steps of the moving average; below 2 only the values are drawn
 	Runs   []Run
 }
@@ -118,6 +121,9 @@ func (c Curves) chart() (*plot.Plot, error) {
 	if points == 0 {
 		return nil, fmt.Errorf("plot: none of the %d runs has a point to draw", len(c.Runs))
 	}
+	if c.Zero {
+		p.Y.Min = min(p.Y.Min, 0)
+	}
 	pad(p)
 	return p, nil
 }
@@ -129,7 +135,7 @@ func (c Curves) frame(p *plot.Plot) {
 	p.Title.Padding = vg.Points(6)
 	p.Title.TextStyle.Font = sans(14)
 	p.BackgroundColor = color.White
-	p.X.Label.Text = "step"
+	p.X.Label.Text = cmp.Or(c.Over, "step")
 	p.Y.Label.Text = c.Key
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle.Font = sans(11)
@@ -147,9 +153,12 @@ func (c Curves) frame(p *plot.Plot) {
 	p.Legend.Padding = vg.Points(3)
 	p.Legend.ThumbnailWidth = vg.Points(20)
 	p.Legend.Left = true
-	p.Legend.Top = true
+	p.Legend.Top = !c.Zero
 	p.Legend.XOffs = vg.Points(10)
 	p.Legend.YOffs = vg.Points(-4)
+	if c.Zero {
+		p.Legend.YOffs = vg.Points(14)
+	}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color = color.Gray{Y: 220}
 	grid.Vertical.Color = color.Gray{Y: 232}
