@@ -103,7 +103,7 @@ func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [
 		return err
 	}
 	var receipts executor.Receipts
-	ctx, cancel := context.WithCancel(executor.WithReceipts(r.e.ctx, &receipts))
+	ctx, cancel := context.WithCancel(executor.WithTenant(executor.WithReceipts(r.e.ctx, &receipts), r.owner))
 	defer cancel()
 	s := &spreadRequest{r: r, ctx: ctx, loss: l, request: req, collect: collect, version: version, here: -1,
 		window: r.window(collect != nil), results: make(chan partResult, 2*len(parts))}

@@ -98,7 +98,7 @@ func (e *Engine) sampled(s *samplingRequest, r sampleRange) {
 // sampleRanges computes the ranges of a request at the same time. The error is that of the first range that has one.
 func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) error {
 	var receipts executor.Receipts
-	ctx, cancel := context.WithCancel(executor.WithReceipts(s.ctx, &receipts))
+	ctx, cancel := context.WithCancel(executor.WithTenant(executor.WithReceipts(s.ctx, &receipts), s.queue.owner))
 	defer cancel()
 	errs := make([]error, len(list))
 	done := make(chan struct{}, len(list))

@@ -281,7 +281,8 @@ func (l *endpointLoad) streamedAndWhole(n, rounds, answers int) {
 		ratios = append(ratios, rates[0][round]/rates[1][round])
 	}
 	l.t.Logf("%s: %d clients at a time, answers of %d tokens: streamed %.0f tokens/s, whole %.0f tokens/s, "+
-		"median of %d ratios %.3f", l.model, n, answerTokens, middle(rates[0]), middle(rates[1]), rounds, middle(ratios))
+		"median of %d ratios %.3f", l.model, n, answerTokens, middle(rates[0]), middle(rates[1]), rounds,
+		middle(ratios))
 }
 
 // engineFirst is the time to the first token of stream n without HTTP.

@@ -32,7 +32,7 @@ func (o overFleet) Do(ctx context.Context, t Task) ([]byte, error) {
 		needs = append(needs, fleet.Need{Hash: n.Hash, Size: n.Size})
 	}
 	task := fleet.NewTask(t.Kind, t.Payload, t.Cost, needs...)
-	task.Group, task.Shared = t.Group, t.Shared
+	task.Group, task.Shared, task.Tenant = t.Group, t.Shared, executor.Tenant(ctx)
 	r, err := o.Head.Do(ctx, task)
 	if err == nil && !r.Checked {
 		seen := r

@@ -73,8 +73,8 @@ func (h *Head) enter(t Task) (*open, error) {
 	if len(t.Payload) > message.MaxInline {
 		h.lend(message.Hash(t.Payload), t.Payload)
 	}
-	h.plan.Add(schedule.Task{ID: t.ID, Kind: t.Kind, Group: t.Group, Cost: t.Cost, Shared: t.Shared,
-		Checked: o.checked})
+	h.plan.Add(schedule.Task{ID: t.ID, Kind: t.Kind, Group: t.Group, Tenant: t.Tenant, Cost: t.Cost,
+		Shared: t.Shared, Checked: o.checked})
 	h.wake()
 	return o, nil
 }

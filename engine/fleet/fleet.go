@@ -30,6 +30,7 @@ type Task struct {
 	Payload []byte  // the arguments
 	Cost    float64 // expected work, in tokens of a forward pass; at least 1 is assumed
 	Group   string  // tasks of one group share work: a prompt's prefix
+	Tenant  string  // whose task it is: tenants have equal shares of the workers
 	Shared  float64 // the part of Cost that a worker saves when it has computed another task of the group
 }
 

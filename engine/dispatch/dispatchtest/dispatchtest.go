@@ -28,6 +28,7 @@ type Carrier struct {
 	Slots int
 	Lose  float64
 	Fail  func(dispatch.Task) error // nil, or an error in place of the answer
+	Hear  func(context.Context)     // nil, or called with the context of each call; safe for concurrent use
 	// Lie changes answers, and every answer is doubted once it was given; nil does not.
 	Lie func(kind string, answer []byte)
 
@@ -71,6 +72,9 @@ func (c *Carrier) wake() {
 
 // Do implements dispatch.Carrier.
 func (c *Carrier) Do(ctx context.Context, t dispatch.Task) ([]byte, error) {
+	if c.Hear != nil {
+		c.Hear(ctx)
+	}
 	for {
 		out, lost, err := c.try(ctx, t)
 		if !lost {

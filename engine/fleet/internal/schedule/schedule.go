@@ -5,6 +5,7 @@
 //
 //   - A worker that has room takes the next task. It has room while it computes fewer tasks than it has slots, and
 //     beyond that while what waits with it is less work than Prefetch; so a round trip does not starve it.
+//   - Of several tenants, the one that was given the least takes its turn.
 //   - Tasks of one group that share work go to the group's worker, until another worker would finish one earlier than
 //     the group's worker finishes all of them.
 //   - When nothing is pending, an idle worker takes what waits with another, or computes what another is computing, if
@@ -20,6 +21,7 @@ import (
 // Task is what the scheduler knows of a task.
 type Task struct {
 	ID, Kind, Group string
+	Tenant          string // whose task it is
 	Cost, Shared    float64
 	Checked         bool // wants two answers of different workers
 }
@@ -48,7 +50,9 @@ type Plan struct {
 	items    map[string]*item
 	urgent   []*item  // need one more copy: checks, lost and failed tasks
 	groups   []*group // with pending items, in order of arrival
-	byName   map[string]*group
+	byName   map[groupKey]*group
+	tenants  map[string]*tenant // with open tasks
+	active   []*tenant          // the same
 	pending  int
 	rates    map[string]float64 // by kind, over all workers
 	actions  []Action
@@ -75,13 +79,16 @@ type copied struct {
 	cost   float64   // for this worker
 }
 
-// group is pending items that prefer one worker.
+// group is pending items of one tenant that prefer one worker.
 type group struct {
-	name  string
+	groupKey
 	owner *Worker
 	items []*item
 	cost  float64
 }
+
+// groupKey names a group; a name of "" is for tasks that share nothing.
+type groupKey struct{ tenant, name string }
 
 // own makes a worker, or nobody, the group's worker.
 func (g *group) own(w *Worker) {
@@ -96,7 +103,7 @@ func (g *group) own(w *Worker) {
 // New returns an empty plan. prefetch is the work that may wait with a worker.
 func New(prefetch time.Duration) *Plan {
 	return &Plan{prefetch: prefetch, workers: map[string]*Worker{}, items: map[string]*item{},
-		byName: map[string]*group{}, rates: map[string]float64{}}
+		byName: map[groupKey]*group{}, tenants: map[string]*tenant{}, rates: map[string]float64{}}
 }
 
 // Add makes a task pending. A task that is known already changes nothing.
@@ -106,14 +113,15 @@ func (p *Plan) Add(t Task) {
 	}
 	it := &item{Task: t, tried: map[string]bool{}, waits: true}
 	p.items[t.ID] = it
-	name := t.Group
+	p.enter(t.Tenant)
+	key := groupKey{t.Tenant, t.Group}
 	if t.Shared <= 0 {
-		name = ""
+		key.name = ""
 	}
-	g := p.byName[name]
+	g := p.byName[key]
 	if g == nil {
-		g = &group{name: name}
-		p.byName[name] = g
+		g = &group{groupKey: key}
+		p.byName[key] = g
 		p.groups = append(p.groups, g)
 	}
 	g.items = append(g.items, it)
@@ -205,20 +213,25 @@ func (p *Plan) choose(w *Worker, now time.Time) *item {
 	if w.Reserve && p.crew() > 0 {
 		return nil
 	}
-	if g := p.pick(w, now); g != nil {
-		return p.pop(g)
+	for _, t := range p.leastServed() {
+		if g := p.pick(w, t.name, now); g != nil {
+			return p.pop(g)
+		}
 	}
 	return nil
 }
 
-// pick returns the group whose next item a worker should take: its own, one of nobody, or one whose worker has so much
-// that it is not done before this worker has computed one more.
-func (p *Plan) pick(w *Worker, now time.Time) *group {
-	if len(w.owns) > 0 {
-		return w.owns[0]
+// pick returns the group of a tenant whose next item a worker should take: its own, one of nobody, or one whose worker
+// has so much that it is not done before this worker has computed one more.
+func (p *Plan) pick(w *Worker, tenant string, now time.Time) *group {
+	if i := slices.IndexFunc(w.owns, func(g *group) bool { return g.tenant == tenant }); i >= 0 {
+		return w.owns[i]
 	}
 	var most *group
 	for _, g := range p.groups {
+		if g.tenant != tenant {
+			continue
+		}
 		if g.name == "" || g.owner == nil || !g.owner.active() {
 			if g.name != "" {
 				g.own(w)
@@ -258,7 +271,7 @@ func (p *Plan) drop(g *group) {
 		return
 	}
 	g.own(nil)
-	delete(p.byName, g.name)
+	delete(p.byName, g.groupKey)
 	if i := slices.Index(p.groups, g); i >= 0 {
 		p.groups = slices.Delete(p.groups, i, i+1)
 	}
@@ -274,6 +287,7 @@ func (p *Plan) give(it *item, w *Worker, now time.Time) {
 	}
 	c := &copied{item: it, worker: w, given: now, cost: cost}
 	it.copies = append(it.copies, c)
+	p.tenants[it.Tenant].given += cost
 	w.push(c, now, p.rate(w, it.Kind))
 	p.actions = append(p.actions, Action{Give, w.ID, it.ID})
 	p.want(it)
@@ -346,6 +360,7 @@ func (p *Plan) Done(task string, now time.Time) {
 		return
 	}
 	delete(p.items, task)
+	p.exit(it.Tenant)
 	for _, c := range slices.Clone(it.copies) {
 		p.remove(c, now)
 		p.actions = append(p.actions, Action{Cancel, c.worker.ID, task})

@@ -18,7 +18,8 @@ type world struct {
 	ends  map[string]time.Time
 	cost  map[string]float64
 	by    map[string]string
-	order []string // workers
+	order []string          // workers
+	each  func(task string) // called when a task is done
 }
 
 func newWorld(t *testing.T, speed map[string]float64) *world {
@@ -91,6 +92,9 @@ func (w *world) run() float64 {
 				w.p.Answered(id, task, w.cost[task]/w.speed[id], w.now)
 				w.p.Done(task, w.now)
 				w.by[task] = id
+				if w.each != nil {
+					w.each(task)
+				}
 				w.begin(id)
 			}
 		}
