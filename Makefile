@@ -77,7 +77,7 @@ fuzz: ## run every fuzz target in turn, FUZZTIME each (10m); FUZZ=Name selects s
 	.ci/fuzz $(FUZZTIME) $(FUZZ)
 
 .PHONY: learn-short
-learn-short: ## train the example for 20 steps; the reward must rise
+learn-short: ## train the example for 12 steps; the reward must rise
 	go test ./run -run 'TestLearn$$' -count 1 -v
 
 .PHONY: learn
