@@ -66,6 +66,9 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
 	"async_propagated": true, "with_openai": true}
 
+// raced are workflows that call the model in every way there is.
+var raced = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged"}
+
 // Every base class runs unchanged, exactly on-policy, and twice with the same bits: in one process and in two.
 func TestPythonWorkflows(t *testing.T) {
 	t.Parallel()
@@ -87,8 +90,7 @@ func TestPythonWorkflows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if !slices.Contains([]string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged"},
-				name) {
+			if !slices.Contains(raced, name) {
 				unraced(t, "another class that calls the model in the same way")
 			}
 			o := pythonIn(t, "plugins")

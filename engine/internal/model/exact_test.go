@@ -291,8 +291,8 @@ func setsOf(order kernel.Order) []*kernel.Set {
 	return sets
 }
 
-// lowestPath is the first path to test. Under -short, which is for the race detector, it is the best one: the goroutines
-// are the same on all of them, and in either order.
+// lowestPath is the first path to test. Under -short, which is for the race detector, it is the best one: the
+// goroutines are the same on all of them, and in either order.
 func lowestPath() kernel.Path {
 	if testing.Short() {
 		return kernel.Detect()
