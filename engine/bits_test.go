@@ -19,6 +19,9 @@ var updateBits = flag.Bool("bits.update", false, "rewrite testdata/bits.golden f
 // Two steps of training and the samples after them have the bits of testdata/bits.golden, on every path of this
 // processor and on other processors: make arm64 runs this test there.
 func TestGoldenBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("for the race detector: TestSettingsChangeNoBit trains and samples with the same goroutines")
+	}
 	golden := filepath.Join("testdata", "bits.golden")
 	if *updateBits {
 		if err := os.WriteFile(golden, []byte(strings.Join(bits(t, kernel.Portable), "\n")+"\n"), 0o644); err != nil {

@@ -13,6 +13,9 @@ import (
 // After a flipped bit, a cut end or a missing file of a checkpoint, a load fails with an error that names the file or
 // returns the saved numbers. VerifyCheckpoints finds what a load refuses.
 func TestDamagedCheckpoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("for the race detector: TestContract loads checkpoints with the same goroutines")
+	}
 	models := map[string]Model{baseName: {Dir: writeShape(t, true, true,
 		map[string]any{"vocab_size": vocab, "hidden_size": 8, "num_hidden_layers": 1,
 			"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8,

@@ -56,6 +56,9 @@ func cmpFloat(a, b float32) int {
 }
 
 func TestDrawFollowsTheDistribution(t *testing.T) {
+	if testing.Short() {
+		t.Skip("for the race detector: it starts no goroutine")
+	}
 	r := rng.New(1).Stream("rows")
 	k, d := kernels(), new(drawer)
 	for _, s := range []*samplingRequest{

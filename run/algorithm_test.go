@@ -65,6 +65,7 @@ func TestEveryAlgorithm(t *testing.T) {
 // With a KL penalty on the rewards rloo trains on advantages that the trainer computed, and repeats them to the bit.
 func TestLateAdvantageWithPenalty(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestEveryAlgorithm")
 	args := append(small, "algorithm.algorithm_type=rloo", "algorithm.kl_penalty_fn=k2",
 		"algorithm.kl_penalty_fn_args={kl_coef: 0.5, adaptive: true, target_kl: 100, horizon: 80}",
 		"algorithm.kl_loss_fn=none", "algorithm.kl_loss_fn_args=null")
@@ -86,6 +87,7 @@ func TestLateAdvantageWithPenalty(t *testing.T) {
 // PPO trains a critic beside the policy; the run repeats itself to the bit.
 func TestPPOWithCritic(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestPPOSurvivesKills")
 	args := append(small, "algorithm.algorithm_type=ppo", "algorithm.advantage_fn_args={lam: 0.9, critic_low: 0, "+
 		"critic_high: 1, critic_bins: 11, critic_first_token: 200, critic_lr_scale: 2}")
 	want := runs(t, load(t, t.TempDir(), args...), options())
@@ -114,7 +116,7 @@ func TestPPOSurvivesKills(t *testing.T) {
 	o := options()
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), args...), o)
-	for at := 1; at <= count.Count(); at += strided(11) {
+	for _, at := range killsAt(1, 11, count.Count()) {
 		dir := t.TempDir()
 		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		o.Out = io.Discard

@@ -112,7 +112,11 @@ func TestGoesBackByItself(t *testing.T) {
 	t.Parallel()
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
-	for _, at := range [][]int{{1}, {3}, {4}, {2, 5, 6}} {
+	lost := [][]int{{1}, {3}, {4}, {2, 5, 6}}
+	if testing.Short() {
+		lost = lost[3:] // the goroutines are the same whenever the server is restarted
+	}
+	for _, at := range lost {
 		r := &restarted{at: at, models: map[string]bool{}}
 		var out bytes.Buffer
 		o := options()

@@ -21,6 +21,9 @@ func TestBenchEvaluatesEverySavedState(t *testing.T) {
 	remote := options()
 	remote.LookupEnv = withKey
 	for name, o := range map[string]Options{"local": options(), "server": remote} {
+		if testing.Short() && name == "local" {
+			continue // the same goroutines and fewer
+		}
 		dir := t.TempDir()
 		args := and(tiny, few, "explorer.eval_on_startup=true", "algorithm.optimizer.lr=5e-3",
 			"algorithm.optimizer.lr_warmup_steps=0")

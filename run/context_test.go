@@ -91,6 +91,7 @@ var long = strings.Repeat("2 and 3 apples. ", 80)
 // A question that is longer than the context is a failed task, or a masked one with enable_prompt_truncation.
 func TestLongQuestions(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestRepeatable")
 	data := filepath.Join(t.TempDir(), "tasks.jsonl")
 	rows := fmt.Sprintf("{\"question\": \"2 and 3?\", \"answer\": \"#### 5\"}\n{\"question\": %q, \"answer\": \"#### "+
 		"5\"}\n", long)
@@ -120,6 +121,7 @@ func TestLongQuestions(t *testing.T) {
 // with its pair.
 func TestLongRows(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestDPOSurvivesKills")
 	for name, tt := range map[string]struct {
 		short, answer, question string
 		count                   float64

@@ -50,6 +50,7 @@ func TestEntropyOfBothBackends(t *testing.T) {
 // An entropy bonus keeps the model undecided: after some steps its entropy is above that of a run with a malus.
 func TestEntropyBonusWorks(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestEntropyOfBothBackends")
 	args := append(tinyRun, "buffer.total_steps=5", "trainer.total_steps=5", "algorithm.optimizer.lr=2e-3",
 		"algorithm.optimizer.lr_warmup_steps=0", "model.max_response_tokens=12")
 	last := map[string]float64{}
@@ -133,7 +134,7 @@ func TestFetchingSurvivesKills(t *testing.T) {
 		o := options()
 		o.fs = count
 		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
-		for at := 7; at <= count.Count(); at += strided(31) {
+		for _, at := range killsAt(7, 31, count.Count()) {
 			dir := t.TempDir()
 			o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil &&

@@ -38,6 +38,7 @@ func TestExtendWithoutTheWeights(t *testing.T) {
 // A run on examples is extended too, and says what a decaying learning rate makes of that.
 func TestExtendExamples(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestDPOSurvivesKills")
 	sft := and(tiny, "mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=4",
 		"buffer.trainer_input.experience_buffer={storage_type: file, path: examples/tiny/expert, format: "+
 			"{prompt_type: plaintext, prompt_key: question, response_key: response}}")
@@ -62,6 +63,7 @@ func TestExtendExamples(t *testing.T) {
 // The last of several stages is extended; that an earlier one is not is said.
 func TestExtendStages(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestStagesSurviveKills")
 	staged := func(n int) []string { return and(warmed, steps(n)...) }
 	read := func(dir string) []monitor.Line {
 		l, err := monitor.ReadLog(filepath.Join(dir, "trinity-tiny", "gsm8k", "rft", "metrics.jsonl"))
@@ -133,6 +135,7 @@ func TestResumeSaysWhatChanged(t *testing.T) {
 // The GEM trainer's jobs are extended to the bits of longer ones.
 func TestExtendGem(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestGemInterruptAndResume")
 	root, whole := t.TempDir(), t.TempDir()
 	o := options()
 	o.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
@@ -146,6 +149,7 @@ func TestExtendGem(t *testing.T) {
 // bits are those of a longer plan.
 func TestExtendFromSavedStates(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestGoesBackToTheSavedState")
 	remote, lost := options(), options()
 	remote.LookupEnv, lost.fleeting = withKey, forgets
 	args := and(tiny, "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
@@ -169,6 +173,9 @@ func TestExtendFromSavedStates(t *testing.T) {
 func TestExtendApartInEitherOrder(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"table", "epochs"} {
+		if testing.Short() && kind == "epochs" {
+			continue // the same goroutines
+		}
 		l := lasting{style: "fixed", interval: 1, offset: 1, kind: kind, apart: true, short: 1, long: 2}
 		if kind == "epochs" {
 			l.more = []string{fewTasks, "buffer.total_steps=null"}

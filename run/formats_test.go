@@ -15,6 +15,7 @@ import (
 // tools.
 func TestConversationsToLearnFrom(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestSecondProcessIsRefused/sft")
 	path := filepath.Join(t.TempDir(), "talk.jsonl")
 	row := `{"message": [{"role":"user","content":"2 and 2 apples?"},{"role":"assistant","content":"4"},` +
 		`{"role":"user","content":"and 1 more?"},{"role":"assistant","content":"5"}], "tools": ` +
@@ -126,6 +127,7 @@ func TestArgumentsThatNobodyReads(t *testing.T) {
 // A data set may have a chat template, a way of thinking and tools of its own; the rollout model's count for rollouts.
 func TestTemplatesOfTheirOwn(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestSecondProcessIsRefused")
 	const template = `{% for t in tools or [] %}T{{ t.type }}{% endfor %}{% if enable_thinking %}think it over ` +
 		`well{% endif %}{% for m in messages %}{{ m.content }}.{% endfor %}{% if add_generation_prompt %}>{% endif %}`
 	path := filepath.Join(t.TempDir(), "plain.jsonl")

@@ -112,6 +112,7 @@ func samplers(t *testing.T, dir string) (n int) {
 // main_no_metrics of the seed: the same updates, nothing said, nothing saved on the way.
 func TestGemWithoutMetrics(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestGem")
 	_, want := gemRuns(t, options(), short(t.TempDir()))
 	dir, got := gemRuns(t, options(), short(t.TempDir(), "metrics=False"))
 	if len(got) != 3 || got[2].Metrics["train/loss:sum"] != want[2].Metrics["train/loss:sum"] {
@@ -188,7 +189,10 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
 	same(t, "unbroken", unbroken, want)
 	pairs = append(pairs, "resume=latest")
-	for at := 2; at <= count.Count() && !t.Failed(); at += strided(stride) {
+	for _, at := range killsAt(2, stride, count.Count()) {
+		if t.Failed() {
+			return
+		}
 		dir := t.TempDir()
 		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
@@ -205,6 +209,7 @@ func survives(t *testing.T, o Options, stride int, pairs ...string) {
 
 func TestGemMethods(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestGem")
 	_, base := gemRuns(t, options(), short(t.TempDir()))
 	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"},
 		{"method=grpo", "group_size=4", "fork_turn=1"}} {

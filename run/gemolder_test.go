@@ -17,6 +17,7 @@ import (
 // that was never stopped, wherever they stopped.
 func TestOlderGemRuns(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestGemInterruptAndResume")
 	four, two := []string{"max_steps=4", "lora_rank=1"}, []string{"max_steps=2", "lora_rank=1", "eval_episodes=64"}
 	for _, older := range []struct {
 		commit, name string

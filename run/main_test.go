@@ -17,3 +17,12 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// unraced skips a test under -short, which is for the race detector: another test runs the same goroutines, and what is
+// this one's own are numbers or files.
+func unraced(t *testing.T, other string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("%s runs the same goroutines under the race detector", other)
+	}
+}

@@ -27,6 +27,7 @@ func example(t testing.TB, dir, name string, overrides ...string) *config.Config
 // does not move.
 func TestDPO(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestDPOSurvivesKills")
 	args := []string{"buffer.train_batch_size=4", "buffer.total_steps=6", "trainer.total_steps=6",
 		"trainer.save_interval=3", "algorithm.optimizer.lr=1e-3"}
 	lines := runs(t, example(t, t.TempDir(), "dpo", args...), options())
@@ -51,7 +52,7 @@ func TestDPOSurvivesKills(t *testing.T) {
 	o := options()
 	o.fs = count
 	want := runs(t, example(t, t.TempDir(), "dpo", args...), o)
-	for at := 1; at <= count.Count(); at += 13 {
+	for _, at := range killsAt(1, 4, count.Count()) {
 		dir := t.TempDir()
 		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		if _, err := Run(t.Context(), example(t, dir, "dpo", args...), o); err != nil &&

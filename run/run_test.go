@@ -129,6 +129,7 @@ func TestTrainerEndsFirst(t *testing.T) {
 // On-policy steps are exactly on-policy; with an offset they are not, and the metrics say so.
 func TestOnPolicy(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestTrainerEndsFirst")
 	for _, l := range runs(t, load(t, t.TempDir(), small...), options())[1:] {
 		if v1, v2 := l.Metrics["train/kl_sample_train_v1"], l.Metrics["train/kl_sample_train_v2"]; v1 != 0 || v2 != 0 {
 			t.Errorf("step %d: sampler and trainer differ by %v, %v", l.Step, v1, v2)
@@ -305,6 +306,18 @@ func strided(full int) int {
 	return 3 * full
 }
 
+// killsAt are the operations of count at which a test kills a job, from the first on in steps of strided. Under -short,
+// which is for the race detector, they are three all along the job: wherever it was killed, the same goroutines resume.
+func killsAt(first, full, count int) (list []int) {
+	if testing.Short() {
+		return []int{count/4 | 1, count / 2 &^ 1, count*3/4 | 1}
+	}
+	for at := first; at <= count; at += strided(full) {
+		list = append(list, at)
+	}
+	return list
+}
+
 // The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends
 // with the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
@@ -317,8 +330,8 @@ func TestSurvivesEveryKill(t *testing.T) {
 	o.fs = count
 	want := runs(t, load(t, t.TempDir(), few...), o)
 	for _, power := range []bool{false, true} {
-		for at := 1; at <= count.Count(); at += strided(1) {
-			if !*everyKill && !testing.Short() && power != (at%2 == 0) {
+		for _, at := range killsAt(1, 1, count.Count()) {
+			if !*everyKill && power != (at%2 == 0) {
 				continue // each operation once, in one of both ways
 			}
 			dir := t.TempDir()
@@ -352,7 +365,11 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	if first == 0 {
 		t.Fatal("no save was committed before it was asked for")
 	}
-	for at := first; at <= first+8; at++ {
+	step := 1
+	if testing.Short() {
+		step = 4
+	}
+	for at := first; at <= first+8; at += step {
 		dir := t.TempDir()
 		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
 		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {

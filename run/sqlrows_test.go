@@ -83,6 +83,7 @@ func TestTasksInADatabase(t *testing.T) {
 // The seven rows of the table are read once, whatever total_epochs and total_steps say: three steps of two.
 func TestATableIsReadOnce(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestTasksInADatabase")
 	url, _ := tables(t, "questions", "task")
 	set := "buffer.explorer_input.taskset={name: questions, storage_type: sql, path: \"" + url +
 		"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}"
@@ -105,6 +106,7 @@ func TestATableIsReadOnce(t *testing.T) {
 // Conversations and pairs in upstream's tables are learned from as from a file.
 func TestExamplesInADatabase(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestTasksInADatabase")
 	for _, tt := range []struct{ algorithm, table string }{{"sft", "solutions"}, {"dpo", "pairs"}} {
 		url, file := tables(t, tt.table, tt.algorithm)
 		args := func(storage, path string) []string {

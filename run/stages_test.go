@@ -64,6 +64,7 @@ func TestStages(t *testing.T) {
 // What a later stage is compared with are the weights that it began with, on the local engine and on a server.
 func TestReferenceOfAStage(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestStagesSurviveKills")
 	remote := options()
 	remote.LookupEnv = withKey
 	for name, o := range map[string]Options{"local": options(), "server": remote} {
@@ -91,7 +92,7 @@ func TestStagesSurviveKills(t *testing.T) {
 	o := options()
 	o.fs = count
 	want := staged(t, t.TempDir(), o)
-	for at := 2; at <= count.Count(); at += strided(11) {
+	for _, at := range killsAt(2, 11, count.Count()) {
 		dir := t.TempDir()
 		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
 		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil &&

@@ -50,6 +50,7 @@ func savedAdapter(t *testing.T, job string, step int) string {
 // same bits.
 func TestStartFromAdapter(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestResumeFromAdapter")
 	from := trainedAdapter(t)
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from
 	cfg := load(t, t.TempDir(), lora(section, "trainer.total_steps=1", "algorithm.optimizer.lr=0",
@@ -105,6 +106,7 @@ func TestResumeFromAdapter(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestResumeFromAdapter")
 	from := trainedAdapter(t)
 	foreign := filepath.Join(t.TempDir(), "foreign")
 	if err := os.CopyFS(foreign, os.DirFS(from)); err != nil {

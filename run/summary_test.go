@@ -53,6 +53,7 @@ var sftArgs = []string{"mode=train", "algorithm.algorithm_type=sft", "buffer.tra
 // is.
 func TestNLLOfExamples(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestResultsLineNamesWhatThereIs")
 	sum, out := said(t, options(), and(tiny, sftArgs...)...)
 	first := sum.Lines[0].Metrics
 	nll, loss := first["actor/nll"], first["actor/final_loss"]
@@ -103,6 +104,7 @@ func TestEvaluationsKeepTheirSamples(t *testing.T) {
 // One evaluation is shown as one number, two as the first and the last.
 func TestEvaluationsInTheSummary(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestEvaluationsKeepTheirSamples")
 	held := regexp.MustCompile(`(?m)^held out .*accuracy.*$`)
 	_, out := said(t, options(), and(tiny, few)...)
 	if line := held.FindString(out); line == "" || strings.Contains(line, "→") {

@@ -97,7 +97,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		count := &disktest.Crash{FS: disk.OS()}
 		o.fs = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
-		for at := 5; at <= count.Count(); at += strided(17) {
+		for _, at := range killsAt(5, 17, count.Count()) {
 			dir := t.TempDir()
 			o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
@@ -118,6 +118,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 // steps sampled with must still be there.
 func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestAdaptiveSelectorSurvivesKills")
 	for _, every := range []string{"3", "10"} {
 		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
 		o, count := options(), &killBehind{Crash: &disktest.Crash{FS: disk.OS()}}

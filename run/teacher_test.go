@@ -39,6 +39,7 @@ func TestDistillation(t *testing.T) {
 // A job's folder, one of its steps and the checkpoint's own folder name the same teacher.
 func TestTeacherIsASavedState(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestDistillation")
 	root := t.TempDir()
 	runs(t, load(t, root, append(small, "name=master", "trainer.total_steps=2", "buffer.total_steps=2",
 		"algorithm.optimizer.lr=1e-2")...), options())
@@ -89,7 +90,7 @@ func TestMixSurvivesKills(t *testing.T) {
 	if want[0].Metrics["actor/expert/sft_loss"] == want[1].Metrics["actor/expert/sft_loss"] {
 		t.Error("two steps show the same expert's loss")
 	}
-	for at := 1; at <= count.Count(); at += 17 {
+	for _, at := range killsAt(1, 5, count.Count()) {
 		dir := t.TempDir()
 		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 		Run(t.Context(), example(t, dir, "mix", args...), o) // an error unless it was done

@@ -75,6 +75,9 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 	t.Parallel()
 	for name, template := range editing {
 		t.Run(name, func(t *testing.T) {
+			if name != "drops" {
+				unraced(t, "the other template")
+			}
 			cfg := lake(t, t.TempDir(), template)
 			count := &disktest.Crash{FS: disk.OS()}
 			o := options()
@@ -133,6 +136,7 @@ func countsSequences(t *testing.T, cfg *config.Config, lines []monitor.Line) {
 // The templates of models train too.
 func TestTemplatesOfModels(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestTemplatesThatChangeTurns")
 	for name, wants := range map[string]bool{"qwen3": true, "qwen25": false} { // whether it drops thoughts
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("../hf/jinja/testdata/" + name + ".jinja")
@@ -156,6 +160,7 @@ func TestTemplatesOfModels(t *testing.T) {
 // Episodes of several sequences go over the wire, and through a table between two processes, to the same bits.
 func TestSequencesTravel(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestTemplatesThatChangeTurns")
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
 	want := runs(t, lake(t, t.TempDir(), editing["drops"]), options())
 	o := options()

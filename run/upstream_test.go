@@ -71,6 +71,7 @@ func TestContinuesUpstreamsJob(t *testing.T) {
 // are gone or of steps that are trained again: the saved state's are published anew.
 func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestContinuesUpstreamsJob")
 	for _, more := range [][]string{nil, {"synchronizer.sync_interval=3", "trainer.total_steps=5",
 		"buffer.total_steps=5"}} {
 		dir := t.TempDir()
@@ -140,6 +141,7 @@ func TestContinuesUpstreamsDataSets(t *testing.T) {
 // Of the saved states the newest stay.
 func TestKeepsTheNewestCheckpoints(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestTwoProcessesGiveTheSameBits")
 	dir := t.TempDir()
 	runs(t, load(t, dir, and(tiny, "trainer.max_checkpoints_to_keep=2")...), options())
 	for step, want := range map[int]bool{1: false, 2: true, 3: true} {

@@ -23,6 +23,7 @@ func verl(tree string) []string {
 // Two epochs over each batch are what two steps on the same batch would be, to the bit.
 func TestEpochsOverABatch(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestEpochsOfPPO")
 	rows := []string{"buffer.train_batch_size=16",
 		"buffer.trainer_input.experience_buffer={storage_type: sql, name: solutions}", "trainer.save_interval=1"}
 	url, _ := tables(t, "solutions", "sft") // eight rows
@@ -91,6 +92,7 @@ func TestEpochsOfPPO(t *testing.T) {
 // With bypass_mode false the loss compares with the weights that the step begins with: off policy too the ratio is 1.
 func TestOldLogprobsAreRecomputed(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestEpochsOfPPO")
 	run := func(tree string) map[string]float64 {
 		lines := runs(t, load(t, t.TempDir(), and(and(tiny, verl(tree)...), "synchronizer.sync_offset=1",
 			"algorithm.kl_loss_fn=none", "trainer.total_steps=3")...), options())
@@ -110,6 +112,7 @@ func TestOldLogprobsAreRecomputed(t *testing.T) {
 // Micro-batches of a fixed number of sequences are aggregated each by itself.
 func TestMicroBatches(t *testing.T) {
 	t.Parallel()
+	unraced(t, "TestEpochsOfPPO")
 	run := func(more ...string) map[string]float64 {
 		return runs(t, load(t, t.TempDir(), and(and(tiny, verl("{actor_rollout_ref: {actor: "+
 			"{ppo_micro_batch_size_per_gpu: 2}}}")...), append(more, "trainer.total_steps=1")...)...),

@@ -105,9 +105,9 @@ func BenchmarkPack(b *testing.B) {
 	})
 }
 
-func BenchmarkBest(b *testing.B) {
+func BenchmarkChoose(b *testing.B) {
 	for b.Loop() {
-		if _, err := Best(Native()); err != nil {
+		if _, err := choose(Native()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,12 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 )
 
 // Best returns the fastest kernels of this processor for order o that give the portable bits. If a path fails its
 // self-test, the set is one of a lower path and the error says which kernel differed: a warning to print, since the
-// set is always usable.
-func Best(o Order) (*Set, error) {
+// set is always usable. A process tests the paths once, at its first call for an order; later calls return the same.
+func Best(o Order) (*Set, error) { return best[o]() }
+
+// best holds the result of choose for each order.
+var best = [...]func() (*Set, error){
+	Sequential: sync.OnceValues(func() (*Set, error) { return choose(Sequential) }),
+	Blocked:    sync.OnceValues(func() (*Set, error) { return choose(Blocked) }),
+}
+
+// choose tests the paths of this processor, the fastest first.
+func choose(o Order) (*Set, error) {
 	var sets []*Set
 	for p := Detect(); p > Portable; p-- {
 		if p.offers(o) {

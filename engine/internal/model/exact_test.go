@@ -271,7 +271,11 @@ func TestTrainingIsExact(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			trainingIsExact(t, k, setsOf(order))
+			sets := setsOf(order)
+			if len(sets) == 0 {
+				t.Skip("the goroutines are those of the other order")
+			}
+			trainingIsExact(t, k, sets)
 		})
 	}
 }
@@ -279,12 +283,21 @@ func TestTrainingIsExact(t *testing.T) {
 // setsOf returns the kernels of an order on every path of this processor.
 func setsOf(order kernel.Order) []*kernel.Set {
 	var sets []*kernel.Set
-	for p := kernel.Portable; p <= kernel.Detect(); p++ {
+	for p := lowestPath(); p <= kernel.Detect() && !(testing.Short() && order != kernel.Native()); p++ {
 		if k, err := kernel.New(p, order); err == nil {
 			sets = append(sets, k)
 		}
 	}
 	return sets
+}
+
+// lowestPath is the first path to test. Under -short, which is for the race detector, it is the best one: the
+// goroutines are the same on all of them, and in either order.
+func lowestPath() kernel.Path {
+	if testing.Short() {
+		return kernel.Detect()
+	}
+	return kernel.Portable
 }
 
 func trainingIsExact(t *testing.T, k *kernel.Set, sets []*kernel.Set) {
