@@ -89,8 +89,8 @@ func FuzzLogTree(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(tree, lines)
-	f.Add([]byte(`{"root":{"children":["a",{"tag":"section","children":[{"tag":"h2","children":["Group Rollout"]},7]}]}}`),
-		[]byte(`{"group_idx":-1}`))
+	f.Add([]byte(`{"root":{"children":["a",{"tag":"section","children":[{"tag":"h2",`+
+		`"children":["Group Rollout"]},7]}]}}`), []byte(`{"group_idx":-1}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, tree, lines []byte) {
 		path := filepath.Join(dir, "train_rollout_summaries.jsonl")

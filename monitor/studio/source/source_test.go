@@ -163,7 +163,8 @@ func TestPickled(t *testing.T) {
 	}
 	file := x.Table().Files[0]
 	if len(file.Rows) != 2 || file.Bad != 0 || file.Rows[0].Group != "3.7" || file.Rows[1].Group != "3.7" ||
-		file.Rows[1].Repeat != 1 || file.Rows[1].ToolCalls != 1 || file.Rows[1].Turns != 2 || file.Names[0] != "accuracy" {
+		file.Rows[1].Repeat != 1 || file.Rows[1].ToolCalls != 1 || file.Rows[1].Turns != 2 ||
+		file.Names[0] != "accuracy" {
 		t.Fatalf("the rows are %+v", file.Rows)
 	}
 	open, err := folder.Open(file.File)
