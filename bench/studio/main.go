@@ -25,11 +25,12 @@ func main() {
 	binary := flag.String("trinity", "bin/trinity", "the program")
 	keep := flag.Bool("keep", false, "keep the index of an earlier run")
 	pairs := flag.Int("beside", 0, "instead, train so many pairs of jobs with and without a studio open")
+	steps := flag.Int("steps", 10, "how many steps those jobs train")
 	config := flag.String("config", "examples/tiny/gsm8k.yaml", "the configuration of those jobs")
 	flag.Parse()
 	var err error
 	if *pairs > 0 {
-		err = beside(*binary, *dir+"-beside", *config, *pairs)
+		err = beside(*binary, *dir+"-beside", *config, *pairs, *steps)
 	} else {
 		err = run(*dir, *binary, *keep)
 	}
