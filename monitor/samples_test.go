@@ -70,9 +70,11 @@ func TestTrackio(t *testing.T) {
 	recordSteps(t, c, 3, 4) // step 3 again
 	db := sql.OpenDB(sqliteFile{filepath.Join(TrackioDir(c.Dir), "myproject.db")})
 	defer db.Close()
+	const ordered = "FROM (SELECT * FROM metrics WHERE run_name = 'job_trainer' ORDER BY id)"
 	for query, want := range map[string]string{
-		`SELECT group_concat(step) FROM (SELECT step FROM metrics WHERE run_name = 'job_trainer' ORDER BY id)`: "1,2,3,4",
-		`SELECT group_concat(run_name) FROM (SELECT run_name FROM configs ORDER BY run_name)`:                  "job_explorer,job_trainer",
+		"SELECT group_concat(step) " + ordered: "1,2,3,4",
+		"SELECT group_concat(run_name) FROM (SELECT run_name FROM configs ORDER BY run_name)": "job_explorer," +
+			"job_trainer",
 		`SELECT count(*) FROM traces`:                                             "16",
 		`SELECT count(DISTINCT json_extract(metadata, '$.id')) FROM traces`:       "16",
 		`SELECT metrics FROM metrics WHERE step = 4 AND run_name = 'job_trainer'`: `{"grad_norm":4}`,

@@ -94,7 +94,8 @@ func train(binary, dir, config string, steps int, with bool) (t turn, err error)
 		s.url = address.FindString(line)
 		go func() { asked <- s.follow(ctx) }()
 	}
-	c := exec.Command(binary, "run", "--config", config, fmt.Sprint("buffer.total_steps=", steps), "explorer.eval_on_startup=false",
+	c := exec.Command(binary, "run", "--config", config,
+		fmt.Sprint("buffer.total_steps=", steps), "explorer.eval_on_startup=false",
 		"explorer.eval_interval=1000", "checkpoint_root_dir="+dir, "name=job")
 	if out, err := c.CombinedOutput(); err != nil {
 		return t, fmt.Errorf("%w: %s", err, out)

@@ -16,8 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-// stepOf is the samples of a step of groups × 8, of so many tokens, as math_workflow makes them. Without note they have
-// what version 1 of the record had.
+// stepOf is the samples of a step of groups × 8, of so many tokens, as math_workflow makes them. Without note, they
+// have what version 1 of the record had.
 func stepOf(groups, prompt, response int, note bool) (list []*experience.Experience) {
 	answer := strings.TrimSpace(strings.Repeat("so it is 12 + 7 = 19 ", response/8)) + "</think><answer>19</answer>"
 	for i := range groups * 8 {
@@ -65,7 +65,7 @@ func spent(b *testing.B) float64 {
 	return float64(use.Utime.Nano()+use.Stime.Nano()) / 1e6
 }
 
-// BenchmarkRecord gives the processor time of a step's record, in milliseconds, and its bytes: version 1, version 2 with
+// BenchmarkRecord gives the processor time of a step's record, in ms, and its bytes: version 1, version 2 with
 // what the workflow notes for it, the index (which both versions write here), and the entropies.
 func BenchmarkRecord(b *testing.B) {
 	for _, size := range []struct {
@@ -73,7 +73,9 @@ func BenchmarkRecord(b *testing.B) {
 		groups, prompt, response int
 	}{{"tiny", 16, 51, 13}, {"gsm8k", 8, 120, 200}, {"long", 8, 400, 2000}} {
 		for _, what := range []string{"version1", "version2", "index", "entropies"} {
-			b.Run(size.name+"/"+what, func(b *testing.B) { benchRecord(b, what, size.groups, size.prompt, size.response) })
+			b.Run(size.name+"/"+what, func(b *testing.B) {
+				benchRecord(b, what, size.groups, size.prompt, size.response)
+			})
 		}
 	}
 }
