@@ -102,7 +102,7 @@ func conversation(r *rollout.Record) []rollout.Message {
 		list = rollout.Split(r.Prompt)
 	}
 	if n := len(list); n > 0 && list[n-1].Role == "assistant" && strings.TrimSpace(list[n-1].Content) == "" {
-		list = list[:n-1 : n-1] // where the model was to continue
+		list = list[: n-1 : n-1] // where the model was to continue
 	}
 	if len(list) == 0 {
 		list = []rollout.Message{{Role: "user", Content: r.Prompt}}

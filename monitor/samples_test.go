@@ -91,6 +91,34 @@ func TestTrackio(t *testing.T) {
 	}
 }
 
+// A file that cannot be written any more is told of once, and the run goes on.
+func TestTrackioFails(t *testing.T) {
+	var told []string
+	c := Config{Dir: t.TempDir(), Type: "trackio", Keep: -1, Project: "p", Name: "job", Roles: []string{"explorer"},
+		Now: time.Now, Warn: func(text string) { told = append(told, text) }}
+	s, err := openTrackio(c, "explorer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.Exec("DROP TABLE metrics; DROP TABLE traces"); err != nil {
+		t.Fatal(err)
+	}
+	for step := range 2 {
+		if err := s.Samples(time.Now(), step, []*rollout.Record{{ID: "1/0/0/0/a"}}); err != nil {
+			t.Error(err)
+		}
+		if err := s.Write(time.Now(), step, Metrics{"a": 1}); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "no such table") {
+		t.Errorf("it was told: %q", told)
+	}
+	if err := s.Close(true); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWandbTable(t *testing.T) {
 	c := Config{Dir: t.TempDir(), Type: "wandb", Keep: -1, Project: "p", Name: "job",
 		Now: func() time.Time { return time.Unix(1e9, 0) }}

@@ -36,6 +36,16 @@ var trackioSchema = []string{
 type trackio struct {
 	db       *sql.DB
 	id, name string // of the run
+	warn     func(string)
+	told     bool
+}
+
+// say tells the first failure. The run does not depend on Trackio's file once it is begun.
+func (t *trackio) say(err error) {
+	if err != nil && !t.told && t.warn != nil {
+		t.told = true
+		t.warn(fmt.Sprintf("monitor: Trackio: %v; the run continues, and metrics.jsonl has what its file misses", err))
+	}
 }
 
 // TrackioDir is where a job's Trackio project is, unless monitor_args.dir names a folder. Trackio looks for it in
@@ -63,7 +73,7 @@ func openTrackio(c Config, role string) (*trackio, error) {
 	path := filepath.Join(dir, trackioFile(c.Project))
 	db := sql.OpenDB(sqliteFile{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
 	db.SetMaxOpenConns(1)
-	t := &trackio{db: db, name: first(c.Name, "run") + "_" + role}
+	t := &trackio{db: db, name: first(c.Name, "run") + "_" + role, warn: c.Warn}
 	if err := t.begin(c, role); err != nil {
 		return nil, errors.Join(fmt.Errorf("monitor: trackio: %s: %w", path, err), db.Close())
 	}
@@ -116,25 +126,26 @@ func (t *trackio) Write(at time.Time, step int, m Metrics) error {
 	}
 	_, err := t.db.Exec("INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)",
 		t.id, at.UTC().Format(time.RFC3339Nano), t.name, step, "{"+strings.Join(line, ",")+"}")
-	if err != nil {
-		return fmt.Errorf("monitor: trackio: %w", err)
-	}
+	t.say(err)
 	return nil
 }
 
 // Samples implements SampleSink.
 func (t *trackio) Samples(at time.Time, step int, list []*rollout.Record) error {
+	t.say(t.traces(at, step, list))
+	return nil
+}
+
+// traces writes samples in one transaction.
+func (t *trackio) traces(at time.Time, step int, list []*rollout.Record) error {
 	tx, err := t.db.Begin()
 	if err != nil {
-		return fmt.Errorf("monitor: trackio: %w", err)
+		return err
 	}
 	for i, r := range list {
-		if err == nil {
-			err = t.trace(tx, at, step, i, r)
+		if err := t.trace(tx, at, step, i, r); err != nil {
+			return errors.Join(err, tx.Rollback())
 		}
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("monitor: trackio: %w", err), tx.Rollback())
 	}
 	return tx.Commit()
 }
