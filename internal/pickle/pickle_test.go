@@ -116,8 +116,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x80\x02" + doubled(40) + "."))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, err := Decode(data)
-		if err == nil {
-			fmt.Sprint(v)
+		if err != nil && v != nil {
+			t.Errorf("%v beside the error %v", v, err)
 		}
 	})
 }
