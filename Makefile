@@ -206,6 +206,11 @@ bench-studio: build ## measure trinity studio on 100,000 generated rollouts (1 G
 	mkdir -p docs/results
 	go run ./bench/studio | tee docs/results/bench-studio.log; exit $${PIPESTATUS[0]}
 
+.PHONY: record-cost
+record-cost: ## measure what the record of rollouts costs a step, in processor time and bytes; writes the log
+	mkdir -p docs/results
+	go test ./loop/buffer -run '^$$' -bench Record -benchtime 200x | tee docs/results/record-cost.log; exit $${PIPESTATUS[0]}
+
 .PHONY: studio-peers
 studio-peers: build ## time the curves of 10,000 steps in TensorBoard, Trackio and trinity studio, in turns, after make bench-studio (needs Python and pip); writes the log
 	python3 -m venv bin/studio-peers && bin/studio-peers/bin/pip install -q tensorboard trackio

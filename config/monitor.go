@@ -2,7 +2,7 @@ package config
 
 // Monitor is the section `monitor`. metrics.jsonl is always written; monitor_type names what is written beside it.
 type Monitor struct {
-	// tensorboard, wandb or mlflow; upstream's swanlab is refused
+	// tensorboard, wandb, mlflow or trackio; upstream's swanlab is refused
 	MonitorType       string         `yaml:"monitor_type"`
 	MonitorArgs       map[string]any `yaml:"monitor_args"`
 	SharedRun         bool           `yaml:"shared_run" applies:"no"` // of upstream's later versions

@@ -22,7 +22,7 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"explorer.auxiliary_models=[{model_path: x, ignore_eos: true}]", refused, "leave it out"},
 		{"data_processor.experience_pipeline.inputs={a: {path: b}}", refused, "leave it out"},
 		{"data_processor.experience_pipeline.output={path: b}", refused, "experience_buffer"},
-		{"monitor.monitor_type=swanlab", refused, "choose tensorboard, wandb or mlflow"},
+		{"monitor.monitor_type=swanlab", refused, "choose tensorboard, wandb, mlflow or trackio"},
 		{"trainer.trainer_config_path=a.yaml", refused, "put the keys into the configuration"},
 		{"algorithm.optimizer.optimizer_type=sgd", refused, "adam or adamw"},
 		{"explorer.db_url=mysql://u@h/d", refused, "use sqlite:///"},

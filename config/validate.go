@@ -223,7 +223,7 @@ func (k *checker) stateName(key, name string) {
 }
 
 func (k *checker) monitor() {
-	kinds := slices.Concat([]string{"tensorboard", "wandb", "mlflow"}, k.c.own.Monitors)
+	kinds := slices.Concat([]string{"tensorboard", "wandb", "mlflow", "trackio"}, k.c.own.Monitors)
 	if kind := k.c.Monitor.MonitorType; kind == "swanlab" && !slices.Contains(kinds, kind) {
 		k.bad("monitor.monitor_type", "is \"swanlab\", which has no public format or protocol to write; choose %s",
 			orList(kinds))

@@ -18,7 +18,7 @@ type Config struct {
 	// the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
 	Dir  string
 	Log  string           // the file of metrics in Dir; metrics.jsonl when empty
-	Type string           // monitor.monitor_type: tensorboard (or ""), wandb or mlflow
+	Type string           // monitor.monitor_type: tensorboard (or ""), wandb, mlflow or trackio
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
@@ -36,13 +36,13 @@ type Config struct {
 // Check refuses a type of monitor that is not there.
 func Check(kind string) error {
 	switch kind {
-	case "", "tensorboard", "wandb", "mlflow":
+	case "", "tensorboard", "wandb", "mlflow", "trackio":
 		return nil
 	case "swanlab":
 		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, " +
-			"wandb or mlflow")
+			"wandb, mlflow or trackio")
 	}
-	return fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow]", kind)
+	return fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow trackio]", kind)
 }
 
 // Monitor gathers the metrics of a step from all roles and writes them when the step is done. Safe for concurrent use.
@@ -50,15 +50,17 @@ func Check(kind string) error {
 // metrics.jsonl has exactly one line per training step, in step order, with the trainer's and the explorer's metrics of
 // that step and the evaluations that belong to it (eval/*: of the weights that the step sampled with, in the last line
 // of the trained weights; the line of step 0 is the evaluation at the start and exists only when there was one).
-// TensorBoard, Weights & Biases or MLflow get the same numbers, a run per role.
+// TensorBoard, Weights & Biases, MLflow or Trackio get the same numbers, a run per role.
 type Monitor struct {
 	config Config
 	next   int
 
 	mu      sync.Mutex
 	log     *log
-	sinks   map[string]Sink            // by role
-	pending map[int]map[string]Metrics // by step and role
+	sinks   map[string]Sink             // by role
+	pending map[int]map[string]Metrics  // by step and role
+	samples map[int]map[string][]string // files, by step and role
+	limit   int                         // samples of a step that a sink gets
 
 	finished bool
 }
@@ -74,12 +76,16 @@ func OpenOn(to disk.FS, c Config) (*Monitor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	limit, err := c.sampleLimit()
+	if err != nil {
+		return nil, err
+	}
 	l, err := openLog(to, filepath.Join(c.Dir, cmp.Or(c.Log, "metrics.jsonl")), c.Keep)
 	if err != nil {
 		return nil, err
 	}
 	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink),
-		pending: make(map[int]map[string]Metrics)}
+		pending: make(map[int]map[string]Metrics), samples: make(map[int]map[string][]string), limit: limit}
 	for _, role := range c.Roles {
 		if _, err := m.sink(role); err != nil {
 			return nil, errors.Join(err, m.Close())
@@ -122,10 +128,15 @@ func (m *Monitor) Commit(step int) (Metrics, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Write(m.config.Now(), step, roles[role]); err != nil {
+		at := m.config.Now()
+		if err := m.sendSamples(s, at, step, role); err != nil {
+			return nil, err
+		}
+		if err := s.Write(at, step, roles[role]); err != nil {
 			return nil, err
 		}
 	}
+	delete(m.samples, step)
 	return all, nil
 }
 

@@ -156,7 +156,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for kind, want := range map[string]string{"swanlab": "swanlab is not supported",
-		"comet": "[tensorboard wandb mlflow]"} {
+		"comet": "[tensorboard wandb mlflow trackio]"} {
 		if err := Check(kind); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check(%q) = %v, want an error with %q", kind, err, want)
 		}

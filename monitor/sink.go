@@ -27,6 +27,8 @@ func (m *Monitor) newSink(role string) (Sink, error) {
 	switch c.Type {
 	case "wandb":
 		return openWandb(c, role)
+	case "trackio":
+		return openTrackio(c, role)
 	case "mlflow":
 		return openMLflow(c, role)
 	}

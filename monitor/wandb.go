@@ -22,8 +22,9 @@ import (
 type wandbFile struct {
 	file   *os.File
 	size   int64
-	num    int64 // of the last record
-	lines  int   // of the history
+	num    int64  // of the last record
+	lines  int    // of the history
+	table  string // the next step's samples as JSON of the history; "" for none
 	begin  time.Time
 	stream *wandbStream // nil: the run stays here
 }
@@ -31,6 +32,7 @@ type wandbFile struct {
 // Field numbers of the messages.
 const (
 	recordNum, recordHistory, recordSummary, recordRun, recordExit, recordHeader = 1, 2, 3, 17, 18, 21
+	recordFiles, filesItem, fileItemPath, fileItemType, fileMedia                = 6, 1, 1, 3, 2
 	runID, runProject, runConfig, runGroup, runName, runTags, runStart           = 1, 3, 4, 6, 8, 10, 17
 	configUpdate, configKey, configValue                                         = 1, 1, 16
 	historyItem, historyStep, historyNested, historyValue                        = 1, 2, 2, 16
@@ -130,6 +132,10 @@ func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
 	}
 	for _, k := range m.Keys() {
 		add(k, jsonText(m[k]))
+	}
+	if w.table != "" {
+		add("rollouts", w.table)
+		w.table = ""
 	}
 	add("_timestamp", jsonText(float64(at.UnixMicro())/1e6))
 	add("_runtime", jsonText(at.Sub(w.begin).Seconds()))

@@ -164,6 +164,9 @@ func openMonitor(p parts, next, trained int) (*monitor.Monitor, error) {
 		fmt.Fprintf(p.site.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
 			"offline-run-*"))
 	}
+	if p.cfg.Monitor.MonitorType == "trackio" && p.cfg.Monitor.MonitorArgs["dir"] == nil {
+		fmt.Fprintf(p.site.Out, "trackio  show it with: TRACKIO_DIR=%s trackio show\n", monitor.TrackioDir(d.Path))
+	}
 	return m, nil
 }
 

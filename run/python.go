@@ -255,7 +255,7 @@ func (p Python) Names() config.Names {
 	}
 	for registry, instead := range map[string]string{
 		"SELECTORS": "name selector_type: sequential, shuffle, random, offline_easy2hard or difficulty_based",
-		"MONITOR":   "name monitor_type: tensorboard, wandb or mlflow",
+		"MONITOR":   "name monitor_type: tensorboard, wandb, mlflow or trackio",
 	} {
 		for name, place := range mentioned[registry] {
 			n.Refused[name] = "what " + place + " registers cannot be used from Python: " + instead + ", or bring it " +

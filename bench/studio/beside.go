@@ -17,14 +17,14 @@ import (
 
 // beside trains the same job in turns alone and with a studio open beside it, with a client that listens to its events
 // and asks for the newest step each time. It compares the metrics, which must be equal but for times, and the times.
-func beside(binary, dir, config string, pairs int) error {
+func beside(binary, dir, config string, pairs, steps int) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
 	var alone, open []turn
 	for i := range pairs {
 		for _, with := range []bool{i%2 == 1, i%2 == 0} { // each order as often
-			t, err := train(binary, filepath.Join(dir, fmt.Sprint(i, with)), config, with)
+			t, err := train(binary, filepath.Join(dir, fmt.Sprint(i, with)), config, steps, with)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func medians(turns []turn) turn {
 	return m
 }
 
-func train(binary, dir, config string, with bool) (t turn, err error) {
+func train(binary, dir, config string, steps int, with bool) (t turn, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return t, err
 	}
@@ -94,7 +94,8 @@ func train(binary, dir, config string, with bool) (t turn, err error) {
 		s.url = address.FindString(line)
 		go func() { asked <- s.follow(ctx) }()
 	}
-	c := exec.Command(binary, "run", "--config", config, "buffer.total_steps=10", "explorer.eval_on_startup=false",
+	c := exec.Command(binary, "run", "--config", config,
+		fmt.Sprint("buffer.total_steps=", steps), "explorer.eval_on_startup=false",
 		"explorer.eval_interval=1000", "checkpoint_root_dir="+dir, "name=job")
 	if out, err := c.CombinedOutput(); err != nil {
 		return t, fmt.Errorf("%w: %s", err, out)

@@ -25,11 +25,12 @@ func main() {
 	binary := flag.String("trinity", "bin/trinity", "the program")
 	keep := flag.Bool("keep", false, "keep the index of an earlier run")
 	pairs := flag.Int("beside", 0, "instead, train so many pairs of jobs with and without a studio open")
+	steps := flag.Int("steps", 10, "how many steps those jobs train")
 	config := flag.String("config", "examples/tiny/gsm8k.yaml", "the configuration of those jobs")
 	flag.Parse()
 	var err error
 	if *pairs > 0 {
-		err = beside(*binary, *dir+"-beside", *config, *pairs)
+		err = beside(*binary, *dir+"-beside", *config, *pairs, *steps)
 	} else {
 		err = run(*dir, *binary, *keep)
 	}
@@ -211,9 +212,18 @@ func (s *server) measure() error {
 		{"the page at row 60,000", "offset=60000&limit=100"},
 		{"a text that one answer has, first look", "q=needle-in-the-haystack&limit=50"},
 		{"a text that one answer has, again", "q=needle-in-the-haystack&limit=50"},
+		{"filtered by reward and stop reason, a text that no answer has",
+			"reward_min=1&stop=length&q=stack-of-hay&limit=50"},
 		{"a text that many answers have", "q=seven+left&limit=50"},
+		{"a text of frequent letters that no answer has", "q=treat+on+that&limit=50"},
+		{"a text with capitals that no answer has", "q=Needle+In&limit=50"},
+		{"a text with other letters that no answer has", "q=gr%C3%B6%C3%9Fer&limit=50"},
+		{"the answer in its tags, all of them", "q=%3Canswer%3E504%3C%2Fanswer%3E&limit=1000"},
 		{"a regular expression, first 50 hits", "regex=boxes.*monday.*%3Canswer%3E3&limit=50"},
 		{"a regular expression that one answer has, first part", "regex=n%5Ba-z%5Ddle-in-.*stack&limit=50"},
+		{"the same where capitals do not matter", "regex=(%3Fi)N%5BA-Z%5DDLE-IN-.*STACK&limit=50"},
+		{"a regular expression without any fixed text, first 50 hits",
+			"regex=%5Bmt%5Do%5Bnw%5D..y+%5Cw%2B+%5Cw%2B+s%5Ba-f%5D&limit=50"},
 	} {
 		var p page
 		begun := s.cpu()

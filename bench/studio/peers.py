@@ -116,7 +116,7 @@ def main():
                 lambda: ask(f"http://127.0.0.1:{a}/data/plugin/scalars/scalars?tag={CURVE}&run=."), lambda got: len(got) >= 10000)
         show = f"import trackio; trackio.show('big', open_browser=False, block_thread=True, server_port={b})"
         measure("Trackio", [sys.executable, "-c", show],
-                lambda: ask(f"http://127.0.0.1:{b}/api/get_logs_batch", {"project": "big", "runs": [{"name": "big"}], "max_points": 3000}),
+                lambda: ask(f"http://127.0.0.1:{b}/api/get_logs_batch", {"project": "big", "runs": [{"run": "big"}], "max_points": 3000}),
                 lambda got: len(json.dumps(got)) > 10000, {"GRADIO_ANALYTICS_ENABLED": "False"})
         run = []
 

@@ -27,7 +27,12 @@ type Rollouts struct {
 
 // Write writes the samples of an explore step to step_<n>.jsonl: those that are trained on, and then those dropped.
 func (r Rollouts) Write(step int, list []*experience.Experience, dropped ...*experience.Experience) error {
-	return r.write(fmt.Sprintf("step_%06d.jsonl", step), list, dropped)
+	return r.write(filepath.Base(r.Path(step)), list, dropped)
+}
+
+// Path is the file of an explore step.
+func (r Rollouts) Path(step int) string {
+	return filepath.Join(r.Dir, fmt.Sprintf("step_%06d.jsonl", step))
 }
 
 // Evaluated writes the samples of an evaluation to eval_<taskset>_step_<n>.jsonl; prefix is eval/, or another in its

@@ -184,6 +184,7 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
 			tctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v (%s)", limit, why))
 		}
 		begin := time.Now()
+		r.Grading = new(workflow.Clock)
 		list, err = whole(w.Run(tctx, &r, t))
 		last = time.Since(begin)
 		timedOut := tctx.Err() != nil && ctx.Err() == nil
@@ -196,7 +197,7 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
 		}
 	}
 	if ctx.Err() == nil {
-		spent.add(last, time.Since(first))
+		spent.add(last, time.Since(first), r.Grading)
 	}
 	return list, err
 }

@@ -64,6 +64,7 @@ func (w work) Run(_ context.Context, r *workflow.Rollout, t workflow.Task) ([]*e
 	w.with[key] = r.Sampler.(sampler).path
 	attempt := w.ran[key]
 	w.mu.Unlock()
+	defer r.Grading.Grade()()
 	if w.fail != nil {
 		if err := w.fail(t, attempt); err != nil {
 			return nil, err

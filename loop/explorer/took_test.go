@@ -54,6 +54,9 @@ func TestTimesOfTasks(t *testing.T) {
 			t.Errorf("%s is %v, want both attempts and a time", key, v)
 		}
 	}
+	if v := m["rollout/time/grade/min"]; v < attempt.Seconds() || v > m["rollout/time/run_execution/max"] {
+		t.Errorf("rollout/time/grade/min is %v, want the last attempt's", v)
+	}
 	if m["rollout/time/run_execution/mean"] > m["rollout/time/task_execution/mean"] {
 		t.Errorf("the last attempts took longer than all of them: %v", m)
 	}

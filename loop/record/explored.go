@@ -44,6 +44,7 @@ func (r *Explored) Explored(
 		return err
 	}
 	r.Monitor.Add(r.Lines.Line(step), "explorer", metrics)
+	r.Monitor.Samples(r.Lines.Line(step), "explorer", r.Rollouts.Path(step))
 	if r.Aside {
 		line, err := r.Monitor.Commit(step)
 		if err != nil {

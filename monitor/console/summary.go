@@ -138,7 +138,8 @@ func (s *Summary) writeEvaluations(t *strings.Builder) {
 // results are what a person may look for in the job directory, as far as it is there.
 func (s *Summary) results() []string {
 	var there []string
-	for _, name := range []string{s.log, "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb"} {
+	for _, name := range []string{s.log, "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb",
+		"monitor/trackio"} {
 		if _, err := os.Stat(filepath.Join(s.Dir, name)); err == nil {
 			there = append(there, name)
 		}

@@ -3,69 +3,144 @@ package rollout
 import (
 	"bytes"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// needle finds an ASCII text in bytes, with capitals taken for small letters. It looks for the letter of the text that
-// is the rarest in English, at the speed of bytes.IndexByte, and compares the rest only where that one is.
+// needle finds a text in the bytes of a line, without reading its JSON and without a copy. Where capitals do not
+// matter, it looks for the letter of the text that is the rarest in English, at the speed of bytes.IndexByte, and
+// compares the rest only where that one is.
 type needle struct {
-	text  []byte // in small letters
-	at    int    // of the rarest byte
-	upper byte   // the rarest byte as a capital; itself if it has none
+	text   []byte // in small letters if fold
+	fold   bool
+	at     int      // of the rarest letter
+	anchor [][]byte // the rarest letter as it may be written
+	after  int      // where it ends
 }
 
 // common are the bytes of texts and of JSON, the most frequent first.
 const common = " etaoinsrhldcumfpgwyb,.v0k1\\2-'\"34567:98()*=+/xjqz"
 
-func needleOf(text []byte) needle {
-	n := needle{text: text}
+// needleOf makes a needle of a text that is not empty; with fold it must be in small letters.
+func needleOf(text string, fold bool) needle {
+	n := needle{text: []byte(text), fold: fold}
 	rarest := -1
-	for i, c := range text {
-		rank := strings.IndexByte(common, c)
-		if rank < 0 {
-			rank = len(common)
-		}
-		if rank > rarest {
+	for i, r := range text {
+		if rank := rankOf(r); rank > rarest {
 			rarest, n.at = rank, i
+			n.anchor = formsOf(r)
+			n.after = i + utf8.RuneLen(r)
 		}
-	}
-	n.upper = text[n.at]
-	if 'a' <= n.upper && n.upper <= 'z' {
-		n.upper -= 'a' - 'A'
 	}
 	return n
 }
 
-// in reports whether the text is in b.
-func (n *needle) in(b []byte) bool {
-	if len(b) < len(n.text) {
-		return false
+// rankOf is high for letters that are rare.
+func rankOf(r rune) int {
+	if r < utf8.RuneSelf {
+		if rank := strings.IndexByte(common, byte(r)); rank >= 0 {
+			return rank
+		}
 	}
-	last := len(b) - len(n.text) + n.at + 1 // the rarest byte stands before it
-	rare := n.text[n.at]
-	return n.with(b, rare, last) || n.upper != rare && n.with(b, n.upper, last)
+	return len(common)
 }
 
-// with looks where the rarest byte is c.
-func (n *needle) with(b []byte, c byte, last int) bool {
-	for from := n.at; from < last; {
-		i := bytes.IndexByte(b[from:last], c)
-		if i < 0 {
-			return false
+// formsOf are the letters that lower makes r, as UTF-8.
+func formsOf(r rune) [][]byte {
+	forms := [][]byte{[]byte(string(r))}
+	for c := unicode.SimpleFold(r); c != r; c = unicode.SimpleFold(c) {
+		if lower(c) == r {
+			forms = append(forms, []byte(string(c)))
 		}
-		if n.equal(b[from+i-n.at:]) {
+	}
+	return forms
+}
+
+// lower is the small letter. Those of ASCII belong to capitals of ASCII alone, and not to the sign of Kelvin.
+func lower(r rune) rune {
+	if l := unicode.ToLower(r); r < utf8.RuneSelf || l >= utf8.RuneSelf {
+		return l
+	}
+	return r
+}
+
+// in reports whether the text is in b.
+func (n *needle) in(b []byte) bool {
+	if !n.fold {
+		return bytes.Contains(b, n.text)
+	}
+	for _, form := range n.anchor {
+		if n.with(b, form) {
 			return true
 		}
-		from += i + 1
 	}
 	return false
 }
 
-// equal reports whether b begins with the text.
-func (n *needle) equal(b []byte) bool {
-	for i, c := range n.text {
-		if d := b[i]; d != c && (d < 'A' || d > 'Z' || d+('a'-'A') != c) {
+// with looks where the rarest letter is written as form.
+func (n *needle) with(b, form []byte) bool {
+	head, tail := n.text[:n.at], n.text[n.after:]
+	for from := 0; ; {
+		i := bytes.Index(b[from:], form)
+		if i < 0 {
 			return false
 		}
+		from += i + len(form)
+		if begins(b[from:], tail) && ends(b[:from-len(form)], head) {
+			return true
+		}
+	}
+}
+
+// begins reports whether b begins with a text in small letters, when capitals do not matter.
+func begins(b, text []byte) bool {
+	for len(text) > 0 {
+		if len(b) == 0 {
+			return false
+		}
+		if b[0] < utf8.RuneSelf {
+			if small(b[0]) != text[0] {
+				return false
+			}
+			b, text = b[1:], text[1:]
+			continue
+		}
+		r, n := utf8.DecodeRune(b)
+		want, size := utf8.DecodeRune(text)
+		if lower(r) != want {
+			return false
+		}
+		b, text = b[n:], text[size:]
 	}
 	return true
+}
+
+// ends reports the same of the end of b.
+func ends(b, text []byte) bool {
+	for len(text) > 0 {
+		if len(b) == 0 {
+			return false
+		}
+		if c := b[len(b)-1]; c < utf8.RuneSelf {
+			if small(c) != text[len(text)-1] {
+				return false
+			}
+			b, text = b[:len(b)-1], text[:len(text)-1]
+			continue
+		}
+		r, n := utf8.DecodeLastRune(b)
+		want, size := utf8.DecodeLastRune(text)
+		if lower(r) != want {
+			return false
+		}
+		b, text = b[:len(b)-n], text[:len(text)-size]
+	}
+	return true
+}
+
+func small(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestNeedle(t *testing.T) {
@@ -18,9 +20,11 @@ func TestNeedle(t *testing.T) {
 	}{
 		{"boxes", "Three BoXes", true}, {"boxes", "boxe", false}, {"z", "Z", true}, {"-", "a-b", true},
 		{"a-b", "A-B", true}, {"a-b", "a-", false}, {"[k", "{K", false}, {"@", "`", false}, {"zoo", "zzoo", true},
-		{"`a", "@a", false}, {"x", "", false},
+		{"`a", "@a", false}, {"x", "", false}, {"größer", "ist GRÖSSER", false}, {"größer", "ist GRÖẞER", true},
+		{"ответ", "Ответ: 7", true}, {"ответ", "отве", false}, {"答案是", "答案是七", true}, {"k", "\u212a", false},
+		{"aö", "xöaÖ", true}, {"öa", "\xc3", false},
 	} {
-		n := needleOf([]byte(c.text))
+		n := needleOf(c.text, true)
 		if got := n.in([]byte(c.in)); got != c.want {
 			t.Errorf("%q is in %q: %v", c.text, c.in, got)
 		}
@@ -28,23 +32,49 @@ func TestNeedle(t *testing.T) {
 }
 
 func FuzzNeedle(f *testing.F) {
-	f.Add("needle", []byte("a NEEDLE in the haystack"))
-	f.Add("a", []byte("\xff"))
-	f.Fuzz(func(t *testing.T, text string, in []byte) {
-		if text == "" || !ascii(text) {
+	f.Add("needle", "a NEEDLE in the haystack")
+	f.Add("a", "\xff")
+	f.Add("größer", "GRÖẞER")
+	f.Fuzz(func(t *testing.T, text, in string) {
+		if text == "" || !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
 			return
 		}
-		text = strings.ToLower(text)
-		var lower []byte
-		for _, c := range in {
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			lower = append(lower, c)
-		}
-		n := needleOf([]byte(text))
-		if got, want := n.in(in), bytes.Contains(lower, []byte(text)); got != want {
+		text = strings.Map(lower, text)
+		n := needleOf(text, true)
+		if got, want := n.in([]byte(in)), strings.Contains(strings.Map(lower, in), text); got != want {
 			t.Errorf("%q is in %q: %v, want %v", text, in, got, want)
+		}
+	})
+}
+
+// What the quick look leaves out does not match.
+func FuzzMatch(f *testing.F) {
+	f.Add("<answer>4</answer>", "it is <answer>4</answer>", false)
+	f.Add(`say "so"`, `they SAY "SO" \ / loud`, false)
+	f.Add("größe", "GRÖSSE\n\tGRÖẞE", false)
+	f.Add("(?i)mask+s", "maſKS", true)
+	f.Add(`^a.*(bc|bd)+e{2}`, "axbcbdee", true)
+	f.Fuzz(func(t *testing.T, wanted, answer string, pattern bool) {
+		m := TextMatch(wanted)
+		if pattern {
+			var err error
+			if m, err = PatternMatch(wanted); err != nil {
+				return
+			}
+		}
+		if !utf8.ValidString(answer) || !m.Text(answer) {
+			return
+		}
+		for _, html := range []bool{false, true} {
+			var part bytes.Buffer
+			enc := json.NewEncoder(&part)
+			enc.SetEscapeHTML(html)
+			if err := enc.Encode(answer); err != nil {
+				t.Fatal(err)
+			}
+			if !m.raw(part.Bytes()) || !m.part(part.Bytes()) {
+				t.Errorf("%q matches %q, and not as JSON: %s", wanted, answer, part.Bytes())
+			}
 		}
 	})
 }
@@ -78,12 +108,12 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	t := x.Table()
 	list := t.Select(&Filter{})
-	for _, text := range []string{"needle-in-the-haystack", "Needle", "the boxes of"} {
+	for _, text := range []string{"needle-in-the-haystack", "Needle", "the boxes of", "treat on that", "größer"} {
 		b.Run(text, func(b *testing.B) {
 			b.SetBytes(total)
 			for b.Loop() {
 				found := t.Search(b.Context(), Dir(dir), list, TextMatch(text), 0, time.Now().Add(time.Hour))
-				if !found.Done || text[0] != 't' && len(found.Places) != 0 {
+				if !found.Done || text != "the boxes of" && len(found.Places) != 0 {
 					b.Fatal("something was found")
 				}
 			}

@@ -85,27 +85,28 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
 	}
-	*m = Message{Role: raw.Role, Content: textOf(raw.Content), Thinking: raw.Thinking + raw.Reasoning,
+	text, thinking := textOf(raw.Content)
+	*m = Message{Role: raw.Role, Content: text, Thinking: raw.Thinking + raw.Reasoning + thinking,
 		ToolCalls: raw.Calls, Turn: raw.Turn, Reward: raw.Reward}
 	return nil
 }
 
-// textOf is content as text: a string, or the texts of parts; anything else as it stands.
-func textOf(raw json.RawMessage) string {
-	var text string
+// textOf is content as text: a string, or the texts and the thinking of parts; anything else as it stands.
+func textOf(raw json.RawMessage) (text, thinking string) {
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return text
+		return text, ""
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text     string `json:"text"`
+		Thinking string `json:"thinking"`
 	}
 	if json.Unmarshal(raw, &parts) != nil {
-		return string(raw)
+		return string(raw), ""
 	}
 	for _, p := range parts {
-		text += p.Text
+		text, thinking = text+p.Text, thinking+p.Thinking
 	}
-	return text
+	return text, thinking
 }
 
 // UnmarshalJSON reads {"name", "arguments"}, and the same below "function".

@@ -10,40 +10,42 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
 // Match finds records by their prompt and answer.
 type Match struct {
-	text   string // "" with a pattern
-	fold   bool
-	plain  []byte // a part of the text that JSON writes as it is; what has it may match
-	folded needle // plain, where capitals do not matter
-	regex  *regexp.Regexp
+	text  string // "" with a pattern
+	fold  bool   // capitals do not matter
+	quick needle // of a part of what is wanted, which lines that match have in them; without a text if there is none
+	regex *regexp.Regexp
 }
 
 // TextMatch finds a text. Without capitals in it, capitals do not matter.
 func TextMatch(text string) *Match {
-	m := &Match{text: text, fold: text == strings.ToLower(text)}
-	m.plain = plainPart(m.text)
-	if m.fold && len(m.plain) > 0 {
-		m.folded = needleOf(m.plain)
-	}
+	m := &Match{text: text, fold: text == strings.Map(lower, text)}
+	m.look(text, m.fold)
 	return m
 }
 
-// plainPart is the longest part of a text that JSON writes as it is.
-func plainPart(text string) []byte {
+// look makes the needle of a text that is wanted.
+func (m *Match) look(text string, fold bool) {
+	if part := plainPart(text); part != "" {
+		m.quick = needleOf(part, fold)
+	}
+}
+
+// plainPart is the longest part of a text that JSON can write in one way only, unless it writes \u, as it writes it.
+func plainPart(text string) string {
 	longest := ""
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool {
-		return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&/`, r)
+		return r < ' ' || r == '\\' || r == '/' || r == utf8.RuneError
 	}) {
-		if len(part) > len(longest) {
+		if part = strings.ReplaceAll(part, `"`, `\"`); len(part) > len(longest) {
 			longest = part
 		}
 	}
-	return []byte(longest)
+	return longest
 }
 
 // PatternMatch finds a regular expression, in linear time.
@@ -54,18 +56,21 @@ func PatternMatch(pattern string) (*Match, error) {
 	}
 	m := &Match{regex: re}
 	if tree, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-		m.plain = plainPart(needed(tree))
+		text, fold := needed(tree)
+		m.look(text, fold)
 	}
 	return m, nil
 }
 
-// needed is a text that whatever matches has in it, "" if none is found.
-func needed(tree *syntax.Regexp) string {
+// needed is a text that whatever matches has in it, "" if none is found. With fold, it is in small letters, and
+// capitals do not matter.
+func needed(tree *syntax.Regexp) (text string, fold bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		if tree.Flags&syntax.FoldCase == 0 {
-			return string(tree.Rune)
+			return string(tree.Rune), false
 		}
+		return folded(tree.Rune), true
 	case syntax.OpCapture, syntax.OpPlus:
 		return needed(tree.Sub[0])
 	case syntax.OpRepeat:
@@ -73,27 +78,36 @@ func needed(tree *syntax.Regexp) string {
 			return needed(tree.Sub[0])
 		}
 	case syntax.OpConcat:
-		best := ""
 		for _, sub := range tree.Sub {
-			if text := needed(sub); len(plainPart(text)) > len(plainPart(best)) {
-				best = text
+			if t, f := needed(sub); len(plainPart(t)) > len(plainPart(text)) {
+				text, fold = t, f
 			}
 		}
-		return best
 	}
-	return ""
+	return text, fold
 }
+
+// folded is the longest part of a literal whose letters have two forms at most. K is the sign of Kelvin too, and S has
+// a long form.
+func folded(literal []rune) string {
+	longest := ""
+	for _, part := range strings.FieldsFunc(strings.ToLower(string(literal)), func(r rune) bool {
+		return r >= utf8.RuneSelf || r == 'k' || r == 's'
+	}) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
+}
+
+// escapeU begins a character that JSON writes in another way.
+var escapeU = []byte(`\u`)
 
 // raw reports whether the fields in a part of a line may match. Fields of the line between prompt and answer are in the
 // part too.
 func (m *Match) raw(part []byte) bool {
-	switch {
-	case len(m.plain) == 0:
-		return true
-	case m.fold:
-		return m.folded.in(part)
-	}
-	return bytes.Contains(part, m.plain)
+	return len(m.quick.text) == 0 || m.quick.in(part) || bytes.Contains(part, escapeU)
 }
 
 // Text reports whether a text matches.
@@ -104,7 +118,7 @@ func (m *Match) Text(text string) bool {
 	case m.fold && ascii(text):
 		return strings.Contains(strings.ToLower(text), m.text)
 	case m.fold:
-		return strings.Contains(strings.Map(unicode.ToLower, text), m.text)
+		return strings.Contains(strings.Map(lower, text), m.text)
 	}
 	return strings.Contains(text, m.text)
 }

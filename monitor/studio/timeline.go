@@ -22,14 +22,15 @@ type span struct {
 }
 
 // timed are the metrics of each part: the first that a run has counts. What samples and trains at the same time
-// overlaps in the run; here the trainer's view is shown, in which it waits for samples.
+// overlaps in the run; here the trainer's view is shown, in which it waits for samples. Where the time of grading is
+// known for tasks and not for steps, see graded.
 var timed = []struct {
 	part    string
 	metrics []string
 }{
 	{"sample", []string{"time/read_experience", "time/sample", "time/sampling", "time/explore",
 		"rollout/time/task_execution/max"}},
-	{"grade", []string{"time/grade", "time/reward", "rollout/time/grade/mean"}},
+	{"grade", []string{"time/grade", "time/reward"}},
 	{"train", []string{"time/train_step", "time/train"}},
 	{"publish", []string{"time/sync_weight", "time/save_checkpoint", "time/save"}},
 	{"evaluate", []string{"time/eval", "time/evaluation", "time/run_evals"}},
@@ -81,6 +82,8 @@ func spans(log *curve.Log, from, to int) []span {
 	for _, p := range timed {
 		add(p.part, log.First(p.metrics...))
 	}
+	add("task", log.First("rollout/time/run_execution/mean"))
+	add("graded", log.First("rollout/time/grade/mean"))
 	slices.Sort(order)
 	list := []span{}
 	for _, step := range order[max(0, len(order)-maxSpans):] {
@@ -91,6 +94,7 @@ func spans(log *curve.Log, from, to int) []span {
 
 // partsOfStep are the parts of a step, and what is left of it.
 func partsOfStep(seconds map[string]float64) []part {
+	graded(seconds)
 	parts := []part{}
 	sum := 0.0
 	for _, p := range timed {
@@ -103,4 +107,15 @@ func partsOfStep(seconds map[string]float64) []part {
 		parts = append(parts, part{"other", rest})
 	}
 	return parts
+}
+
+// graded tells grading from sampling where a run knows how long its tasks took and were graded: many tasks are under
+// way at a time, so the step's time is divided as theirs is.
+func graded(seconds map[string]float64) {
+	task, grade := seconds["task"], seconds["graded"]
+	if _, ok := seconds["grade"]; ok || task <= 0 || grade <= 0 {
+		return
+	}
+	seconds["grade"] = seconds["sample"] * min(1, grade/task)
+	seconds["sample"] -= seconds["grade"]
 }

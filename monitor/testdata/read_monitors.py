@@ -1,4 +1,8 @@
-"""Reads the records of three jobs with the programs they are for and compares them with metrics.jsonl, number by number."""
+"""Reads the records of four jobs with the programs they are for and compares them with metrics.jsonl, number by number. Of Trackio and Weights &
+Biases it also reads the samples, and compares them with rollouts/.
+
+read_monitors.py WORK [KIND...]
+"""
 import glob
 import http.server
 import json
@@ -8,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-work = sys.argv[1]
+work, kinds = sys.argv[1], sys.argv[2:] or ["tensorboard", "mlflow", "wandb", "trackio"]
 
 
 def lines(kind):
@@ -62,7 +66,7 @@ def mlflow():
 class Service(http.server.BaseHTTPRequestHandler):
     """Stands in for the service: it takes what the sync program sends and keeps the history."""
 
-    history = []
+    history, files = [], {}
 
     def log_message(self, *args):
         pass
@@ -70,7 +74,9 @@ class Service(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer({})
 
-    do_PUT = do_GET
+    def do_PUT(self):
+        Service.files[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer({})
 
     def do_POST(self):
         raw = self.rfile.read(int(self.headers["Content-Length"]))
@@ -81,7 +87,8 @@ class Service(http.server.BaseHTTPRequestHandler):
                       "project": {"id": "p", "name": v["project"], "entity": {"id": "e", "name": "me"}}}
             self.answer({"data": {"upsertBucket": {"bucket": bucket, "inserted": True}}})
         elif "createRunFiles" in query:
-            self.answer({"data": {"createRunFiles": {"runID": "r", "uploadHeaders": [], "files": []}}})
+            to = [{"name": name, "uploadUrl": f"http://{self.headers['Host']}/upload/{name}"} for name in v["files"]]
+            self.answer({"data": {"createRunFiles": {"runID": "r", "uploadHeaders": [], "files": to}}})
         elif self.path.endswith("file_stream"):
             Service.history += body.get("files", {}).get("wandb-history.jsonl", {}).get("content", [])
             self.answer({"exitcode": None, "limits": {}})
@@ -109,8 +116,35 @@ def wandb():
     found = {}
     for line in map(json.loads, Service.history):
         found.setdefault(line["_step"], {}).update(line)
+    for step, line in found.items():
+        table = json.loads(Service.files["/upload/" + line["rollouts"]["path"]])
+        same_samples("wandb", step, [(row[0], row[3], row[10]) for row in table["data"]])
     return found
 
 
-for kind in (tensorboard, mlflow, wandb):
-    compare(kind.__name__, kind())
+def trackio():
+    os.environ["TRACKIO_DIR"] = glob.glob(f"{work}/*/trackio/monitor/trackio")[0]
+    from trackio.sqlite_storage import SQLiteStorage
+
+    (project,) = SQLiteStorage.get_projects()
+    assert SQLiteStorage.get_runs(project) == ["trackio_explorer", "trackio_trainer"]
+    found = {}
+    for run in SQLiteStorage.get_runs(project):
+        for line in SQLiteStorage.get_logs(project, run):
+            found.setdefault(line["step"], {}).update(line)
+    for step in found:
+        traces = SQLiteStorage.get_traces(project, run="trackio_explorer", step=step, search="answer")
+        same_samples("trackio", step, [(t["metadata"]["id"], t["metadata"]["reward"], t["messages"][-1]["content"]) for t in traces])
+    return found
+
+
+def same_samples(kind, step, samples):
+    with open(glob.glob(f"{work}/*/{kind}/rollouts/step_{step:06d}.jsonl")[0]) as f:
+        records = {r["id"]: (r["reward"], r["response"]) for r in map(json.loads, f)}
+    assert len({s[0] for s in samples}) == 16, (kind, step, len(samples))
+    for id, reward, response in samples:
+        assert records[id] == (reward, response), (kind, step, id, records[id], reward, response)
+
+
+for kind in kinds:
+    compare(kind, globals()[kind]())

@@ -48,9 +48,11 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	draws := rng.New(t.Seed).Stream("judge")
 	for _, e := range list {
+		stop := r.Grading.Grade()
 		verdict, err := j.Ask(ctx,
 			[]chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0,
 			draws.Uint64())
+		stop()
 		if err != nil {
 			return nil, fmt.Errorf("judge: %w", err)
 		}

@@ -73,7 +73,9 @@ func (Ruler) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 		return list, err
 	}
 	draws := rng.New(t.Seed).Stream("judge")
+	stop := r.Grading.Grade()
 	verdict, err := j.Ask(ctx, rulerQuestion(r, t, list), 1, draws.Uint64())
+	stop()
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}
@@ -132,7 +134,9 @@ func (TrainableRuler) Run(ctx context.Context, r *Rollout, t Task) ([]*experienc
 	if !known {
 		asked.Repeat = 1
 	}
+	stop := r.Grading.Grade()
 	verdicts, err := sample(ctx, r, asked, rulerQuestion(r, t, list))
+	stop()
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}

@@ -103,7 +103,7 @@ func (c *cookbook) Clock() map[int]time.Time {
 }
 
 // summaries are the iteration_<n>/<split>_rollout_summaries.jsonl of a log folder. They have neither tokens nor
-// logprobs, and no text but what an environment logged.
+// logprobs, and no text but what an environment logged; conversations are in log trees, for the first groups.
 type summaries string
 
 var summaryName = regexp.MustCompile(`^(train|eval(?:_(.*))?)_rollout_summaries\.jsonl$`)
@@ -121,6 +121,9 @@ func (s summaries) Files() ([]rollout.File, error) {
 		}
 		f := rollout.File{Name: dir + "/" + filepath.Base(path), Step: step, Size: st.Size(),
 			Time: st.ModTime().UnixNano()}
+		if tree, err := os.Stat(treePath(path)); err == nil { // its texts are part of the records
+			f.Size, f.Time = f.Size+tree.Size(), max(f.Time, tree.ModTime().UnixNano())
+		}
 		if m[1] != "train" {
 			f.Set = "eval"
 			if m[2] != "" {
@@ -134,7 +137,13 @@ func (s summaries) Files() ([]rollout.File, error) {
 
 // Scan implements rollout.Folder.
 func (s summaries) Scan(ctx context.Context, f rollout.File) (*rollout.Segment, error) {
-	return rollout.ScanAs(ctx, filepath.Join(string(s), f.Name), f.Name, fromSummary)
+	path := filepath.Join(string(s), f.Name)
+	seg, err := rollout.ScanAs(ctx, path, f.Name, fromSummary(path))
+	if err != nil {
+		return nil, err
+	}
+	seg.Size, seg.Time = f.Size, f.Time // of the log tree too
+	return seg, nil
 }
 
 // Open implements rollout.Folder.
@@ -143,7 +152,7 @@ func (s summaries) Open(f rollout.File) (rollout.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return converted{open, fromSummary}, nil
+	return converted{open, fromSummary(filepath.Join(string(s), f.Name))}, nil
 }
 
 // converted reads lines of another format as records.
@@ -167,29 +176,59 @@ func (c converted) Read(row *rollout.Row, part rollout.Span, buf []byte) ([]byte
 	return line[part.At : part.At+part.Len], nil
 }
 
-// fromSummary makes a line of summaries a record.
-func fromSummary(line []byte) ([]byte, error) {
-	var s struct {
-		Iteration int                `json:"iteration"`
-		Group     int                `json:"group_idx"`
-		Index     int                `json:"traj_idx"`
-		Version   *int               `json:"sampling_client_step"`
-		Tags      []string           `json:"tags"`
-		Total     *float64           `json:"total_reward"`
-		Final     *float64           `json:"final_reward"`
-		Metrics   map[string]float64 `json:"trajectory_metrics"`
-		Steps     []struct {
-			Observed int            `json:"ob_len"`
-			Acted    int            `json:"ac_len"`
-			Reward   float64        `json:"reward"`
-			Metrics  map[string]any `json:"metrics"`
-			Logs     map[string]any `json:"logs"`
-		} `json:"steps"`
+// summary is a line of summaries (serialize_rollout_summaries).
+type summary struct {
+	Iteration int                `json:"iteration"`
+	Group     int                `json:"group_idx"`
+	Index     int                `json:"traj_idx"`
+	Version   *int               `json:"sampling_client_step"`
+	Tags      []string           `json:"tags"`
+	Total     *float64           `json:"total_reward"`
+	Final     *float64           `json:"final_reward"`
+	Metrics   map[string]float64 `json:"trajectory_metrics"`
+	Steps     []struct {
+		Observed int            `json:"ob_len"`
+		Acted    int            `json:"ac_len"`
+		Reward   float64        `json:"reward"`
+		Metrics  map[string]any `json:"metrics"`
+		Logs     map[string]any `json:"logs"`
+	} `json:"steps"`
+}
+
+// sum is the rewards of the steps.
+func (s *summary) sum() (sum float64) {
+	for _, step := range s.Steps {
+		sum += step.Reward
 	}
-	if err := json.Unmarshal(line, &s); err != nil {
-		return nil, fmt.Errorf("source: a line is no summary of a rollout: %w", err)
+	return sum
+}
+
+// acted is how many tokens the model wrote.
+func (s *summary) acted() (n int) {
+	for _, step := range s.Steps {
+		n += step.Acted
 	}
-	r := rollout.Record{ID: fmt.Sprintf("%d/%d/%d/0/", s.Iteration, s.Group, s.Index), TaskIndex: s.Group,
+	return n
+}
+
+// fromSummary makes lines of a file of summaries records, with the conversations of the log tree beside it.
+func fromSummary(path string) func(line []byte) ([]byte, error) {
+	talks := talksOf(path)
+	return func(line []byte) ([]byte, error) {
+		var s summary
+		if err := json.Unmarshal(line, &s); err != nil {
+			return nil, fmt.Errorf("source: a line is no summary of a rollout: %w", err)
+		}
+		r := s.record()
+		if t := talks[[2]int{s.Group, s.Index}]; t != nil {
+			t.into(r)
+		}
+		return json.Marshal(r)
+	}
+}
+
+func (s *summary) record() *rollout.Record {
+	r := &rollout.Record{ID: fmt.Sprintf("%d/%d/%d/0/", s.Iteration, s.Group, s.Index), TaskIndex: s.Group,
 		Reward: s.Total, Metrics: s.Metrics, Turns: max(1, len(s.Steps)), Parts: map[string]float64{}}
 	if s.Version != nil {
 		r.ModelVersion = *s.Version
@@ -207,7 +246,9 @@ func fromSummary(line []byte) ([]byte, error) {
 		if i == 0 {
 			r.PromptCount = step.Observed
 		}
-		r.Messages = append(r.Messages, logged(step.Logs, i+1, step.Reward))
+		if len(step.Logs) > 0 {
+			r.Messages = append(r.Messages, logs(step.Logs, i+1, step.Reward))
+		}
 	}
 	if len(s.Tags) > 0 {
 		r.Prompt = "[" + strings.Join(s.Tags, ", ") + "] "
@@ -215,11 +256,35 @@ func fromSummary(line []byte) ([]byte, error) {
 	for _, m := range r.Messages {
 		r.Response += m.Content
 	}
-	return json.Marshal(r)
+	return r
 }
 
-// logged is what an environment logged of a step, as a message.
-func logged(logs map[string]any, turn int, reward float64) rollout.Message {
+// unsure is said before a conversation that may be another sample's.
+const unsure = "The log does not say which of its group's samples with this reward a conversation belongs to. " +
+	"This one was chosen by its length."
+
+// into adds the talk to a record, before what the environment logged.
+func (t *talk) into(r *rollout.Record) {
+	list := slices.Clone(t.messages)
+	last := len(list) - 1
+	for i, m := range list {
+		if m.Role == "assistant" && i == last {
+			r.Response = m.Content + "\n" + r.Response
+		} else if m.Role == "user" {
+			r.Prompt += m.Content + "\n"
+		}
+	}
+	if !t.sure {
+		list = append([]rollout.Message{{Role: "note", Content: unsure}}, list...)
+	}
+	if truth := t.table["reference_answer"]; truth != "" {
+		r.Grade = &rollout.Grade{Truth: truth}
+	}
+	r.Messages = append(list, r.Messages...)
+}
+
+// logs are what an environment logged of a step, as a message.
+func logs(logs map[string]any, turn int, reward float64) rollout.Message {
 	var text strings.Builder
 	keys := make([]string, 0, len(logs))
 	for key := range logs {

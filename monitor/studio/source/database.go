@@ -188,7 +188,7 @@ func (x *database) record(rows *sql.Rows) (id int64, line []byte, err error) {
 		return 0, nil, fmt.Errorf("source: %s: %w", x.name, err)
 	}
 	r := rollout.Record{Metrics: map[string]float64{}}
-	task, run := "", int64(0)
+	task, run, bytes := "", int64(0), []byte(nil)
 	for i, name := range x.names {
 		switch v := values[i].(type) {
 		case int64:
@@ -219,19 +219,20 @@ func (x *database) record(rows *sql.Rows) (id int64, line []byte, err error) {
 			}
 		case []byte:
 			if name == "experience_bytes" {
-				readTensors(&r, v)
+				bytes = v
 			}
 		}
 	}
 	r.Task = strings.ReplaceAll(task, "/", ".")
 	r.ID = fmt.Sprintf("0/%s/%d/0/%d", r.Task, run, id)
+	readExperience(&r, bytes)
 	line, err = json.Marshal(r)
 	return id, line, err
 }
 
-// readTensors reads tokens and logprobs of an experience as Trinity-RFT writes it (serialize_many, version 1): "TRXP",
-// a version, two lengths, a pickle, which is not read, and a safetensors file with the tensors of each experience.
-func readTensors(r *rollout.Record, data []byte) {
+// readExperience reads an experience as Trinity-RFT writes it (serialize_many, version 1): "TRXP", a version, two
+// lengths, a pickle of what is no tensor, and a safetensors file with the tensors of each experience.
+func readExperience(r *rollout.Record, data []byte) {
 	if len(data) < 21 || string(data[:4]) != "TRXP" || data[4] != 1 {
 		return
 	}
@@ -240,7 +241,11 @@ func readTensors(r *rollout.Record, data []byte) {
 	if meta > uint64(len(rest)) || size > uint64(len(rest))-meta || size < 8 {
 		return
 	}
-	rest = rest[meta : meta+size]
+	readTensors(r, rest[meta:meta+size], readPickled(r, rest[:meta]))
+}
+
+// readTensors reads tokens and logprobs, of which so many are the prompt's; 0: it is not known.
+func readTensors(r *rollout.Record, rest []byte, prompt int) {
 	head := binary.LittleEndian.Uint64(rest)
 	if head > uint64(len(rest))-8 {
 		return
@@ -264,7 +269,10 @@ func readTensors(r *rollout.Record, data []byte) {
 	logprobs := floats(get("logprobs"))
 	mask := integers(get("action_mask"))
 	n := max(len(logprobs), len(mask))
-	if n > len(tokens) {
+	if prompt > 0 && n == 0 {
+		n = len(tokens) - prompt
+	}
+	if n < 0 || n > len(tokens) {
 		return
 	}
 	r.PromptTokens, r.Tokens, r.Logprobs = tokens[:len(tokens)-n], tokens[len(tokens)-n:], logprobs

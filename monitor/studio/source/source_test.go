@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -153,6 +154,70 @@ func tensors(t *testing.T) []byte {
 	return append(append(out, "pkl"...), file...)
 }
 
+// testdata/upstream was written by Trinity-RFT's own code (upstream.py).
+func TestPickled(t *testing.T) {
+	folder := databases(filepath.Join("testdata", "upstream"))
+	x := rollout.NewIndex(folder)
+	if err := x.Refresh(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	file := x.Table().Files[0]
+	if len(file.Rows) != 2 || file.Bad != 0 || file.Rows[0].Group != "3.7" || file.Rows[1].Group != "3.7" ||
+		file.Rows[1].Repeat != 1 || file.Rows[1].ToolCalls != 1 || file.Rows[1].Turns != 2 ||
+		file.Names[0] != "accuracy" {
+		t.Fatalf("the rows are %+v", file.Rows)
+	}
+	open, err := folder.Open(file.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	var list []*rollout.Record
+	for i := range file.Rows {
+		line, err := open.Read(&file.Rows[i], file.Rows[i].Whole(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rollout.Decode(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	one, two := list[0], list[1]
+	if one.ID != "0/3.7/0/0/aaaaaa" || one.Prompt != "How many?" || one.Response != "seven" ||
+		one.Metrics["accuracy"] != 1 || one.ModelVersion != 2 || len(one.PromptTokens) != 2 || len(one.Tokens) != 2 {
+		t.Errorf("the first record is %+v", one)
+	}
+	if two.Truncated != "response_truncated" || len(two.Messages) != 4 || two.Prompt != "How many?" ||
+		two.Response != "\nseven" || two.Messages[1].ToolCalls[0].Name != "add" || two.Messages[2].Role != "tool" ||
+		len(two.Mask) != 3 || len(two.Tokens) != 3 {
+		t.Errorf("the second record is %+v", two)
+	}
+}
+
+func FuzzExperience(f *testing.F) {
+	f.Add([]byte("TRXP\x01" + strings.Repeat("\x00", 40)))
+	open, err := databases(filepath.Join("testdata", "upstream")).open(rollout.File{Name: "experiences.db"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var data []byte
+	rows := open.db.QueryRow("SELECT experience_bytes FROM experience_buffer WHERE id = 2")
+	if err := errors.Join(rows.Scan(&data), open.Close()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := rollout.Record{Metrics: map[string]float64{}}
+		readExperience(&r, data)
+		r.Trained(len(r.Tokens))
+		if line, err := json.Marshal(r); err != nil || !json.Valid(line) {
+			t.Errorf("the record is %s, %v", line, err)
+		}
+	})
+}
+
 func TestDatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "experiences.db")
@@ -185,15 +250,6 @@ func TestDatabase(t *testing.T) {
 		row.Version != 4 {
 		t.Errorf("the row is %+v", row)
 	}
-}
-
-func FuzzTensors(f *testing.F) {
-	f.Add([]byte("TRXP\x01" + strings.Repeat("\x00", 40)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var r rollout.Record
-		readTensors(&r, data)
-		r.Trained(len(r.Tokens))
-	})
 }
 
 func TestServer(t *testing.T) {

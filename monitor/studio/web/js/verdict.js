@@ -6,10 +6,10 @@ import { visible } from "./text.js";
 
 const shapes = { right: "ok", wrong: "bad", partial: "warn", unknown: "unknown" };
 
-// outcome is right, wrong or partial, as the grader says or the part called accuracy; null where neither does.
+// outcome is right, wrong or partial, as the grader says or the part called accuracy (correct in tinker-cookbook); null where neither does.
 export function outcome(sample) {
-  const v = sample.grade?.verdict, accuracy = sample.parts?.accuracy ?? sample.metrics?.accuracy;
-  if (v in shapes) return v === "unknown" ? null : v;
+  const v = sample.grade?.verdict, accuracy = sample.parts?.accuracy ?? sample.metrics?.accuracy ?? sample.parts?.correct;
+  if (v in shapes && v !== "unknown") return v;
   if (accuracy === null || accuracy === undefined) return null;
   return accuracy >= 1 ? "right" : accuracy <= 0 ? "wrong" : "partial";
 }

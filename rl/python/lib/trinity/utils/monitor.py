@@ -5,7 +5,7 @@ from trinity.utils.registry import Refusing
 
 __getattr__ = _missing.attribute(__name__)
 
-MONITOR = Refusing("monitor", "the monitor", "name monitor_type: tensorboard, wandb or mlflow, or bring one from a Go "
+MONITOR = Refusing("monitor", "the monitor", "name monitor_type: tensorboard, wandb, mlflow or trackio, or bring one from a Go "
                    "program (examples/plugin)")
 
 

@@ -1,0 +1,116 @@
+package monitor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
+)
+
+// SampleSink is a Sink that takes samples too. They come before the metrics of their step.
+type SampleSink interface {
+	Sink
+	Samples(at time.Time, step int, list []*rollout.Record) error
+}
+
+// samplesOfStep is how many samples of a step a sink gets, unless monitor_args.rollouts_per_step says otherwise.
+const samplesOfStep = 16
+
+// Samples notes that the samples of a step are in a file of records (docs/rollouts.md). Sinks that take samples get
+// some of them when the step is done.
+func (m *Monitor) Samples(step int, role, path string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.samples[step] == nil {
+		m.samples[step] = map[string][]string{}
+	}
+	m.samples[step][role] = append(m.samples[step][role], path)
+}
+
+// sendSamples gives a sink those of a step.
+func (m *Monitor) sendSamples(s Sink, at time.Time, step int, role string) error {
+	to, ok := s.(SampleSink)
+	paths := m.samples[step][role]
+	if !ok || len(paths) == 0 || m.limit == 0 {
+		return nil
+	}
+	var list []*rollout.Record
+	for _, path := range paths {
+		some, err := someOf(path, max(1, m.limit/len(paths)))
+		if err != nil {
+			return err
+		}
+		list = append(list, some...)
+	}
+	return to.Samples(at, step, list)
+}
+
+// someOf reads at most n records of a file, spread evenly over it, so that they are of many tasks. A file that is gone
+// has none.
+func someOf(path string, n int) (list []*rollout.Record, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	defer f.Close()
+	var lines [][]byte
+	in := bufio.NewReaderSize(f, 1<<20)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			break // the last line ends too
+		}
+		lines = append(lines, line)
+	}
+	n = min(n, len(lines))
+	for i := range n {
+		r, err := rollout.Decode(bytes.TrimSpace(lines[i*len(lines)/n]))
+		if err != nil {
+			return nil, fmt.Errorf("monitor: %s: %w", path, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// sampleLimit is monitor_args.rollouts_per_step.
+func (c Config) sampleLimit() (int, error) {
+	v, ok := c.Args["rollouts_per_step"]
+	if !ok || v == nil {
+		return samplesOfStep, nil
+	}
+	var n int
+	if _, err := fmt.Sscanf(fmt.Sprint(v), "%d", &n); err != nil || n < 0 || fmt.Sprint(n) != fmt.Sprint(v) {
+		return 0, fmt.Errorf("monitor: monitor_args.rollouts_per_step is %v; it must be a number of samples, or 0 "+
+			"for none", v)
+	}
+	return n, nil
+}
+
+// conversation is a record's messages with the answer, whatever the record has of them.
+func conversation(r *rollout.Record) []rollout.Message {
+	list := r.Messages
+	if len(list) == 0 {
+		list = rollout.Split(r.Prompt)
+	}
+	if n := len(list); n > 0 && list[n-1].Role == "assistant" && strings.TrimSpace(list[n-1].Content) == "" {
+		list = list[: n-1 : n-1] // where the model was to continue
+	}
+	if len(list) == 0 {
+		list = []rollout.Message{{Role: "user", Content: r.Prompt}}
+	}
+	for _, m := range list {
+		if m.Role == "assistant" && (m.Content == r.Response || len(r.Messages) > 0 && r.Turns > 1) {
+			return list
+		}
+	}
+	return append(list[:len(list):len(list)], rollout.Message{Role: "assistant", Content: r.Response})
+}
