@@ -3,13 +3,13 @@
     run.py --trinity bin/trinity --python PYTHON --work FOLDER --out FILE
            [--package trinity-rft==0.6.0]... [--public BASE] [--resume] [FOLDER]...
 
-A package is fetched by pip and its files of cases.json are copied into a plug-in folder, one at a time; those that cases.json
-calls dotted have neighbours, and are used where they are. The repositories of public.json are fetched by git from
-BASE/OWNER/NAME, at the commits that it names. Of a folder, and of the folders below it, each file that registers something
-is run where it lies, by every name that it registers; if the folder lies in a package trinity, as in a fork of upstream,
-that package is on PYTHONPATH. The JSON files give a name its overrides, the columns that its rows have besides the usual
-ones, and what it needs that not every machine has. For FOLDER that is set.json in it. FILE is written after each part;
-with --resume the parts that it has are not run again. Nothing of the files is kept in this project.
+A package is fetched by pip and its files of cases.json are copied into a plug-in folder, one at a time; those that
+cases.json calls dotted have neighbours, and are used where they are. The repositories of public.json are fetched by git
+from BASE/OWNER/NAME, at the commits that it names. Of a folder, and of the folders below it, each file that registers
+something is run where it lies, by every name that it registers; if the folder lies in a package trinity, as in a fork of
+upstream, that package is on PYTHONPATH. The JSON files give a name its overrides, the columns that its rows have besides
+the usual ones, and what it needs that not every machine has. For FOLDER that is set.json in it. FILE is written after each
+part; with --resume the parts that it has are not run again. Nothing of the files is kept in this project.
 """
 
 import argparse
@@ -167,7 +167,7 @@ def run(a, folder, kind, name, case, package):
         return failed(case, f"no end within {a.timeout} s")
     text = p.stdout + p.stderr
     if p.returncode == 0:
-        return "runs, " + gap(jobs, kind, case)
+        return "runs, " + gap(jobs, case, text)
     lines = [line for line in text.splitlines() if "failed and is left out" in line or "not loaded" in line]
     lines = lines or [line for line in text.splitlines() if line.startswith("trinity:")] or text.splitlines()[-1:]
     error = re.sub(r"^.*?left out: ", "", lines[0])
@@ -194,7 +194,7 @@ def settings(kind, name, case, data):
     return [f"{taskset}path={data}", choose, *case.get("set", [])]
 
 
-def gap(jobs, kind, case):
+def gap(jobs, case, text):
     """The first step's gap between sampler and trainer (later steps may train what an earlier one left), or why there
     is none."""
     if case.get("evaluates"):
@@ -207,9 +207,8 @@ def gap(jobs, kind, case):
     for step in steps:
         if "train/kl_sample_train_v1" in step:
             return f"gap {step['train/kl_sample_train_v1']}"
-    if kind == "operator" and any(s.get("experience_pipeline/filtered_count") for s in steps):
-        return "trains nothing: it filters every experience"
-    return f"trains nothing: {case.get('untrained', 'no experience has an action')}"
+    why = re.search(r"nothing is left to train on: (.*)", text)
+    return f"trains nothing: {case.get('untrained') or why and why[1] or 'no experience has an action'}"
 
 
 def write_rows(folder, more):
