@@ -106,8 +106,8 @@ seeds: build ## run the configurations of upstream's guides unchanged on the sma
 
 UPSTREAM ?= https://github.com/modelscope/Trinity-RFT
 .PHONY: plugins
-plugins: build ## run plug-in files of Trinity-RFT's packages (PACKAGES) and of folders (FILES) with PYTHON; writes the log
-	python3 -B rl/plugin/testdata/existing/run.py --trinity bin/trinity --python "$(or $(PYTHON),python3)" --work bin/plugins --out docs/results/plugins.log $(foreach p,$(or $(PACKAGES),trinity-rft==0.5.2 trinity-rft==0.6.0),--package $(p)) $(FILES)
+plugins: build ## run plug-in files of Trinity-RFT's packages, of public repositories (from PUBLIC) and of folders (FILES) with PYTHON; RESUME=1 continues; writes the log
+	python3 -B rl/plugin/testdata/existing/run.py --trinity bin/trinity --python "$(or $(PYTHON),python3)" --work bin/plugins --out docs/results/plugins.log $(if $(RESUME),--resume) --public $(or $(PUBLIC),https://github.com) $(foreach p,$(or $(PACKAGES),trinity-rft==0.5.2 trinity-rft==0.6.0),--package $(p)) $(FILES)
 
 .PHONY: upstream-examples
 upstream-examples: ## validate and run each example of Trinity-RFT 0.5.2, fetched by git (or EXAMPLES=folder); writes the log

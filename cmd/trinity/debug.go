@@ -52,6 +52,10 @@ func (c *debugCmd) Run(s *surroundings) error {
 	return run.Debug(s.ctx, cfg, o, dir)
 }
 
+// debugMark is a file that says that trinity debug made the folder. It is there from the start, since a workflow that
+// fails leaves no experiences.
+const debugMark = ".trinity-debug"
+
 // output is the folder to write to. What an earlier debug run left there is removed, unless --disable-overwrite is set.
 func (c *debugCmd) output() (string, error) {
 	dir, err := filepath.Abs(c.OutputDir)
@@ -61,17 +65,38 @@ func (c *debugCmd) output() (string, error) {
 	left, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || err == nil && len(left) == 0:
-		return dir, nil
+		return dir, markDebug(dir)
 	case err != nil:
 		return "", err
 	case c.DisableOverwrite:
-		return dir + "_" + time.Now().Format("20060102150405"), nil
+		dir += "_" + time.Now().Format("20060102150405")
+		return dir, markDebug(dir)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "experiences.db")); err != nil {
+	if !ofDebug(dir) {
 		return "", usageError{fmt.Errorf("trinity: %s is not empty and was not made by trinity debug; "+
 			"choose another --output-dir", dir)}
 	}
-	return dir, os.RemoveAll(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, markDebug(dir)
+}
+
+// ofDebug is whether trinity debug made a folder: experiences.db is all that earlier versions are known by.
+func ofDebug(dir string) bool {
+	for _, name := range []string{debugMark, "experiences.db"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func markDebug(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, debugMark), nil, 0o666)
 }
 
 // serveModel serves the configuration's model.
