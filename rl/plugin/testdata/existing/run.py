@@ -110,12 +110,13 @@ def register(folder, kind, name, module, cls):
 def of_public(a, source):
     """A folder or a file of a repository, with the package trinity of a fork beside it where its files import that."""
     checkout = os.path.join(a.work, "public", source["repository"], source["commit"])
-    if not os.path.exists(checkout):
-        os.makedirs(checkout)
+    repository = f"{a.public}/{source['repository']}"
+    os.makedirs(checkout, exist_ok=True)
+    if not os.path.isdir(repository):
         subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
-        subprocess.run(["git", "fetch", "-q", "--depth", "1", f"{a.public}/{source['repository']}", source["commit"]],
-                       cwd=checkout, check=True)
-    git = subprocess.run(["git", "archive", "FETCH_HEAD", "trinity", source["folder"]], cwd=checkout, check=True,
+        subprocess.run(["git", "fetch", "-q", "--depth", "1", repository, source["commit"]], cwd=checkout, check=True)
+        repository = checkout
+    git = subprocess.run(["git", "archive", source["commit"], "trinity", source["folder"]], cwd=repository, check=True,
                          capture_output=True)
     subprocess.run(["tar", "x"], cwd=checkout, input=git.stdout, check=True)
     place = os.path.join(checkout, source["folder"])
