@@ -116,8 +116,10 @@ def of_public(a, source):
         subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
         subprocess.run(["git", "fetch", "-q", "--depth", "1", repository, source["commit"]], cwd=checkout, check=True)
         repository = checkout
-    git = subprocess.run(["git", "archive", source["commit"], "trinity", source["folder"]], cwd=repository, check=True,
-                         capture_output=True)
+    wanted = [f"{source['folder']}/{name}" for name in source.get("files", [])] or [source["folder"]]
+    if wanted == [source["folder"]] and source["folder"].startswith("trinity/"):
+        wanted = ["trinity"]
+    git = subprocess.run(["git", "archive", source["commit"], *wanted], cwd=repository, check=True, capture_output=True)
     subprocess.run(["tar", "x"], cwd=checkout, input=git.stdout, check=True)
     place = os.path.join(checkout, source["folder"])
     if "files" in source:  # among others, that are not meant
