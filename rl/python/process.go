@@ -147,8 +147,8 @@ func (p *process) ready(ctx context.Context) error {
 	case <-ctx.Done():
 		return &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
 	case <-time.After(startTimeout):
-		return fmt.Errorf("python: %s did not answer for %s: see whether `%[1]s -c pass` ends; else the machine is overloaded",
-			p.host.opts.Executable, startTimeout)
+		return fmt.Errorf("python: %s did not answer for %s: see whether `%[1]s -c pass` ends; else the machine is "+
+			"overloaded", p.host.opts.Executable, startTimeout)
 	}
 	if modules := p.host.opts.Imports; len(modules) > 0 {
 		if err := p.call(ctx, "host.import", map[string]any{"modules": modules}, nil, nil); err != nil {

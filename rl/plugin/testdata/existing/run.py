@@ -110,13 +110,16 @@ def register(folder, kind, name, module, cls):
 def of_public(a, source):
     """A folder or a file of a repository, with the package trinity of a fork beside it where its files import that."""
     checkout = os.path.join(a.work, "public", source["repository"], source["commit"])
-    if not os.path.exists(checkout):
-        os.makedirs(checkout)
+    repository = f"{a.public}/{source['repository']}"
+    os.makedirs(checkout, exist_ok=True)
+    if not os.path.isdir(repository):
         subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
-        subprocess.run(["git", "fetch", "-q", "--depth", "1", f"{a.public}/{source['repository']}", source["commit"]],
-                       cwd=checkout, check=True)
-    git = subprocess.run(["git", "archive", "FETCH_HEAD", "trinity", source["folder"]], cwd=checkout, check=True,
-                         capture_output=True)
+        subprocess.run(["git", "fetch", "-q", "--depth", "1", repository, source["commit"]], cwd=checkout, check=True)
+        repository = checkout
+    wanted = [f"{source['folder']}/{name}" for name in source.get("files", [])] or [source["folder"]]
+    if wanted == [source["folder"]] and source["folder"].startswith("trinity/"):
+        wanted = ["trinity"]
+    git = subprocess.run(["git", "archive", source["commit"], *wanted], cwd=repository, check=True, capture_output=True)
     subprocess.run(["tar", "x"], cwd=checkout, input=git.stdout, check=True)
     place = os.path.join(checkout, source["folder"])
     if "files" in source:  # among others, that are not meant
@@ -207,8 +210,8 @@ def gap(jobs, case, text):
     for step in steps:
         if "train/kl_sample_train_v1" in step:
             return f"gap {step['train/kl_sample_train_v1']}"
-    why = re.search(r"nothing is left to train on: (.*)", text)
-    return f"trains nothing: {case.get('untrained') or why and why[1] or 'no experience has an action'}"
+    why = re.search(r"nothing is left to train on: (.*)|the prompt of row \d+ (is longer .*)", text)
+    return f"trains nothing: {case.get('untrained') or why and (why[1] or why[2]) or 'no experience has an action'}"
 
 
 def write_rows(folder, more):
