@@ -210,8 +210,8 @@ def gap(jobs, case, text):
     for step in steps:
         if "train/kl_sample_train_v1" in step:
             return f"gap {step['train/kl_sample_train_v1']}"
-    why = re.search(r"nothing is left to train on: (.*)|the prompt of row \d+ (is longer .*)", text)
-    return f"trains nothing: {case.get('untrained') or why and (why[1] or why[2]) or 'no experience has an action'}"
+    why = re.search(r"nothing is left to train on: (.*)|(the prompt of row \d+ is longer .*)", text)
+    return "trains nothing: " + (case.get("untrained") or why and (why[1] or why[2]) or "no experience has an action")
 
 
 def write_rows(folder, more):
