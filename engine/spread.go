@@ -157,7 +157,8 @@ func (s *spreadRequest) begin() error {
 	}
 	if i := s.forHere(); i >= 0 {
 		items, tokens := apart(s.parts[i].items), s.parts[i].tokens
-		if !e.start(func() { s.computeHere(i, items, tokens) }) {
+		aside := s.r.aside() // now: the request may end, and the weights change, before the part begins
+		if !e.start(func() { s.computeHere(i, aside, items, tokens) }) {
 			return errClosed()
 		}
 		s.here = i
@@ -286,14 +287,13 @@ func (s *spreadRequest) use() error {
 	return nil
 }
 
-// computeHere computes a part on this process's threads.
-func (s *spreadRequest) computeHere(i int, items []checkedDatum, tokens int) {
+// computeHere computes a part on this process's threads, with r, a run aside.
+func (s *spreadRequest) computeHere(i int, r *trainingRun, items []checkedDatum, tokens int) {
 	res := partResult{part: i, here: true}
 	var into *model.Grads
 	if s.collect != nil {
 		into = model.NewGrads(s.r.params)
 	}
-	r := s.r.aside()
 	defer r.e.training.idle(r)
 	since := time.Now()
 	if res.err = r.pass(s.ctx, s.loss, items, into); res.err == nil {
