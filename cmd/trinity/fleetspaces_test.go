@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -23,6 +24,7 @@ type spaces struct {
 	names []string
 	hub   string
 	self  string // this program under the name trinity
+	mends sync.WaitGroup
 }
 
 // newSpaces makes namespaces and links, which the test's end removes.
@@ -60,15 +62,25 @@ func (s *spaces) port(i int) string { return fmt.Sprint("host", i) }
 // ip runs ip(8).
 func (s *spaces) ip(args ...string) {
 	s.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		s.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	if err := s.try(args...); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
-// set cuts or mends the link of a host at the switch. The host does not see it.
-func (s *spaces) set(i int, state string) {
-	s.t.Helper()
-	s.ip("-n", s.hub, "link", "set", s.port(i), state)
+func (s *spaces) try(args ...string) error {
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// set cuts or mends the links of hosts at the switch. The hosts do not see it.
+func (s *spaces) set(hosts []int, state string) {
+	for _, i := range hosts {
+		if err := s.try("-n", s.hub, "link", "set", s.port(i), state); err != nil {
+			s.t.Error(err)
+		}
+	}
 }
 
 // on has a command run on a host.
@@ -99,11 +111,12 @@ func TestFleetSpaces(t *testing.T) {
 	c.wrap = func(cmd *exec.Cmd) { s.on(c.made, cmd) }
 	cmd := s.on(0, trinity(home, append(options, "name=fleet", "fleet.listen=0.0.0.0:4222", "fleet.local=false",
 		"fleet.advertise="+s.address(0)+":4222")...))
-	go func() {
+	var joined sync.WaitGroup
+	joined.Go(func() {
 		for range 2 {
 			c.join("--join", "nats://"+s.address(0)+":4222")
 		}
-	}()
+	})
 	last := time.Now()
 	if err := followSteps(t, cmd, func(n int) {
 		t.Logf("step %d after %.1f s", n, time.Since(last).Seconds())
@@ -119,6 +132,8 @@ func TestFleetSpaces(t *testing.T) {
 	}); err != nil {
 		t.Fatalf("%v; the workers said:\n%s", err, c.said)
 	}
+	joined.Wait()
+	s.mends.Wait() // workers that are cut off do not hear that they may leave
 	sameJobs(t, home, "alone", "fleet")
 	if n := c.leave(); n == 0 {
 		t.Errorf("the workers computed nothing; they said:\n%s", c.said)
@@ -129,13 +144,10 @@ func TestFleetSpaces(t *testing.T) {
 
 // cut cuts links of hosts and mends them after d, while the run goes on.
 func (s *spaces) cut(d time.Duration, hosts ...int) {
-	for _, i := range hosts {
-		s.set(i, "down")
-	}
+	s.set(hosts, "down")
 	s.t.Logf("hosts %v are cut off for %v", hosts, d)
-	time.AfterFunc(d, func() {
-		for _, i := range hosts {
-			s.set(i, "up")
-		}
+	s.mends.Go(func() {
+		time.Sleep(d)
+		s.set(hosts, "up")
 	})
 }
