@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -61,24 +62,49 @@ func someOf(path string, n int) (list []*rollout.Record, err error) {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	defer f.Close()
-	var lines [][]byte
-	in := bufio.NewReaderSize(f, 1<<20)
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			break // the last line ends too
-		}
-		lines = append(lines, line)
+	all := 0
+	if err := eachLine(f, func([]byte) error { all++; return nil }); err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
 	}
-	n = min(n, len(lines))
-	for i := range n {
-		r, err := rollout.Decode(bytes.TrimSpace(lines[i*len(lines)/n]))
-		if err != nil {
-			return nil, fmt.Errorf("monitor: %s: %w", path, err)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	n = min(n, all)
+	at := 0
+	err = eachLine(f, func(line []byte) error {
+		defer func() { at++ }()
+		if len(list) == n || at < len(list)*all/n {
+			return nil
 		}
+		r, err := rollout.Decode(bytes.TrimSpace(line))
 		list = append(list, r)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("monitor: %s: %w", path, err)
 	}
 	return list, nil
+}
+
+// eachLine calls f with each line that ends, valid until f returns. One is in memory at a time.
+func eachLine(from io.Reader, f func(line []byte) error) error {
+	var line []byte
+	for in := bufio.NewReaderSize(from, 1<<20); ; {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := f(line); err != nil {
+			return err
+		}
+		line = line[:0]
+	}
 }
 
 // sampleLimit is monitor_args.rollouts_per_step.
