@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -84,25 +85,29 @@ func (l *endpointLoad) request(n, most int, stream bool) (first time.Duration, t
 	return first, tokens
 }
 
-// read reads a stream that was asked for at begun.
+// endpointEvent is what is read of an event.
+type endpointEvent struct {
+	Choices []struct {
+		Text string
+		IDs  []int32 `json:"token_ids"`
+	}
+	Prompt []int32 `json:"prompt_token_ids"`
+	Usage  struct {
+		Completion int `json:"completion_tokens"`
+	}
+}
+
+// read reads a stream that was asked for at begun. It decodes the events up to the first text and the one with the
+// usage, since it takes its time from the same processors.
 func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duration, tokens int, prompt []int32) {
-	done := false
+	done, usage := false, []byte(`"completion_tokens"`)
 	for lines := bufio.NewScanner(body); lines.Scan(); {
-		var e struct {
-			Choices []struct {
-				Text string
-				IDs  []int32 `json:"token_ids"`
-			}
-			Prompt []int32 `json:"prompt_token_ids"`
-			Usage  struct {
-				Completion int `json:"completion_tokens"`
-			}
-		}
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if done = done || data == "[DONE]"; !ok || done {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if done = done || string(data) == "[DONE]"; !ok || done || first > 0 && !bytes.Contains(data, usage) {
 			continue
 		}
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
+		var e endpointEvent
+		if err := json.Unmarshal(data, &e); err != nil {
 			l.t.Errorf("%s: %v: %s", l.name, err, data)
 		}
 		if e.Prompt != nil {
@@ -112,11 +117,8 @@ func (l *endpointLoad) read(body io.Reader, begun time.Time) (first time.Duratio
 			if first == 0 && (c.Text != "" || len(c.IDs) > 0) {
 				first = time.Since(begun)
 			}
-			tokens += len(c.IDs)
 		}
-		if e.Usage.Completion > 0 { // llama.cpp, which sends no ids
-			tokens = e.Usage.Completion
-		}
+		tokens = max(tokens, e.Usage.Completion)
 	}
 	if !done {
 		l.t.Errorf("%s: a stream has no end", l.name)
@@ -219,7 +221,7 @@ func startOurs(t *testing.T, model string) (*endpointLoad, *engine.Engine) {
 	p := newProcess(t, t.TempDir(), flags...)
 	p.start()
 	ours := &endpointLoad{t: t, name: "trinity", url: p.url + "/v1", model: firstModel(t, p.url),
-		more: `,"ignore_eos":true,"return_token_ids":true`}
+		more: `,"ignore_eos":true,"return_token_ids":true,"stream_options":{"include_usage":true}`}
 	alone, err := openAlone(&surroundings{ctx: t.Context(), out: io.Discard, err: io.Discard, cacheDir: t.TempDir(),
 		env: func(string) (string, bool) { return "", false }}, ours.model, folders)
 	if err != nil {
