@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
@@ -19,6 +20,10 @@ func (c *scheduler) step() {
 		}
 		c.pass(rest[:n])
 		rest = rest[n:]
+	}
+	if c.streamed {
+		c.streamed = false
+		runtime.Gosched() // those who wait for the tokens run now, and do not interrupt the next step
 	}
 }
 
@@ -112,6 +117,7 @@ func (c *scheduler) draw(row []float32, s *samplingRequest, stream rng.Stream, t
 func (c *scheduler) extend(x *logitRow) {
 	l := x.l
 	l.tokens = append(l.tokens, x.token)
+	c.streamed = c.streamed || l.s.drawn != nil
 	if l.s.sampled(l.sample, x.drawnToken, &l.tail) {
 		l.drop()
 		l.done = len(l.tokens)

@@ -35,6 +35,7 @@ type scheduler struct {
 	spare     []*sequence
 	some      []*sequence // empty between uses
 	batch     []*sequence // of the step
+	streamed  bool        // somebody may wait for a token of the step
 	short     *sequence   // the first that found no pages in the last step
 	leader    string      // the tenant that the step is charged to
 	force     bool        // a sequence that finds no pages may exceed the budget if the batch is empty

@@ -3,7 +3,9 @@ package tinker
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Streamer is a SamplingClient that hands out tokens as it draws them. It is optional: a service behind the Tinker
@@ -34,6 +36,7 @@ type Stream struct {
 	fresh  []Drawn
 	spare  []Drawn // the memory that the reader returned
 	follow func(Drawn)
+	rest   time.Time // until then tokens do not wake the reader
 }
 
 // NewStream returns the stream of a request whose result is the future, and the function that adds a token to it. The
@@ -49,7 +52,11 @@ func (s *Stream) add(d Drawn) {
 	if s.follow != nil {
 		s.follow(d)
 	}
-	s.mu.Unlock()
+	rests := d.Stop == "" && time.Now().Before(s.rest)
+	s.mu.Unlock() // the reader that wakes needs it
+	if rests {
+		return
+	}
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -89,6 +96,37 @@ func (s *Stream) Next(ctx context.Context) ([]Drawn, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// NextFrom is Next for a reader that does not want every token by itself. It waits for the first token that is drawn at
+// or after from, for the end of a sample, or until the time until, and then returns all that were drawn, as Next does.
+func (s *Stream) NextFrom(ctx context.Context, from, until time.Time) ([]Drawn, error) {
+	s.setRest(from)
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
+	select {
+	case <-s.wake:
+	case <-s.result.Done():
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	s.setRest(time.Time{})
+	return s.Next(ctx)
+}
+
+// setRest sets the time until which tokens do not wake the reader, those that it has not read yet too.
+func (s *Stream) setRest(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = until
+	ended := slices.ContainsFunc(s.fresh, func(d Drawn) bool { return d.Stop != "" })
+	if ended || !time.Now().Before(until) {
+		return
+	}
+	select {
+	case <-s.wake:
+	default:
 	}
 }
 

@@ -1,8 +1,10 @@
 package openai
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,54 +65,49 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// Few streams have an event for each token; many have the tokens of some time in one. The first token and the end never
-// wait.
+// Few streams have an event for each token; many have the tokens of some time in one, and send together. The end never
+// waits, nor does a token that is drawn late.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pacer
 		result, resolve := tinker.NewFuture[tinker.SampleResponse]()
-		s, _ := tinker.NewStream(result)
+		s, add := tinker.NewStream(result)
 		var all []*paced
+		var drawing sync.WaitGroup
+		drawing.Go(func() {
+			for {
+				select {
+				case <-result.Done():
+					return
+				case <-time.After(100 * time.Microsecond):
+					add(tinker.Drawn{})
+				}
+			}
+		})
 		waits := func(n int) time.Duration {
 			for len(all) < n {
 				all = append(all, p.begin())
 			}
-			one := all[0]
-			one.sent = time.Now()
-			one.wait(t.Context(), s)
-			return time.Since(one.sent)
+			return all[0].waits(t, s)
 		}
-		if one := waits(1); one > 2*time.Millisecond {
-			t.Errorf("one stream waits %v", one)
+		few, some, many, most := waits(1), waits(8), waits(80), waits(4000)
+		if one := 7 * time.Millisecond; few > one || some > 8*one || many <= some || most > longestPace+one {
+			t.Errorf("one stream waits %v, 8 streams %v, 80 %v, 4000 %v", few, some, many, most)
 		}
-		few, many, most := waits(8), waits(80), waits(4000)
-		if few > 12*time.Millisecond || many <= few || most != longestPace {
-			t.Errorf("8 streams wait %v, 80 %v, 4000 %v", few, many, most)
+		all[1].waits(t, s)
+		if after := time.Since(time.Now().Truncate(longestPace)); after > time.Millisecond {
+			t.Errorf("an event leaves %v after those of the others", after)
 		}
-		all[0].sent = time.Now().Add(-30 * time.Millisecond)
-		all[0].wait(t.Context(), s)
-		all[1].sent = time.Now().Add(-20 * time.Millisecond)
-		if all[1].wait(t.Context(), s); time.Since(time.Now().Truncate(longestPace)) != 0 {
-			t.Errorf("streams send at %v, not together", time.Now())
-		}
+		all[0].sent = time.Now().Add(-longestPace)
 		late := time.Now()
-		all[0].sent = late.Add(-longestPace)
-		if all[0].wait(t.Context(), s); time.Since(late) != 0 {
-			t.Errorf("a token that is drawn late waits %v", time.Since(late))
+		if _, err := all[0].next(t.Context(), s); err != nil || time.Since(late) > time.Millisecond {
+			t.Errorf("%v: a token that is drawn late waits %v", err, time.Since(late))
 		}
-		first, begun := p.begin(), time.Now()
-		first.wait(t.Context(), s)
 		resolve(tinker.SampleResponse{}, nil)
-		all[0].sent = time.Now()
-		all[0].wait(t.Context(), s)
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		all[1].sent = time.Now()
-		all[1].wait(gone, s)
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("the first token, the end or a client that is gone waits %v", took)
+		if took := all[0].waits(t, s); took != 0 {
+			t.Errorf("the end waits %v", took)
 		}
-		first.end()
+		drawing.Wait()
 		for _, one := range all {
 			one.end()
 		}
@@ -118,4 +115,14 @@ func TestPace(t *testing.T) {
 			t.Errorf("%d streams are left", p.streams.Load())
 		}
 	})
+}
+
+// waits is the time from an event to the next one.
+func (p *paced) waits(t *testing.T, s *tinker.Stream) time.Duration {
+	t.Helper()
+	p.sent = time.Now()
+	if _, err := p.next(t.Context(), s); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return time.Since(p.sent)
 }

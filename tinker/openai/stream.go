@@ -101,7 +101,7 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 	pace := a.pacer.begin()
 	defer pace.end()
 	some, err := f.first(ctx, s)
-	for ; ; some, err = s.Next(ctx) {
+	for ; ; some, err = pace.next(ctx, s) {
 		if errors.Is(err, io.EOF) {
 			return f.tokens, a.finish(ctx, s, i, e, f.ends)
 		}
@@ -112,7 +112,6 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 		if err := f.send(some); err != nil {
 			return f.tokens, err
 		}
-		pace.wait(ctx, s)
 	}
 }
 
