@@ -126,7 +126,7 @@ func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [
 			return err
 		}
 	}
-	if receipts.Doubted() {
+	if !receipts.Use() {
 		r.e.opts.Log.Warn("engine: a machine was found to be wrong; what it gave to this request is computed again",
 			"model", r.id)
 		return errDoubted

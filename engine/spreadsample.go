@@ -128,7 +128,7 @@ func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) er
 		return context.Cause(s.ctx)
 	case at >= 0:
 		return errs[at]
-	case receipts.Doubted():
+	case !receipts.Use():
 		c.e.opts.Log.Warn("engine: a machine was found to be wrong; samples that it drew are drawn again here")
 		return c.sampleHere(ctx, s, sampleRange{n: s.n})
 	}

@@ -18,6 +18,7 @@ type Head interface {
 	Speed() float64
 	Changed() <-chan struct{}
 	Doubts(fleet.Result) bool
+	Used(fleet.Task, fleet.Result)
 }
 
 // Over is the carrier that a fleet is.
@@ -35,9 +36,20 @@ func (o overFleet) Do(ctx context.Context, t Task) ([]byte, error) {
 	task.Group, task.Shared, task.Tenant = t.Group, t.Shared, executor.Tenant(ctx)
 	r, err := o.Head.Do(ctx, task)
 	if err == nil && !r.Checked {
-		seen := r
-		seen.Payload = nil
-		executor.Note(ctx, func() bool { return o.Head.Doubts(seen) })
+		executor.Note(ctx, receipt{o.Head, task, r.Lean()})
 	}
 	return r.Payload, err
 }
+
+// receipt is an executor.Receipt of a task.
+type receipt struct {
+	head   Head
+	task   fleet.Task
+	result fleet.Result // without a payload
+}
+
+// Doubted implements executor.Receipt.
+func (r receipt) Doubted() bool { return r.head.Doubts(r.result) }
+
+// Used implements executor.Receipt.
+func (r receipt) Used() { r.head.Used(r.task, r.result) }

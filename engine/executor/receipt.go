@@ -6,11 +6,19 @@ import (
 	"sync"
 )
 
+// Receipt is of one result. Its methods may be called concurrently.
+type Receipt interface {
+	// Doubted reports whether the result is not trusted any more.
+	Doubted() bool
+	// Used tells the executor that the result is part of an answer.
+	Used()
+}
+
 // Receipts tell later whether results are still trusted: an executor may be found to be wrong after it gave a result.
 // The zero value is ready to use.
 type Receipts struct {
 	mu   sync.Mutex
-	list []func() bool
+	list []Receipt
 }
 
 // receiptsKey is the key of a context's Receipts.
@@ -21,21 +29,27 @@ func WithReceipts(ctx context.Context, r *Receipts) context.Context {
 	return context.WithValue(ctx, receiptsKey{}, r)
 }
 
-// Note adds a result to the receipts of a context, if it has some. doubted reports whether it is not trusted any more.
-func Note(ctx context.Context, doubted func() bool) {
+// Note adds a result to the receipts of a context, if it has some.
+func Note(ctx context.Context, one Receipt) {
 	r, ok := ctx.Value(receiptsKey{}).(*Receipts)
 	if !ok {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = append(r.list, doubted)
+	r.list = append(r.list, one)
 }
 
-// Doubted reports whether a noted result is not trusted any more.
-func (r *Receipts) Doubted() bool {
+// Use reports whether all noted results are trusted. Then they are used, and their executors are told.
+func (r *Receipts) Use() bool {
 	r.mu.Lock()
 	list := slices.Clone(r.list)
 	r.mu.Unlock()
-	return slices.ContainsFunc(list, func(doubted func() bool) bool { return doubted() })
+	if slices.ContainsFunc(list, Receipt.Doubted) {
+		return false
+	}
+	for _, one := range list {
+		one.Used()
+	}
+	return true
 }

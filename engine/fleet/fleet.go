@@ -45,6 +45,14 @@ type Result struct {
 	Worker  string  // the worker's id; Here for the head itself
 	Seconds float64 // computing time, as the worker states it
 	Checked bool    // computed twice, or by the head itself
+
+	sum string // SHA-256 of Payload
+}
+
+// Lean is the result without its payload, for Doubts and Used.
+func (r Result) Lean() Result {
+	r.Payload = nil
+	return r
 }
 
 // Here is the name of the head among workers.

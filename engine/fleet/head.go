@@ -61,6 +61,7 @@ type Head struct {
 	plan    *schedule.Plan
 	open    map[string]*open
 	recent  recent
+	used    used
 	crew    map[string]*member
 	liars   map[string]bool
 	offers  map[string]*offer
@@ -74,6 +75,7 @@ type Head struct {
 // counts are totals since the start, for Status and metrics.
 type counts struct {
 	Done, Checked, Unchecked, Resent, Refused, Disputes, Strays int64
+	Audited, UsedWrong                                          int64
 	TaskBytes, AnswerBytes, BlobBytes                           int64
 }
 

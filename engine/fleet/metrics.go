@@ -55,6 +55,9 @@ func (s Status) WriteMetrics(w io.Writer) error {
 	one("tasks_checked_total", "counter", "Tasks computed twice and compared.", float64(s.Checked))
 	one("tasks_unchecked_total", "counter", "Tasks chosen to be compared with nobody to do it.", float64(s.Unchecked))
 	one("tasks_disputed_total", "counter", "Tasks with different answers.", float64(s.Disputes))
+	one("answers_audited_total", "counter", "Used answers of workers found to be wrong, computed again.",
+		float64(s.Audited))
+	one("answers_used_wrong_total", "counter", "Used answers that were wrong.", float64(s.UsedWrong))
 	one("tasks_copied_total", "counter", "Tasks given out a second time because of slow workers.", float64(s.Copies))
 	one("messages_resent_total", "counter", "Tasks sent to the same worker again.", float64(s.Resent))
 	one("messages_refused_total", "counter", "Messages that NATS did not take.", float64(s.Refused))

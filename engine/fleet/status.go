@@ -21,6 +21,8 @@ type Status struct {
 	Refused   int64 // messages that NATS did not take
 	Strays    int64 // messages of workers that broke the rules
 	Disputes  int64 // tasks with different answers
+	Audited   int64 // answers of workers set aside that were used, computed again
+	UsedWrong int64 // of these, wrong ones
 
 	TaskBytes, AnswerBytes, BlobBytes int64 // sent, received, stored for workers
 }
@@ -52,7 +54,7 @@ func (h *Head) Status() Status {
 	c := h.counts
 	s := Status{Job: h.names.Job, URL: h.place.URL, Open: len(h.open), Pending: h.plan.Pending(), Done: c.Done,
 		Checked: c.Checked, Unchecked: c.Unchecked, Copies: h.plan.Copies(), Resent: c.Resent, Refused: c.Refused,
-		Strays: c.Strays, Disputes: c.Disputes, TaskBytes: c.TaskBytes, AnswerBytes: c.AnswerBytes,
+		Strays: c.Strays, Disputes: c.Disputes, Audited: c.Audited, UsedWrong: c.UsedWrong, TaskBytes: c.TaskBytes, AnswerBytes: c.AnswerBytes,
 		BlobBytes: c.BlobBytes}
 	now := time.Now()
 	total := 0.0

@@ -19,7 +19,8 @@ import (
 // which. A chosen task is computed by two workers, or by one and the head, and Do returns when both answers are equal.
 // Where they differ the head computes the task itself, or without a Local function asks more workers until two agree.
 // Who gave another answer is set aside: it is disconnected, its key is revoked, what it holds goes to others. Doubts
-// then tells callers which of the answers they have were given by it and never compared.
+// then tells callers which of the answers they have were given by it and never compared. What they have used already is
+// computed again and compared, so that the log says whether anything was wrong.
 
 // chosen reports whether a task is computed twice.
 func (h *Head) chosen(id string) bool {
@@ -72,7 +73,7 @@ func (h *Head) settle(o *open) {
 }
 
 func (a answer) result(checked bool) Result {
-	return Result{Payload: a.payload, Worker: a.worker, Seconds: a.seconds, Checked: checked}
+	return Result{Payload: a.payload, Worker: a.worker, Seconds: a.seconds, Checked: checked, sum: a.sum}
 }
 
 func (h *Head) unequal(o *open) bool {
@@ -167,6 +168,7 @@ func (h *Head) setAside(worker, reason string) {
 		}
 	}
 	h.expel(worker, reason)
+	h.audit(worker)
 }
 
 // namesOf lists the workers of answers.
@@ -229,7 +231,7 @@ func (r *recent) add(o *open, result Result) {
 	if r.ended == nil {
 		r.ended = map[string]ended{}
 	}
-	e := ended{sum: message.Hash(result.Payload), worker: result.Worker, given: o.given, task: o.Task}
+	e := ended{sum: result.sum, worker: result.Worker, given: o.given, task: o.Task}
 	if len(o.Payload) > recentPayload {
 		e.task.Payload = nil
 	}

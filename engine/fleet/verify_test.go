@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,15 +144,48 @@ func TestAnswersOfALiarAreDoubted(t *testing.T) {
 	}
 }
 
+// What a liar gave before it was found is computed again once it is found, and the log says what of it was wrong.
+func TestUsedAnswersOfALiar(t *testing.T) {
+	for name, others := range map[string]int{"another worker": 1, "the head": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, j := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 0.2, square })
+			join(t, h, "liar", flipped)
+			if others > 0 {
+				join(t, h, "honest", square)
+			}
+			eventually(t, "the workers", func() bool { return here(h) == 1+others })
+			wrong := int64(0)
+			for i := 0; h.Status().Disputes == 0; i++ {
+				k := task(i)
+				r, err := h.Do(t.Context(), k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h.Used(k, r.Lean()); !bytes.Equal(r.Payload, want(k)) {
+					wrong++
+				}
+			}
+			eventually(t, "its answers are computed again", func() bool { return h.Status().Audited == wrong })
+			line := fmt.Sprintf("gave %d answers that were used before it was set aside; computed again, %[1]d of %[1]d "+
+				"are wrong", wrong)
+			if s := h.Status(); wrong > 0 && (s.UsedWrong != wrong || !strings.Contains(j.String(), line)) {
+				t.Errorf("%d of %d are said to be wrong, want %d; the log has\n%s", s.UsedWrong, s.Audited, wrong, j)
+			}
+		})
+	}
+}
+
 func TestALiarThatComesBackIsRefused(t *testing.T) {
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 1, square })
 	cache := t.TempDir()
 	same := func(o *fleet.JoinOptions) { o.Cache = cache }
 	liar := join(t, h, "liar", flipped, same)
 	eventually(t, "the liar is there", func() bool { return here(h) == 1 })
-	doAll(t, h, 0, 5)
+	for i := 0; h.Status().Disputes == 0; i += 5 { // the head may be first
+		doAll(t, h, i, i+5)
+	}
 	liar.end(t)
-	eventually(t, "the liar is found", func() bool { return h.Status().Disputes > 0 })
 	again := join(t, h, "liar", square, same)
 	var refused *fleet.Refused
 	if err := again.end(t); !asRefused(err, &refused) {

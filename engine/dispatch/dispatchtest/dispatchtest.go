@@ -70,6 +70,15 @@ func (c *Carrier) wake() {
 	c.changed = make(chan struct{})
 }
 
+// doubted is the receipt of a lie.
+type doubted struct{}
+
+// Doubted implements executor.Receipt.
+func (doubted) Doubted() bool { return true }
+
+// Used implements executor.Receipt.
+func (doubted) Used() {}
+
 // Do implements dispatch.Carrier.
 func (c *Carrier) Do(ctx context.Context, t dispatch.Task) ([]byte, error) {
 	if c.Hear != nil {
@@ -105,7 +114,7 @@ func (c *Carrier) try(ctx context.Context, t dispatch.Task) (out []byte, lost bo
 	}
 	if err == nil && c.Lie != nil {
 		c.Lie(t.Kind, out)
-		executor.Note(ctx, func() bool { return true })
+		executor.Note(ctx, doubted{})
 	}
 	return out, lost, err
 }

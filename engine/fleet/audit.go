@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+)
+
+// used are answers that callers used and nobody compared, so that they can be computed again when their worker is found
+// to be wrong.
+type used struct {
+	list  []usedAnswer
+	bytes int
+}
+
+type usedAnswer struct {
+	task   Task
+	worker string
+	sum    string
+	at     time.Time
+}
+
+// mostUsed and usedBytes bound what is remembered; the oldest are forgotten.
+const (
+	mostUsed  = 1 << 14
+	usedBytes = 64 << 20
+)
+
+func (u *used) add(a usedAnswer) {
+	u.list = append(u.list, a)
+	u.bytes += len(a.task.Payload)
+	n := 0
+	for len(u.list)-n > mostUsed || u.bytes > usedBytes {
+		u.bytes -= len(u.list[n].task.Payload)
+		n++
+	}
+	u.list = slices.Delete(u.list, 0, n)
+}
+
+// of takes the answers of a worker out.
+func (u *used) of(worker string) (out []usedAnswer) {
+	u.list = slices.DeleteFunc(u.list, func(a usedAnswer) bool {
+		if a.worker != worker {
+			return false
+		}
+		u.bytes -= len(a.task.Payload)
+		out = append(out, a)
+		return true
+	})
+	return out
+}
+
+// Used says that a caller used an answer to a task that nobody has compared. If its worker is found to be wrong, the
+// task is computed again, as long as what it needs is offered, and the log says whether this answer was wrong.
+func (h *Head) Used(t Task, r Result) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.Checked || r.Worker == Here {
+		return
+	}
+	h.used.add(usedAnswer{task: t, worker: r.Worker, sum: r.sum, at: time.Now()})
+	if h.liars[r.Worker] { // since the caller asked
+		h.audit(r.Worker)
+	}
+}
+
+// audit has what a worker gave and callers used computed again, by others. The caller holds the lock.
+func (h *Head) audit(worker string) {
+	list := h.used.of(worker)
+	if len(list) == 0 {
+		return
+	}
+	all := len(list)
+	list = slices.DeleteFunc(list, func(a usedAnswer) bool {
+		return slices.ContainsFunc(a.task.Needs, func(n Need) bool { return h.offers[n.Hash] == nil })
+	})
+	h.spawn(func() {
+		wrong := h.again(list)
+		if h.ctx.Err() != nil {
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.counts.Audited += int64(len(list))
+		h.counts.UsedWrong += int64(len(wrong))
+		h.o.Log(h.audited(worker, all, len(list), wrong))
+	})
+}
+
+// auditing bounds the tasks that are computed again at a time.
+const auditing = 16
+
+// again computes tasks again and returns the answers that were wrong, in the order of their use.
+func (h *Head) again(list []usedAnswer) (wrong []usedAnswer) {
+	differs := make([]bool, len(list))
+	var g errgroup.Group
+	g.SetLimit(auditing)
+	for i, a := range list {
+		g.Go(func() error {
+			sum, err := h.sumOf(a.task)
+			differs[i] = err == nil && sum != a.sum
+			return nil // what fails everywhere has no right answer
+		})
+	}
+	g.Wait()
+	for i, a := range list {
+		if differs[i] {
+			wrong = append(wrong, a)
+		}
+	}
+	return wrong
+}
+
+// sumOf is the SHA-256 of a task's answer: another worker's, or the head's if none is there.
+func (h *Head) sumOf(t Task) (string, error) {
+	if h.o.Local != nil && h.Workers() == 0 {
+		payload, err := h.computeHere(h.ctx, t)
+		return message.Hash(payload), err
+	}
+	r, err := h.Do(h.ctx, t)
+	return r.sum, err
+}
+
+// audited is the line of the log about answers of a worker.
+func (h *Head) audited(worker string, all, compared int, wrong []usedAnswer) string {
+	line := fmt.Sprintf("fleet: worker %s gave %d answers that were used before it was set aside", h.name(worker),
+		all)
+	if compared < all {
+		line += fmt.Sprintf("; %d of them, whose weights are gone, cannot be computed again", all-compared)
+	}
+	if len(wrong) == 0 {
+		return line + fmt.Sprintf("; computed again, all %d are right", compared)
+	}
+	var tasks []string
+	for _, a := range wrong[:min(3, len(wrong))] {
+		tasks = append(tasks, fmt.Sprintf("%.12s (%s)", a.task.ID, a.task.Kind))
+	}
+	return line + fmt.Sprintf("; computed again, %d of %d are wrong, as %s: since %s the job does not have the bits of one "+
+		"machine. If that matters, begin it anew from an older checkpoint, with fleet.verify=1 or without that machine",
+		len(wrong), compared, strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
+}
