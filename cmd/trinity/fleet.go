@@ -54,8 +54,8 @@ func (c *fleetListCmd) Run(s *surroundings) error {
 	fmt.Fprintf(s.out, "%s at %s: %d tasks done, %d open, %d wait; %d compared, %d differed; %d given out twice\n",
 		st.Job, st.URL, st.Done, st.Open, st.Pending, st.Checked, st.Disputes, st.Copies)
 	if st.Audited > 0 {
-		fmt.Fprintf(s.out, "%d answers of machines that were set aside had been used: %d of them were wrong\n", st.Audited,
-			st.UsedWrong)
+		fmt.Fprintf(s.out, "%d answers of machines that were set aside had been used: %d of them were wrong\n",
+			st.Audited, st.UsedWrong)
 	}
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WORKER\tID\tSTATE\tPROCESSOR\tKERNELS\tTHREADS\tSPEED\tSHARE\tTASKS\tQUEUE\tLAG\tTRIP\t"+

@@ -25,7 +25,7 @@ type usedAnswer struct {
 	at     time.Time
 }
 
-// mostUsed and usedBytes bound what is remembered; the oldest are forgotten.
+// mostUsed and usedBytes bound what is remembered. Beyond them the oldest quarter is forgotten.
 const (
 	mostUsed  = 1 << 14
 	usedBytes = 64 << 20
@@ -34,8 +34,11 @@ const (
 func (u *used) add(a usedAnswer) {
 	u.list = append(u.list, a)
 	u.bytes += len(a.task.Payload)
+	if len(u.list) <= mostUsed && u.bytes <= usedBytes {
+		return
+	}
 	n := 0
-	for len(u.list)-n > mostUsed || u.bytes > usedBytes {
+	for len(u.list)-n > mostUsed*3/4 || u.bytes > usedBytes*3/4 {
 		u.bytes -= len(u.list[n].task.Payload)
 		n++
 	}
@@ -140,7 +143,7 @@ func (h *Head) audited(worker string, all, compared int, wrong []usedAnswer) str
 	for _, a := range wrong[:min(3, len(wrong))] {
 		tasks = append(tasks, fmt.Sprintf("%.12s (%s)", a.task.ID, a.task.Kind))
 	}
-	return line + fmt.Sprintf("; computed again, %d of %d are wrong, as %s: since %s the job does not have the bits of one "+
-		"machine. If that matters, begin it anew from an older checkpoint, with fleet.verify=1 or without that machine",
-		len(wrong), compared, strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
+	return line + fmt.Sprintf("; computed again, %d of %d are wrong, as %s: since %s the job does not have the bits of "+
+		"one machine. If that matters, begin it anew from an older checkpoint, with fleet.verify=1 or without that "+
+		"machine", len(wrong), compared, strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
 }

@@ -54,8 +54,8 @@ func (h *Head) Status() Status {
 	c := h.counts
 	s := Status{Job: h.names.Job, URL: h.place.URL, Open: len(h.open), Pending: h.plan.Pending(), Done: c.Done,
 		Checked: c.Checked, Unchecked: c.Unchecked, Copies: h.plan.Copies(), Resent: c.Resent, Refused: c.Refused,
-		Strays: c.Strays, Disputes: c.Disputes, Audited: c.Audited, UsedWrong: c.UsedWrong, TaskBytes: c.TaskBytes, AnswerBytes: c.AnswerBytes,
-		BlobBytes: c.BlobBytes}
+		Strays: c.Strays, Disputes: c.Disputes, Audited: c.Audited, UsedWrong: c.UsedWrong,
+		TaskBytes: c.TaskBytes, AnswerBytes: c.AnswerBytes, BlobBytes: c.BlobBytes}
 	now := time.Now()
 	total := 0.0
 	costs := map[string]float64{}

@@ -167,8 +167,8 @@ func TestUsedAnswersOfALiar(t *testing.T) {
 				}
 			}
 			eventually(t, "its answers are computed again", func() bool { return h.Status().Audited == wrong })
-			line := fmt.Sprintf("gave %d answers that were used before it was set aside; computed again, %[1]d of %[1]d "+
-				"are wrong", wrong)
+			line := fmt.Sprintf("gave %d answers that were used before it was set aside; computed again, %[1]d of "+
+				"%[1]d are wrong", wrong)
 			if s := h.Status(); wrong > 0 && (s.UsedWrong != wrong || !strings.Contains(j.String(), line)) {
 				t.Errorf("%d of %d are said to be wrong, want %d; the log has\n%s", s.UsedWrong, s.Audited, wrong, j)
 			}
