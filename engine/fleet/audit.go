@@ -131,7 +131,8 @@ func (h *Head) sumOf(t Task) (string, error) {
 
 // audited is the line of the log about answers of a worker.
 func (h *Head) audited(worker string, all, compared int, wrong []usedAnswer) string {
-	line := fmt.Sprintf("fleet: answers of worker %s that were used before it was set aside: %d", h.name(worker), all)
+	line := fmt.Sprintf("fleet: answers of worker %s that were used before it was set aside: %d", h.name(worker),
+		all)
 	if compared < all {
 		line += fmt.Sprintf("; %d of them, whose weights are gone, cannot be computed again", all-compared)
 	}
