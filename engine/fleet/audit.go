@@ -143,7 +143,7 @@ func (h *Head) audited(worker string, all, compared int, wrong []usedAnswer) str
 	for _, a := range wrong[:min(3, len(wrong))] {
 		tasks = append(tasks, fmt.Sprintf("%.12s (%s)", a.task.ID, a.task.Kind))
 	}
-	return line + fmt.Sprintf("; computed again, %d of %d are wrong, as %s: since %s the job does not have the bits of "+
-		"one machine. If that matters, begin it anew from an older checkpoint, with fleet.verify=1 or without that "+
-		"machine", len(wrong), compared, strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
+	return line + fmt.Sprintf("; computed again, %d of %d are wrong, as %s: since %s the job does not have the bits "+
+		"of one machine. If that matters, begin it anew from an older checkpoint, with fleet.verify=1 or without "+
+		"that machine", len(wrong), compared, strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
 }
