@@ -274,7 +274,13 @@ extend: ## stop, extend and kill jobs of every style, offset, interval, stage an
 .PHONY: fleet-matrix
 fleet-matrix: ## compare jobs of each kind over 0 to 5 workers, with random kills of workers and head, with the same jobs alone; writes a table (FOR=20m begins no job after that time)
 	mkdir -p docs/results
-	go test ./cmd/trinity -run 'TestFleetMatrix$$' -fleet.full -fleet.for "$(or $(FOR),0)" -count 1 -timeout 4h | tee docs/results/fleet.log; exit $${PIPESTATUS[0]}
+	go test ./cmd/trinity -run 'TestFleetMatrix$$' -fleet.full -fleet.for "$(or $(FOR),0)" -count 1 -v -timeout 4h | grep -E --line-buffered '^(\||ok|FAIL|---|panic)|_test.go' | tee docs/results/fleet.log; exit $${PIPESTATUS[0]}
+
+.PHONY: fleet-arm64
+fleet-arm64: ## compare jobs over workers on an emulated arm64, alone and beside one on this processor, with the same jobs alone; writes a table (needs Debian's qemu-user-static)
+	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is missing: apt-get install qemu-user-static"; exit 1; }
+	GOARCH=arm64 CGO_ENABLED=0 go test -c -o bin/arm64.test ./cmd/trinity
+	go test ./cmd/trinity -run 'TestFleetArm64$$' -fleet.arm64 $(CURDIR)/bin/arm64.test -count 1 -v -timeout 4h | grep -E --line-buffered '^(\||ok|FAIL|---|panic)|_test.go' | tee docs/results/fleet-arm64.log; exit $${PIPESTATUS[0]}
 
 .PHONY: release
 release: ## build static binaries for six platforms with checksums and SBOMs in bin/release, twice, with equal bits (RELEASE_TARGETS selects some)
@@ -342,6 +348,10 @@ bench-openenv: ## time a step of 256 open OpenEnv episodes beside a bare socket,
 .PHONY: bench-fleet
 bench-fleet: build ## measure how the head of a fleet scales: the real head and NATS, simulated workers at 50 ms; writes the log and docs/fleet.svg (WORKERS=10,100,1000)
 	set -o pipefail; bin/trinity bench fleet --simulate $(or $(WORKERS),10,100,1000) --tasks 10 --spread 0 --picture docs/fleet.svg 2>&1 | grep -v 'has not been heard of' | tee docs/results/fleet-scale.log
+
+.PHONY: bench-fleet-real
+bench-fleet-real: ## measure a step of fine-tuning over two workers of one thread beside one process with two threads, on this machine (MODEL=FOLDER_OR_GGUF, DATA=folder with GSM8K's train.jsonl); writes the log
+	go test ./cmd/trinity -run 'TestFleetSpeed$$' -fleet.model "$(MODEL)" -fleet.data "$(DATA)" -count 1 -v -timeout 4h | grep -E 'solutions|^(ok|FAIL|---|panic)|_test.go' | tee docs/results/fleet-speed.log; exit $${PIPESTATUS[0]}
 
 .PHONY: fleet-kills
 fleet-kills: ## play KILLS=100 random schedules of kill -9 of workers, of a nats-server and of the head of a run; compares bits; goes on with its log

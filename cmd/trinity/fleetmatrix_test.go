@@ -148,10 +148,26 @@ func (m *matrixRun) over(workers int) {
 	}
 	tasks := c.leave()
 	got := m.outcome(variant)
-	same := reflect.DeepEqual(got, m.want)
+	same := got.equal(m.want)
 	fmt.Printf("| %s | %d | %d | %d | %d | %v |\n", m.name, workers, kills, heads, tasks, same)
 	if !same {
 		m.t.Errorf("%s over %d workers: other bits: %s", m.name, workers, m.want.differs(got))
+	}
+}
+
+// overCrew runs the job over workers alone. start starts them.
+func (m *matrixRun) overCrew(variant string, start func(creds string), more ...string) {
+	cmd := m.command(variant, append(more, "fleet.listen="+freeAddress(m.t), "fleet.local=false")...)
+	said := &lockedBuffer{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	start(m.credentials(variant, ended))
+	if err := <-ended; err != nil {
+		m.t.Fatalf("%s: %v\n%s", m.name, err, said)
 	}
 }
 
@@ -236,6 +252,8 @@ func (m *matrixRun) outcome(variant string) (o jobOutcome) {
 	}
 	return o
 }
+
+func (o jobOutcome) equal(other jobOutcome) bool { return reflect.DeepEqual(o, other) }
 
 func (o jobOutcome) differs(other jobOutcome) string {
 	if len(o.metrics) != len(other.metrics) {

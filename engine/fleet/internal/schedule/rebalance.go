@@ -13,6 +13,7 @@ const (
 	gain      = 1.1             // a copy must be expected this much earlier
 	mostLate  = 4               // copies of a task whose copies are all late
 	checkEach = 512             // copies considered at a time
+	slack     = 0.1             // seconds by which a copy is overdue because of messages
 )
 
 // ending is a copy and when it is expected to end.
@@ -50,13 +51,17 @@ func (p *Plan) rebalance(now time.Time) {
 func (p *Plan) endings(now time.Time) *endings {
 	e := &endings{least: map[string]float64{}}
 	for _, w := range p.order {
-		before := -now.Sub(w.since).Seconds()
+		ends := 0.0 // of the copies before
 		for i, c := range w.queue {
 			if i >= checkEach {
 				break
 			}
-			before += float64(p.rate(w, c.item.Kind) * c.cost)
-			e.list = append(e.list, ending{c, p.left(c, before, now), p.late(c, now)})
+			if c.begun.IsZero() {
+				ends += float64(p.rate(w, c.item.Kind) * c.cost)
+			} else {
+				ends = max(ends, p.left(c, now))
+			}
+			e.list = append(e.list, ending{c, ends, p.late(c, now)})
 			if least, known := e.least[c.item.Kind]; !known || c.item.Cost < least {
 				e.least[c.item.Kind] = c.item.Cost
 			}
@@ -142,17 +147,14 @@ func (p *Plan) expect(c *copied) float64 {
 	return float64(p.rate(c.worker, c.item.Kind) * c.cost * float64(min(len(c.worker.queue), c.worker.Slots)))
 }
 
-// left is the seconds until a copy is expected to end: after its queue up to it, if it waits. One that is overdue is
-// expected to take as long again as it is overdue.
-func (p *Plan) left(c *copied, queue float64, now time.Time) float64 {
-	if c.begun.IsZero() {
-		return max(queue, 0)
-	}
+// left is the seconds until a copy that has begun is expected to end. One that is overdue by more than slack is expected
+// to take as long again as it is overdue.
+func (p *Plan) left(c *copied, now time.Time) float64 {
 	left := p.expect(c) - now.Sub(c.begun).Seconds()
-	if left < 0 {
+	if left < -slack {
 		return -left
 	}
-	return left
+	return max(left, 0)
 }
 
 // late reports whether a copy takes so long that its worker may hang.

@@ -121,6 +121,26 @@ func TestASlowTailIsTakenOver(t *testing.T) {
 	}
 }
 
+// The tail of a step: with sixteen workers, one that is ten times as slow and one that hangs since the step before, a
+// step of ten tasks a worker takes at most 1.2 times as long as with all of their speeds at work to the end.
+func TestTheTailOfAStep(t *testing.T) {
+	speed := map[string]float64{"slow": 10, "hangs": 100}
+	for i := range 16 {
+		speed[fmt.Sprint("w", i)] = 100
+	}
+	w := newWorld(t, speed)
+	w.add(180, 100, nil)
+	w.run()
+	w.speed["hangs"] = 0
+	w.add(160, 100, nil)
+	const ideal = 160 * 100 / (16*100 + 10.)
+	took := w.run()
+	t.Logf("%.2f s, %.2f times the ideal", took, took/ideal)
+	if took > 1.2*ideal {
+		t.Errorf("took %.2f s; the ideal is %.2f", took, ideal)
+	}
+}
+
 func TestAWorkerThatHangsAfterAWhileHoldsNothingUp(t *testing.T) {
 	w := newWorld(t, map[string]float64{"a": 100, "hangs": 100})
 	w.add(10, 100, nil)
