@@ -65,7 +65,7 @@ func (m *matrixRun) overArm64(others int) {
 	if !got.equal(m.want) {
 		m.t.Errorf("%s over arm64: other bits: %s", m.name, m.want.differs(got))
 	}
-	if tasks == 0 {
+	if tasks == 0 && others == 0 {
 		m.t.Errorf("%s: the emulated workers computed nothing; they said:\n%s", m.name, arm.said)
 	}
 }

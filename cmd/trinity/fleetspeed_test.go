@@ -14,8 +14,8 @@ var (
 	fleetBatch = flag.Int("fleet.batch", 704, "TestFleetSpeed: solutions in a step")
 )
 
-// TestFleetSpeed measures a step of supervised fine-tuning on one process with two threads and over two workers with one
-// thread each, on this machine. The step of the fleet begins with fetching the weights.
+// TestFleetSpeed measures a step of supervised fine-tuning on one process with two threads and over two workers with
+// one thread each, on this machine. The step of the fleet begins with fetching the weights.
 func TestFleetSpeed(t *testing.T) {
 	if *fleetModel == "" || *fleetData == "" {
 		t.Skip("-fleet.model or -fleet.data is not set; make bench-fleet-real runs it")

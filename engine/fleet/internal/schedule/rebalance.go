@@ -147,8 +147,8 @@ func (p *Plan) expect(c *copied) float64 {
 	return float64(p.rate(c.worker, c.item.Kind) * c.cost * float64(min(len(c.worker.queue), c.worker.Slots)))
 }
 
-// left is the seconds until a copy that has begun is expected to end. One that is overdue by more than slack is expected
-// to take as long again as it is overdue.
+// left is the seconds until a copy that has begun is expected to end. One that is overdue by more than slack is
+// expected to take as long again as it is overdue.
 func (p *Plan) left(c *copied, now time.Time) float64 {
 	left := p.expect(c) - now.Sub(c.begun).Seconds()
 	if left < -slack {
