@@ -2,12 +2,18 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
 // few is an evaluation of some problems.
@@ -66,6 +72,43 @@ func TestBenchEvaluatesEverySavedState(t *testing.T) {
 		load(t, t.TempDir(), and(tiny, few, "mode=bench", "explorer.bench_on_latest_checkpoint=true")...), options())
 	if err == nil || !strings.Contains(err.Error(), "has no saved state") {
 		t.Errorf("nothing is saved: %v", err)
+	}
+}
+
+// An evaluation that is stopped goes on with the tasks that it has not finished, and comes to the same figures.
+func TestBenchGoesOn(t *testing.T) {
+	t.Parallel()
+	var graded, most atomic.Int64
+	var once sync.Once
+	stop := make(chan struct{})
+	o := options()
+	o.Plugins.Rewards = map[string]reward.Func{"counted": func(x reward.Sample) (reward.Scores, error) {
+		if n := graded.Add(1); n >= most.Load() && most.Load() > 0 {
+			once.Do(func() { close(stop) })
+			time.Sleep(300 * time.Millisecond) // until then the run has heard of it
+		}
+		return reward.Math(x)
+	}}
+	args := and(tiny, strings.Replace(few, "default_workflow_type", "default_reward_fn_type: counted, "+
+		"default_workflow_type", 1), "mode=bench")
+	whole := runs(t, load(t, t.TempDir(), args...), o)
+	all, dir := graded.Swap(0), t.TempDir()
+	most.Store(all - 2) // some tasks are complete then
+	o.Stop = stop
+	if _, err := Run(t.Context(), load(t, dir, args...), o); !errors.Is(err, ErrInterrupted) {
+		t.Fatalf("a stopped evaluation: %v", err)
+	}
+	o.Stop = nil
+	most.Store(0)
+	graded.Store(0)
+	rest := runs(t, load(t, dir, args...), o)
+	if n := graded.Load(); n >= all || n == 0 {
+		t.Errorf("of %d answers %d were graded after the stop", all, n)
+	}
+	same(t, "an evaluation that was stopped", timeless(rest), timeless(whole))
+	graded.Store(0)
+	if runs(t, load(t, dir, args...), o); graded.Load() != all {
+		t.Errorf("an evaluation after one that was complete graded %d answers, want %d", graded.Load(), all)
 	}
 }
 

@@ -2,6 +2,9 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -24,6 +27,8 @@ type exploring struct {
 	first    int  // explore step to begin with
 	steps    int  // explore steps in all
 	adaptive bool // the choice of tasks depends on how earlier ones went
+
+	evaluations *buffer.Store // finished tasks of mode bench; nil in other modes
 }
 
 // sinks are what an explorer writes to and hears from.
@@ -38,9 +43,12 @@ type sinks struct {
 func openExploring(ctx context.Context, p parts, to sinks, first int) (x exploring, err error) {
 	x.first = first
 	if p.cfg.Mode != config.Bench {
-		if x, err = openTrainTasks(ctx, p, first); err != nil {
-			return x, err
-		}
+		x, err = openTrainTasks(ctx, p, first)
+	} else {
+		x.evaluations, err = openEvaluations(p)
+	}
+	if err != nil {
+		return x, err
 	}
 	list := p.cfg.Buffer.ExplorerInput.EvalTasksets
 	for i := range list {
@@ -72,6 +80,22 @@ func openTrainTasks(ctx context.Context, p parts, first int) (x exploring, err e
 	x.kept = &explorer.Kept{FS: p.site.FS, Path: explorerState(p), Store: store, Tasks: t,
 		Batch: p.cfg.Buffer.BatchSize}
 	return x, nil
+}
+
+// openEvaluations opens the finished tasks of an earlier call of mode bench with the same configuration that was
+// stopped.
+func openEvaluations(p parts) (*buffer.Store, error) {
+	raw, err := json.Marshal(p.cfg)
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	store, err := buffer.OpenStore(p.folder.File("evaluating", hex.EncodeToString(sum[:8])), p.site.FS)
+	if err != nil {
+		return nil, err
+	}
+	p.opened(store.Close)
+	return store, nil
 }
 
 // explorerOptions are those of a configuration's explorer but for what it writes to.
@@ -134,6 +158,7 @@ func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
 	}
 	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts")}
 	o.Raw, o.Evaluated, o.Note = to.raw, rollouts.Evaluated, to.travel.order.Sampling
+	o.Evaluations = x.evaluations
 	var store *buffer.Store
 	if x.kept != nil {
 		store = x.kept.Store

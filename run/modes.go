@@ -186,7 +186,8 @@ func (l *loops) bench(ctx context.Context) error {
 	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: l.say.progress,
 		Role:  jobdir.Benchmark,
 		Start: l.models.start.Sampler, Samples: l.backend.Kind == config.Local,
-		First: l.cfg.Explorer.EvalOnStartup, Latest: l.cfg.Explorer.BenchOnLatestCheckpoint}
+		First: l.cfg.Explorer.EvalOnStartup, Latest: l.cfg.Explorer.BenchOnLatestCheckpoint,
+		Kept: l.exploring.evaluations}
 	return e.Run(ctx)
 }
 

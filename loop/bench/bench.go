@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -23,9 +25,11 @@ type Bench struct {
 	Samples  bool   // the service samples from saved states themselves
 	First    bool   // the model that the job began with is evaluated too
 	Latest   bool   // the last state alone
+	// Kept is the explorer's Evaluations: what an earlier call that was stopped evaluated is not evaluated again.
+	Kept *buffer.Store
 }
 
-// Run evaluates the states in their order, each with a line of metrics.
+// Run evaluates the states in their order, each with a line of metrics. After the last one nothing is kept.
 func (b *Bench) Run(ctx context.Context) error {
 	steps, err := b.steps()
 	if err != nil {
@@ -44,7 +48,7 @@ func (b *Bench) Run(ctx context.Context) error {
 		}
 		b.Progress.Step(step, line)
 	}
-	return nil
+	return b.Kept.Drop(math.MaxInt)
 }
 
 // steps are those to evaluate; 0 is the model as it was at the beginning.

@@ -221,33 +221,8 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 	begin := time.Now()
 	for s := range x.eval {
 		set := &x.eval[s]
-		tasks, err := set.Tasks.Batch(1, 0)
+		groups, times, err := x.evaluateSet(ctx, step, prefix, set)
 		if err != nil {
-			return fmt.Errorf("evaluation of %s: %w", set.Name, err)
-		}
-		groups, times := make([][]*experience.Experience, len(tasks)), make([]took, len(tasks))
-		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
-		for i, t := range tasks {
-			// the same draws at every evaluation: what differs is the weights
-			x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat)
-			g.Go(func() error {
-				list, err := x.attempt(gctx, set, t, &times[i])
-				if gctx.Err() != nil {
-					return context.Cause(gctx)
-				}
-				if errors.Is(err, tinker.ErrLost) {
-					return err
-				}
-				if err != nil {
-					x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index,
-						set.Name, err))
-				}
-				groups[i] = list
-				return nil
-			})
-		}
-		if err := g.Wait(); err != nil {
 			return err
 		}
 		if x.Evaluated != nil {
@@ -261,6 +236,63 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 		metrics["time/eval"] = time.Since(begin).Seconds()
 	}
 	return nil
+}
+
+// evaluateSet runs the tasks of a taskset that are not kept from an earlier call, and returns the groups of all.
+func (x *Explorer) evaluateSet(ctx context.Context, step int, prefix string, set *Taskset) (
+	[][]*experience.Experience, []took, error) {
+	tasks, err := set.Tasks.Batch(1, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("evaluation of %s: %w", set.Name, err)
+	}
+	kept, err := x.keptEvaluations(step)
+	if err != nil {
+		return nil, nil, err
+	}
+	groups, times := make([][]*experience.Experience, len(tasks)), make([]took, len(tasks))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
+	for i, t := range tasks {
+		name := prefix + set.Name + "/" + strconv.Itoa(i)
+		if r, ok := kept[name]; ok {
+			groups[i] = r.Experiences
+			continue
+		}
+		// the same draws at every evaluation: what differs is the weights
+		x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat)
+		g.Go(func() (err error) {
+			if groups[i], err = x.evaluateTask(gctx, step, set, t, &times[i]); err != nil || groups[i] == nil ||
+				x.Evaluations == nil {
+				return err
+			}
+			return x.Evaluations.Put(buffer.Record{Step: step, Task: name, Experiences: groups[i]})
+		})
+	}
+	return groups, times, g.Wait()
+}
+
+// keptEvaluations are the tasks of a step that earlier calls evaluated.
+func (x *Explorer) keptEvaluations(step int) (map[string]buffer.Record, error) {
+	if x.Evaluations == nil {
+		return nil, nil
+	}
+	return x.Evaluations.Load(step)
+}
+
+// evaluateTask runs a task; nil is one that failed and is left out.
+func (x *Explorer) evaluateTask(ctx context.Context, step int, set *Taskset, t workflow.Task,
+	spent *took) ([]*experience.Experience, error) {
+	list, err := x.attempt(ctx, set, t, spent)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, tinker.ErrLost):
+		return nil, err
+	case err != nil:
+		x.Warn(fmt.Sprintf("evaluation at step %d: task %d of %s failed and is left out: %v", step, t.Index, set.Name,
+			err))
+	}
+	return list, nil
 }
 
 // Evaluate evaluates one version of the weights, given by path, and returns its metrics under prefix.

@@ -64,6 +64,8 @@ type Options struct {
 	// Evaluated, if set, gets the experiences of an evaluation of a taskset, in order of task and repetition; prefix is
 	// that of its metrics. It may get one again after a restart.
 	Evaluated func(step int, prefix, set string, list []*experience.Experience) error
+	// Evaluations, if set, keeps the finished tasks of evaluations: those that it has are not run again.
+	Evaluations *buffer.Store
 	// Note, if set, writes down what depends on the clock: a task left out or timed out. It is called from several
 	// goroutines.
 	Note func(event string, step int, detail string) error

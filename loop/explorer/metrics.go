@@ -44,7 +44,9 @@ func evalMetrics(m map[string]float64, prefix string, groups [][]*experience.Exp
 	for i, g := range groups {
 		if len(g) > 0 {
 			values := byMetric(g)
-			values[runTime], values[taskTime] = times[i].run, times[i].task
+			if t := &times[i]; len(t.run) > 0 { // this process ran it
+				values[runTime], values[taskTime] = t.run, t.task
+			}
 			tasks = append(tasks, values)
 		}
 	}
