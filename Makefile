@@ -363,4 +363,4 @@ fleet-spaces: ## run a head and two workers in network namespaces, cut their lin
 
 .PHONY: fleet-faults
 fleet-faults: ## play kills, restarts, lost stores, bad networks, liars and a cluster that loses a server; writes the log
-	go test ./engine/fleet -fleet.long -count 1 -v -timeout 30m | grep -E '^ *(---|ok|FAIL)' | tee docs/results/fleet-faults.log; exit $${PIPESTATUS[0]}
+	go test ./engine/fleet -fleet.long -count 1 -v -timeout 30m | grep -E '^ *(---|ok|FAIL)|latency' | tee docs/results/fleet-faults.log; exit $${PIPESTATUS[0]}

@@ -96,8 +96,8 @@ func withPython(t *testing.T) (Options, *atomic.Int32) {
 func TestGemWithTools(t *testing.T) {
 	t.Parallel()
 	o, calls := withPython(t)
-	pairs := []string{"tools=python", "tool_reward=0.05", "max_tool_uses=5", "max_steps=2", "eval_every=0",
-		"num_env=2", "batch_size=4"}
+	pairs := []string{"tools=python", "tool_timeout=60", "tool_reward=0.05", "max_tool_uses=5", "max_steps=2",
+		"eval_every=0", "num_env=2", "batch_size=4"}
 	for _, wrappers := range []string{"concat", "concat_with_action"} {
 		t.Run(wrappers, func(t *testing.T) {
 			before := calls.Load()
