@@ -106,10 +106,11 @@ func (p *Plan) slowest(ends *endings, w *Worker, urgent bool, now time.Time) *co
 			continue
 		}
 		rate := p.rate(w, it.Kind)
+		beside := float64(len(w.queue) + 1) // free slots do not make its processor faster
 		switch {
 		case rate == 0 && e.late && unknown == nil:
 			unknown = e.copied
-		case rate > 0 && (e.late || e.left > float64(rate*it.Cost*gain)+w.Trip.Seconds()):
+		case rate > 0 && (e.late || e.left > float64(rate*it.Cost*gain*beside)+w.Trip.Seconds()):
 			return e.copied
 		}
 	}

@@ -141,6 +141,29 @@ func TestTheTailOfAStep(t *testing.T) {
 	}
 }
 
+// Workers that compute two tasks each and have free slots do not take copies of what others compute at their speed.
+func TestFreeSlotsTakeNoCopies(t *testing.T) {
+	p, now := New(time.Second), time.Unix(0, 0)
+	for _, id := range []string{"a", "b"} {
+		p.Join(Worker{ID: id, Slots: 16})
+		p.Add(Task{ID: "first " + id, Kind: "k", Cost: 100})
+	}
+	p.Pump(now)
+	for _, x := range p.Take() {
+		p.Answered(x.Worker, x.Task, 100, now)
+		p.Done(x.Task, now)
+	}
+	for _, id := range []string{"c", "d", "e", "f"} { // two for each
+		p.Add(Task{ID: id, Kind: "k", Cost: 100})
+	}
+	for s := range 90 {
+		p.Pump(now.Add(time.Duration(s) * time.Second))
+	}
+	if p.Copies() > 0 {
+		t.Errorf("%d tasks were given out twice", p.Copies())
+	}
+}
+
 func TestAWorkerThatHangsAfterAWhileHoldsNothingUp(t *testing.T) {
 	w := newWorld(t, map[string]float64{"a": 100, "hangs": 100})
 	w.add(10, 100, nil)
