@@ -186,8 +186,7 @@ func (l *loops) bench(ctx context.Context) error {
 	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: l.say.progress,
 		Role:  jobdir.Benchmark,
 		Start: l.models.start.Sampler, Samples: l.backend.Kind == config.Local,
-		First: l.cfg.Explorer.EvalOnStartup, Latest: l.cfg.Explorer.BenchOnLatestCheckpoint,
-		Kept: l.exploring.evaluations}
+		First: l.cfg.Explorer.EvalOnStartup, Latest: l.cfg.Explorer.BenchOnLatestCheckpoint}
 	return e.Run(ctx)
 }
 

@@ -78,49 +78,54 @@ func (h *Head) audit(worker string) {
 	if len(list) == 0 {
 		return
 	}
-	all := len(list)
-	list = slices.DeleteFunc(list, func(a usedAnswer) bool {
-		return slices.ContainsFunc(a.task.Needs, func(n Need) bool { return h.offers[n.Hash] == nil })
-	})
 	h.spawn(func() {
-		wrong := h.again(list)
+		right, wrong := h.again(list)
 		if h.ctx.Err() != nil {
 			return
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.counts.Audited += int64(len(list))
+		h.counts.Audited += int64(right + len(wrong))
 		h.counts.UsedWrong += int64(len(wrong))
-		h.o.Log(h.audited(worker, all, len(list), wrong))
+		h.o.Log(h.audited(worker, len(list), right, wrong))
 	})
 }
 
 // auditing bounds the tasks that are computed again at a time.
 const auditing = 16
 
-// again computes tasks again and returns the answers that were wrong, in the order of their use.
-func (h *Head) again(list []usedAnswer) (wrong []usedAnswer) {
-	differs := make([]bool, len(list))
+// again computes tasks again. It returns how many answers were right, and those that were wrong in the order of their
+// use. Tasks that cannot be computed any more are neither.
+func (h *Head) again(list []usedAnswer) (right int, wrong []usedAnswer) {
+	sums := make([]string, len(list))
 	var g errgroup.Group
 	g.SetLimit(auditing)
 	for i, a := range list {
 		g.Go(func() error {
-			sum, err := h.sumOf(a.task)
-			differs[i] = err == nil && sum != a.sum
-			return nil // what fails everywhere has no right answer
+			if sum, err := h.sumOf(a.task); err == nil {
+				sums[i] = sum
+			}
+			return nil
 		})
 	}
 	g.Wait()
 	for i, a := range list {
-		if differs[i] {
+		switch sums[i] {
+		case "":
+		case a.sum:
+			right++
+		default:
 			wrong = append(wrong, a)
 		}
 	}
-	return wrong
+	return right, wrong
 }
 
 // sumOf is the SHA-256 of a task's answer: another worker's, or the head's if none is there.
 func (h *Head) sumOf(t Task) (string, error) {
+	if err := h.offered(t); err != nil {
+		return "", err
+	}
 	if h.o.Local != nil && h.Workers() == 0 {
 		payload, err := h.computeHere(h.ctx, t)
 		return message.Hash(payload), err
@@ -129,21 +134,30 @@ func (h *Head) sumOf(t Task) (string, error) {
 	return r.sum, err
 }
 
-// audited is the line of the log about answers of a worker.
-func (h *Head) audited(worker string, all, compared int, wrong []usedAnswer) string {
-	line := fmt.Sprintf("fleet: answers of worker %s that were used before it was set aside: %d", h.name(worker),
-		all)
-	if compared < all {
-		line += fmt.Sprintf("; %d of them, whose weights are gone, cannot be computed again", all-compared)
+// offered is an error if something that a task needs is not offered any more.
+func (h *Head) offered(t Task) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range t.Needs {
+		if h.offers[n.Hash] == nil {
+			return fmt.Errorf("fleet: the head does not offer blob %.80q", n.Hash)
+		}
 	}
+	return nil
+}
+
+// audited is the line of the log about answers of a worker.
+func (h *Head) audited(worker string, all, right int, wrong []usedAnswer) string {
+	line := fmt.Sprintf("fleet: answers of worker %s that were used before it was set aside: %d, of which %d are "+
+		"right, %d wrong, %d cannot be computed again", h.name(worker), all, right, len(wrong), all-right-len(wrong))
 	if len(wrong) == 0 {
-		return line + fmt.Sprintf("; computed again, all %d are right", compared)
+		return line
 	}
 	var tasks []string
 	for _, a := range wrong[:min(3, len(wrong))] {
 		tasks = append(tasks, fmt.Sprintf("%.12s (%s)", a.task.ID, a.task.Kind))
 	}
-	return line + fmt.Sprintf("; computed again, %d of %d are wrong, as %s: since %s the job does not have the bits "+
-		"of one machine. If that matters, begin it anew from an older checkpoint, with fleet.verify=1 or without "+
-		"that machine", len(wrong), compared, strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
+	return line + fmt.Sprintf("; wrong are %s: since %s the job does not have the bits of one machine. If that "+
+		"matters, begin it anew from an older checkpoint, with fleet.verify=1 or without that machine",
+		strings.Join(tasks, ", "), wrong[0].at.Format(time.TimeOnly))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -25,11 +24,10 @@ type Bench struct {
 	Samples  bool   // the service samples from saved states themselves
 	First    bool   // the model that the job began with is evaluated too
 	Latest   bool   // the last state alone
-	// Kept is the explorer's Evaluations: what an earlier call that was stopped evaluated is not evaluated again.
-	Kept *buffer.Store
 }
 
-// Run evaluates the states in their order, each with a line of metrics. After the last one nothing is kept.
+// Run evaluates the states in their order, each with a line of metrics. After the last one the explorer's Evaluations
+// are dropped.
 func (b *Bench) Run(ctx context.Context) error {
 	steps, err := b.steps()
 	if err != nil {
@@ -48,7 +46,7 @@ func (b *Bench) Run(ctx context.Context) error {
 		}
 		b.Progress.Step(step, line)
 	}
-	return b.Kept.Drop(math.MaxInt)
+	return b.Explorer.Evaluations.Drop(math.MaxInt)
 }
 
 // steps are those to evaluate; 0 is the model as it was at the beginning.

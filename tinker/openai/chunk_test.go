@@ -117,6 +117,23 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// The tokens that several samples draw in one step leave in that step, also those that come while the first is sent.
+func TestPaceOfSeveralSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		result, _ := tinker.NewFuture[tinker.SampleResponse]()
+		s, add := tinker.NewStream(result)
+		one := new(pacer).begin()
+		add(tinker.Drawn{Sample: 0})
+		if _, err := s.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		add(tinker.Drawn{Sample: 1})
+		if took := one.waits(t, s); took > 2*eventShare {
+			t.Errorf("a token waits %v for the next step", took)
+		}
+	})
+}
+
 // waits is the time from an event to the next one.
 func (p *paced) waits(t *testing.T, s *tinker.Stream) time.Duration {
 	t.Helper()

@@ -22,7 +22,7 @@ const (
 	// eventShare is the time of one processor for which one event is sent. With it 64 streams of the shipped model have
 	// about 95 % of the rate of whole answers (make bench-endpoint).
 	eventShare = 6 * time.Millisecond
-	// longestPace is the longest interval, and the most that a token waits after it for another one.
+	// longestPace is the longest interval. A token waits at most twice the interval.
 	longestPace = 200 * time.Millisecond
 )
 
@@ -46,9 +46,9 @@ func (p *pacer) begin() *paced {
 func (p *paced) end() { p.pacer.streams.Add(-1) }
 
 // next waits for the tokens of the stream's next event. It leaves with the first token after the next multiple of the
-// interval, as those of all streams.
+// interval, as those of all streams, or an interval later.
 func (p *paced) next(ctx context.Context, s *tinker.Stream) ([]tinker.Drawn, error) {
 	every := p.pacer.interval()
 	from := p.sent.Truncate(every).Add(every)
-	return s.NextFrom(ctx, from, from.Add(longestPace))
+	return s.NextFrom(ctx, from, from.Add(every))
 }
