@@ -24,9 +24,11 @@ type keyCmd struct {
 
 // key is one entry of keys.json.
 type key struct {
-	Name    string    `json:"name"`
-	Hash    string    `json:"sha256"`
-	Created time.Time `json:"created"`
+	Name     string    `json:"name"`
+	Hash     string    `json:"sha256"`
+	Tenant   string    `json:"tenant,omitempty"` // older entries lack it
+	Operator bool      `json:"operator,omitempty"`
+	Created  time.Time `json:"created"`
 }
 
 // keyFile is keys.json. It is read again when it changes.
@@ -91,6 +93,19 @@ func (f *keyFile) Demanded() bool {
 	return f.always || f.ever
 }
 
+// Owner implements server.Keys.
+func (f *keyFile) Owner(tenant string) (name string, operator bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.look()
+	for _, k := range f.keys {
+		if k.Tenant != "" && k.Tenant == tenant {
+			return k.Name, k.Operator
+		}
+	}
+	return "", false
+}
+
 // look reads the file again if it has changed. The caller holds f.mu.
 func (f *keyFile) look() {
 	now := time.Now()
@@ -117,7 +132,8 @@ func (f *keyFile) save() error {
 
 type keyAdd struct {
 	dataFlag
-	Name string `arg:"" help:"The name of the key's owner."`
+	Name     string `arg:"" help:"The name of the key's owner."`
+	Operator bool   `help:"The key may see who uses the server: GET /tenants, and trinity studio URL."`
 }
 
 // Run implements the command.
@@ -136,7 +152,8 @@ func (c *keyAdd) Run(s *surroundings) error {
 	rand.Read(secret) // never fails
 	text := "tml-" + base64.RawURLEncoding.EncodeToString(secret)
 	now := time.Now().UTC().Truncate(time.Second)
-	f.keys = append(f.keys, key{Name: c.Name, Hash: server.HashKey(text), Created: now})
+	f.keys = append(f.keys, key{Name: c.Name, Hash: server.HashKey(text), Tenant: server.TenantOf(text),
+		Operator: c.Operator, Created: now})
 	if err := f.save(); err != nil {
 		return err
 	}
@@ -154,7 +171,14 @@ func (c *keyList) Run(s *surroundings) error {
 		return err
 	}
 	for _, k := range f.keys {
-		fmt.Fprintf(s.out, "%-20s %s  sha256 %.12s…\n", k.Name, k.Created.Format(time.RFC3339), k.Hash)
+		fmt.Fprintf(s.out, "%-20s %s  sha256 %.12s…", k.Name, k.Created.Format(time.RFC3339), k.Hash)
+		if k.Tenant != "" {
+			fmt.Fprintf(s.out, "  tenant %.12s…", k.Tenant)
+		}
+		if k.Operator {
+			fmt.Fprint(s.out, "  operator")
+		}
+		fmt.Fprintln(s.out)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestKeysStayDemanded(t *testing.T) {
 		t.Error("keys are demanded where there never were any")
 	}
 	s := &surroundings{out: io.Discard, err: io.Discard}
-	if err := (&keyAdd{data, "ann"}).Run(s); err != nil {
+	if err := (&keyAdd{dataFlag: data, Name: "ann"}).Run(s); err != nil {
 		t.Fatal(err)
 	}
 	if first.read = (time.Time{}); !first.Demanded() {
@@ -51,6 +51,34 @@ func TestKeysStayDemanded(t *testing.T) {
 	}
 	if first.read = (time.Time{}); !first.Demanded() {
 		t.Error("removing the file lets everybody in while the server runs")
+	}
+}
+
+// A key is known by its tenant, and only one that was made for an operator may see the others.
+func TestKeysHaveOwners(t *testing.T) {
+	data := dataFlag{t.TempDir()}
+	tenants := map[string]string{}
+	for name, operator := range map[string]bool{"ann": false, "ops": true} {
+		var out strings.Builder
+		s := &surroundings{out: &out, err: io.Discard}
+		if err := (&keyAdd{dataFlag: data, Name: name, Operator: operator}).Run(s); err != nil {
+			t.Fatal(err)
+		}
+		tenants[name] = server.TenantOf(strings.TrimSpace(out.String()))
+	}
+	f, err := openKeys(data.keys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.keys = append(f.keys, key{Name: "old", Hash: server.HashKey("tml-old")}) // as earlier versions wrote it
+	for _, c := range []struct {
+		tenant, name string
+		operator     bool
+	}{{tenants["ann"], "ann", false}, {tenants["ops"], "ops", true}, {server.TenantOf("tml-old"), "", false},
+		{"", "", false}} {
+		if name, operator := f.Owner(c.tenant); name != c.name || operator != c.operator {
+			t.Errorf("the tenant %q is %q, operator: %v; want %q, %v", c.tenant, name, operator, c.name, c.operator)
+		}
 	}
 }
 

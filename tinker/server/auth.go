@@ -18,6 +18,8 @@ type Keys interface {
 	Allowed(hash string) bool
 	// Demanded reports whether only such keys are accepted. If not, every key with the prefix of a key is.
 	Demanded() bool
+	// Owner returns the name of a tenant's key, "" if it has none, and whether the key may see all tenants.
+	Owner(tenant string) (name string, operator bool)
 }
 
 // keyed reports whether a key must be a known one.
@@ -30,8 +32,8 @@ func HashKey(key string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// tenantOf is the tenant of a key. It reveals nothing about the key.
-func tenantOf(key string) string {
+// TenantOf is the tenant of a key. It reveals nothing about the key.
+func TenantOf(key string) string {
 	h := sha256.Sum256([]byte("trinity tenant\x00" + key))
 	return hex.EncodeToString(h[:16])
 }
@@ -55,7 +57,7 @@ const localKey = "tml-local"
 func (s *Server) authenticateLocal(r *http.Request) string {
 	tenant := s.authenticate(r)
 	if tenant == "" && !s.keyed() {
-		return tenantOf(localKey)
+		return TenantOf(localKey)
 	}
 	return tenant
 }
@@ -77,7 +79,7 @@ func (s *Server) tenant(key string) string {
 	case !keyed && !strings.HasPrefix(key, "tml-"):
 		return ""
 	}
-	return tenantOf(key)
+	return TenantOf(key)
 }
 
 // The kinds of tokens.

@@ -101,8 +101,8 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 		for _, q := range out.Sequences {
 			drawn += len(q.Tokens)
 		}
-		s.stats.tokens("prompt", prompt-out.PromptCacheHitTokens)
-		s.stats.tokens("sample", drawn)
+		s.tokens(p.tenant, "prompt", prompt-out.PromptCacheHitTokens)
+		s.tokens(p.tenant, "sample", drawn)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -287,7 +287,7 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 			}
 		}
 	}
-	list, err := r.server.checkpoints(&call{ctx: t.Context(), r: &http.Request{}, tenant: tenantOf(r.key)}, "")
+	list, err := r.server.checkpoints(&call{ctx: t.Context(), r: &http.Request{}, tenant: TenantOf(r.key)}, "")
 	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].note.Expires == nil {
 		t.Fatalf("crash at %d (power %v): checkpoints %+v, %v", at, power, list, err)
 	}

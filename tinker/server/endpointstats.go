@@ -63,14 +63,16 @@ type measuredClient struct {
 	arrived  time.Time
 	metrics  *endpointMetrics
 	model    string
+	used     func(phase string, tokens int) // told at the end of each request
 	requests []*measuredRequest
 }
 
 var _ tinker.Streamer = (*measuredClient)(nil)
 
 // measure wraps the client of one request, which is used by one goroutine.
-func (m *endpointMetrics) measure(c tinker.SamplingClient, model string, arrived time.Time) *measuredClient {
-	return &measuredClient{client: c, arrived: arrived, metrics: m, model: model}
+func (m *endpointMetrics) measure(c tinker.SamplingClient, model string, arrived time.Time,
+	used func(phase string, tokens int)) *measuredClient {
+	return &measuredClient{client: c, arrived: arrived, metrics: m, model: model, used: used}
 }
 
 // Sample implements tinker.SamplingClient. The request is streamed for its times.
@@ -90,8 +92,8 @@ func (c *measuredClient) Stream(ctx context.Context, req tinker.SampleRequest) (
 		return nil, err
 	}
 	m, n := c.metrics, max(1, req.NumSamples)
-	q := &measuredRequest{c: c, prompt: req.Prompt.Len(), last: make([]time.Time, n), ended: make([]bool, n),
-		first: m.first.WithLabelValues(c.model), between: m.between.WithLabelValues(c.model),
+	q := &measuredRequest{c: c, prompt: req.Prompt.Len(), asked: req.Prompt.Len(), last: make([]time.Time, n),
+		ended: make([]bool, n), first: m.first.WithLabelValues(c.model), between: m.between.WithLabelValues(c.model),
 		running: m.running.WithLabelValues(c.model), waiting: m.waiting.WithLabelValues(c.model),
 		generated: m.generated.WithLabelValues(c.model), result: s.Result()}
 	q.waiting.Add(float64(n))
@@ -111,6 +113,8 @@ func (c *measuredClient) close() {
 type measuredRequest struct {
 	c      *measuredClient
 	prompt int         // tokens; 0 once they are counted
+	asked  int         // tokens of the prompt
+	tokens int         // drawn
 	last   []time.Time // by sample: when its latest token came
 	ended  []bool      // by sample
 	result *tinker.Future[tinker.SampleResponse]
@@ -134,6 +138,7 @@ func (q *measuredRequest) drawn(d tinker.Drawn) {
 	}
 	q.last[i] = now
 	q.generated.Inc()
+	q.tokens++
 	if d.Stop != "" {
 		q.ended[i] = true
 		q.running.Dec()
@@ -143,7 +148,11 @@ func (q *measuredRequest) drawn(d tinker.Drawn) {
 }
 
 func (q *measuredRequest) close() {
-	_, err := q.result.Wait(context.Background())
+	out, err := q.result.Wait(context.Background())
+	q.c.used("sample", q.tokens)
+	if err == nil {
+		q.c.used("prompt", q.asked-out.PromptCacheHitTokens)
+	}
 	reason := "error"
 	if errors.Is(err, context.Canceled) || errors.Is(err, tinker.ErrClosed) {
 		reason = "abort"

@@ -142,9 +142,11 @@ func (t *serverMetrics) request(route string, code int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
 }
 
-func (t *serverMetrics) tokens(phase string, n int) {
+// tokens counts those of a finished request of the Tinker protocol.
+func (s *Server) tokens(tenant, phase string, n int) {
 	if n > 0 {
-		t.tokenCount.WithLabelValues(phase).Add(float64(n))
+		s.stats.tokenCount.WithLabelValues(phase).Add(float64(n))
+		s.activity.done(tenant, phase, n)
 	}
 }
 

@@ -155,7 +155,8 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	if err != nil {
 		return nil, err
 	}
-	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived)
+	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived,
+		func(phase string, n int) { s.activity.done(tenant, phase, n) })
 	model := &openai.Model{Text: text, Context: length, Sampler: measured,
 		Close: func() { measured.close(); release() }}
 	if session, ok := ctx.Value(sessionKey{}).(string); ok {

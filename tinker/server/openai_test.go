@@ -22,10 +22,11 @@ const shippedModel = "../../examples/tiny/model"
 
 // newEndpoint is a server of the shipped model, which has a tokenizer and a chat template.
 func newEndpoint(t *testing.T) *rig {
-	return newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel}}, func(o *engine.Options) {
-		o.Models = map[string]engine.Model{"tiny": {Dir: shippedModel}}
-	})
+	return newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel}}, shipped)
 }
+
+// shipped gives an engine the shipped model.
+func shipped(o *engine.Options) { o.Models = map[string]engine.Model{"tiny": {Dir: shippedModel}} }
 
 // openaiAnswer is what these tests read of an answer, whole or an event.
 type openaiAnswer struct {

@@ -12,7 +12,7 @@ func (s *Server) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	run := wire.TrainingRun{TrainingRunID: m.ID, IsLoRA: true, LastRequestTime: m.lastRequest, UserMetadata: m.Metadata,
-		ModelOwner: "key-" + s.state.sessions[m.Session].Tenant[:12], BaseModel: s.state.baseOf(m.ID, m.info.BaseModel)}
+		ModelOwner: owner(s.state.sessions[m.Session].Tenant), BaseModel: s.state.baseOf(m.ID, m.info.BaseModel)}
 	rank := m.info.LoRA.Rank
 	if m.Create != nil {
 		run.BaseModel, rank = s.state.baseOf(m.ID, m.Create.BaseModel), m.Create.LoRA.Rank

@@ -71,6 +71,7 @@ func (s *Server) routes() *router {
 	mux.HandleFunc("GET /version", s.version)
 	mux.HandleFunc("GET "+v1+"/archive/{token}", s.download)
 	mux.HandleFunc("GET /metrics", s.metrics)
+	on("GET /tenants", noBody, s.tenants)
 	on("POST "+v1+"/client/config", noBody, s.clientConfig)
 	on("POST "+v1+"/client/dynamic_config", noBody, s.dynamicConfig)
 	on("POST "+v1+"/telemetry", noBody, s.telemetry)
@@ -204,6 +205,7 @@ func (h *route) enter(c *call) (any, error) {
 		c.w.Header().Set("Connection", "close") // so that the body is not read
 		return nil, s.noKey()
 	}
+	s.activity.request(c.tenant, s.opts.Now())
 	c.share = s.bodies.share(c.tenant)
 	defer c.share.release()
 	err := s.read(c, kind)

@@ -85,6 +85,7 @@ func strangerRows(o *owned, own string) []routeRow {
 		{"GET /health", 200, []attempt{{"/health", nil}}},
 		{"GET /version", 200, []attempt{{"/version", nil}}},
 		{"GET /metrics", 200, []attempt{{"/metrics", nil}}},
+		{"GET /tenants", 200, []attempt{{"/tenants", nil}}},
 		{"GET " + v1 + "/archive/{token}", 403, []attempt{{v1 + "/archive/" + url.PathEscape(o.weights), nil},
 			{v1 + "/archive/" + o.drawn, nil}, {o.archive + "A", nil}}},
 		{"POST " + v1 + "/client/config", 200, []attempt{{v1 + "/client/config", body()}}},

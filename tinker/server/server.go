@@ -68,12 +68,13 @@ type Exporter interface {
 
 // Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
-	backend Backend
-	opts    Options
-	secret  []byte // signs request ids and archive addresses
-	mux     *router
-	stats   *serverMetrics
-	hider   *strings.Replacer
+	backend  Backend
+	opts     Options
+	secret   []byte // signs request ids and archive addresses
+	mux      *router
+	stats    *serverMetrics
+	activity *activity
+	hider    *strings.Replacer
 
 	bodies    *budget   // of requests in flight
 	inflaters inflaters // of zstd
@@ -100,8 +101,8 @@ type Server struct {
 // unfinished samples again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{backend: b, opts: opts, stats: newStats(), hider: hider(opts.Private), state: newState(),
-		lent: map[lentKey]*lentWeights{}, bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies),
+	s := &Server{backend: b, opts: opts, stats: newStats(), activity: newActivity(), hider: hider(opts.Private),
+		state: newState(), lent: map[lentKey]*lentWeights{}, bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies),
 		inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
 	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
 	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)

@@ -22,6 +22,14 @@ type keyList []string
 func (k keyList) Allowed(hash string) bool { return slices.Contains(k, hash) }
 func (k keyList) Demanded() bool           { return true }
 
+// Owner implements Keys: tml-ops is an operator's, and other keys have no name.
+func (k keyList) Owner(tenant string) (string, bool) {
+	if tenant == TenantOf("tml-ops") {
+		return "ops", true
+	}
+	return "", false
+}
+
 func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		name string

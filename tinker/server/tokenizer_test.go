@@ -129,4 +129,5 @@ type onlyKey string
 func (k onlyKey) Allowed(hash string) bool { return hash == string(k) }
 
 // Demanded implements Keys.
-func (k onlyKey) Demanded() bool { return true }
+func (k onlyKey) Demanded() bool              { return true }
+func (k onlyKey) Owner(string) (string, bool) { return "", false }

@@ -183,7 +183,7 @@ func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64
 		defer leave()
 		select {
 		case <-done:
-			s.stats.tokens(phase, tokens)
+			s.tokens(tenant, phase, tokens)
 		case <-s.ctx.Done():
 		}
 	})

@@ -30,6 +30,7 @@ type host struct {
 	settings []Setting
 	sessions int
 	models   int
+	tenants  []tenant // as far as the key may see them
 	last     map[string]float64
 	times    map[int]time.Time
 }
@@ -57,6 +58,9 @@ func (h *host) Look() Look {
 	defer h.mu.Unlock()
 	l := Look{Name: h.Path(), Project: "server", Mode: "server", Step: -1, State: Running, Updated: h.asked,
 		Why: fmt.Sprintf("it answers; this key sees %d training runs and %d sessions", h.models, h.sessions)}
+	if n := len(h.tenants); n > 0 {
+		l.Why += fmt.Sprintf(", and all tenants, of which there are %d", n)
+	}
 	if h.failed != nil {
 		l.State, l.Why = Unknown, "it does not answer: "+h.failed.Error()
 	}
@@ -67,7 +71,11 @@ func (h *host) Look() Look {
 func (h *host) Settings() []Setting {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.settings)
+	list := slices.Clone(h.settings)
+	for _, t := range h.tenants {
+		list = append(list, Setting{"tenants." + t.name(), t.String(), "the server"})
+	}
+	return list
 }
 
 // Refresh implements Live.
@@ -84,7 +92,12 @@ func (h *host) Refresh(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(h.failed, err) // other servers have none, or the key may not see them
 	}
-	return errors.Join(h.failed, h.note(readings(text), since))
+	now := readings(text)
+	h.tenants = h.server.tenants(ctx)
+	for _, t := range h.tenants {
+		t.readings(now)
+	}
+	return errors.Join(h.failed, h.note(now, since))
 }
 
 // describe asks for what changes seldom.

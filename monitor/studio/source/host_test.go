@@ -22,6 +22,9 @@ func TestHost(t *testing.T) {
 			fmt.Fprint(w, `{"supported_models":[{"model_name":"m"}]}`)
 		case "/api/v1/sessions":
 			fmt.Fprint(w, `{"sessions":["a","b"]}`)
+		case "/tenants":
+			fmt.Fprintf(w, `{"tenants":[{"tenant":"key-1","name":"ann","sessions":3,"samples_waiting":4,`+
+				`"tokens":{"sample":%d}},{"tenant":"key-2"}]}`, decoded)
 		case "/version":
 			fmt.Fprint(w, "1.2.3\n")
 		case "/metrics":
@@ -54,7 +57,10 @@ func TestHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if len(lines) != 2 || lines[0] != `{"engine/queue_requests/sampling":7,"sessions":2,"step":0}` ||
+	if len(lines) != 2 || lines[0] != `{"engine/queue_requests/sampling":7,"sessions":2,"step":0,`+
+		`"tenants/samples_waiting/ann":4,"tenants/samples_waiting/key-2":0,"tenants/training_waiting/ann":0,`+
+		`"tenants/training_waiting/key-2":0}` ||
+		!strings.Contains(lines[1], `"tenants/tokens_per_second/sample/ann":`) ||
 		!strings.Contains(lines[1], `"engine/tokens_per_second/decode":4`) && // 50, less what the test took
 			!strings.Contains(lines[1], `"engine/tokens_per_second/decode":5`) {
 		t.Errorf("the log is %s", data)
@@ -62,7 +68,8 @@ func TestHost(t *testing.T) {
 	if l := h.Look(); l.State != Running || !strings.Contains(l.Why, "2 sessions") || len(h.Clock()) != 2 {
 		t.Errorf("the server is %+v", l)
 	}
-	if s := h.Settings(); len(s) != 2 || s[0].Value != "m" || s[1].Value != "1.2.3" {
+	if s := h.Settings(); len(s) != 4 || s[0].Value != "m" || s[1].Value != "1.2.3" || s[2].Key != "tenants.ann" ||
+		!strings.Contains(fmt.Sprint(s[2].Value), "3 sessions") {
 		t.Errorf("the server can %+v", s)
 	}
 }
