@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,6 +164,51 @@ func TestWandbTable(t *testing.T) {
 	}
 	if files != 1 {
 		t.Errorf("the table is named as a file %d times", files)
+	}
+}
+
+// A run that is sent as it goes uploads each table before the line that names it.
+func TestWandbTablesOnline(t *testing.T) {
+	service := &wandbService{}
+	server := httptest.NewServer(service)
+	defer server.Close()
+	c := wandbConfig(t.TempDir(), -1)
+	c.Roles = []string{"explorer"}
+	c.Args = map[string]any{"base_url": server.URL, "api_key": "the-key", "rollouts_per_step": 4}
+	recordSteps(t, c, 1, 2)
+	there, named, told := map[string]string{}, 0, 0
+	for _, r := range service.requests {
+		if text, ok := r["put"].(string); ok {
+			there[strings.TrimPrefix(r["path"].(string), "/storage/")] = text
+		}
+		list, _ := r["uploaded"].([]any)
+		told += len(list)
+		files, _ := r["files"].(map[string]any)
+		h, _ := files["wandb-history.jsonl"].(map[string]any)
+		lines, _ := h["content"].([]any)
+		for _, line := range lines {
+			var of struct {
+				Rollouts struct {
+					Path string
+					Rows int `json:"nrows"`
+				}
+			}
+			if err := json.Unmarshal([]byte(line.(string)), &of); err != nil {
+				t.Fatal(err)
+			}
+			if of.Rollouts.Path == "" {
+				continue // of the trainer
+			}
+			var table struct{ Data [][]any }
+			if err := json.Unmarshal([]byte(there[of.Rollouts.Path]), &table); err != nil || len(table.Data) != 4 ||
+				of.Rollouts.Rows != 4 {
+				t.Errorf("a line names %+v, which is %q (%v)", of.Rollouts, there[of.Rollouts.Path], err)
+			}
+			named++
+		}
+	}
+	if len(there) != 2 || named != 2 || told != 2 {
+		t.Errorf("%d tables, %d lines that name one, %d of them told", len(there), named, told)
 	}
 }
 

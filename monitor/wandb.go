@@ -22,9 +22,10 @@ import (
 type wandbFile struct {
 	file   *os.File
 	size   int64
-	num    int64  // of the last record
-	lines  int    // of the history
-	table  string // the next step's samples as JSON of the history; "" for none
+	num    int64        // of the last record
+	lines  int          // of the history
+	table  string       // the next step's samples as JSON of the history; "" for none
+	upload *wandbUpload // their file
 	begin  time.Time
 	stream *wandbStream // nil: the run stays here
 }
@@ -133,15 +134,16 @@ func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
 	for _, k := range m.Keys() {
 		add(k, jsonText(m[k]))
 	}
+	upload := w.upload
 	if w.table != "" {
 		add("rollouts", w.table)
-		w.table = ""
+		w.table, w.upload = "", nil
 	}
 	add("_timestamp", jsonText(float64(at.UnixMicro())/1e6))
 	add("_runtime", jsonText(at.Sub(w.begin).Seconds()))
 	add("_step", jsonText(step))
 	if w.stream != nil {
-		w.stream.add(wandbLine{history: "{" + strings.Join(line, ",") + "}", offset: w.lines})
+		w.stream.add(wandbLine{history: "{" + strings.Join(line, ",") + "}", offset: w.lines, table: upload})
 	}
 	w.lines++
 	number := binary.AppendUvarint(appendTag(nil, 1, wireVarint), uint64(step))

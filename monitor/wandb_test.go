@@ -219,6 +219,10 @@ func (s *wandbService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
+	if r.Method == http.MethodPut && r.Header.Get("X-Signed") == "yes" {
+		s.requests = append(s.requests, map[string]any{"path": r.URL.Path, "put": string(body)})
+		return
+	}
 	var v map[string]any
 	if user, key, _ := r.BasicAuth(); user != "api" || key != "the-key" || json.Unmarshal(body, &v) != nil {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -228,6 +232,12 @@ func (s *wandbService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, v)
 	if s.status != 0 && r.URL.Path != "/graphql" {
 		w.WriteHeader(s.status)
+		return
+	}
+	if strings.Contains(fmt.Sprint(v["query"]), "createRunFiles") {
+		name := v["variables"].(map[string]any)["files"].([]any)[0].(string)
+		fmt.Fprintf(w, `{"data":{"createRunFiles":{"runID":"UnVu","uploadHeaders":["X-Signed:yes"],`+
+			`"files":[{"name":%q,"uploadUrl":"/storage/%s?signature=x"}]}}}`, name, name)
 		return
 	}
 	if r.URL.Path == "/graphql" {

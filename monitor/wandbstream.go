@@ -3,6 +3,7 @@ package monitor
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,6 +22,8 @@ type wandbStream struct {
 	files  string // the address of the run's file_stream
 	warn   func(string)
 
+	entity, project, run string // as the service names them
+
 	behind bool // a line did not fit: those after it have no place either
 
 	lines chan wandbLine
@@ -31,6 +34,7 @@ type wandbStream struct {
 type wandbLine struct {
 	history string // JSON, "" at the end
 	offset  int    // lines before it
+	table   *wandbUpload
 	last    bool
 }
 
@@ -92,8 +96,9 @@ func startStream(c Config, key, id, role string) (*wandbStream, error) {
 	if len(answer.Errors) > 0 || b.Name == "" {
 		return nil, fmt.Errorf("the service made no run: %v", answer.Errors)
 	}
-	s.files = s.base + "/files/" + url.PathEscape(b.Project.Entity.Name) + "/" + url.PathEscape(b.Project.Name) + "/" +
-		url.PathEscape(b.Name) + "/file_stream"
+	s.entity, s.project, s.run = b.Project.Entity.Name, b.Project.Name, b.Name
+	s.files = s.base + "/files/" + url.PathEscape(s.entity) + "/" + url.PathEscape(s.project) + "/" +
+		url.PathEscape(s.run) + "/file_stream"
 	go s.send()
 	return s, nil
 }
@@ -126,7 +131,7 @@ func (s *wandbStream) send() {
 				more = false
 			}
 		}
-		if err := s.post(s.files, streamBody(batch), nil); err != nil && !failed {
+		if err := s.sendBatch(batch); err != nil && !failed {
 			failed = true
 			if s.warn != nil {
 				s.warn(
@@ -135,6 +140,27 @@ func (s *wandbStream) send() {
 			}
 		}
 	}
+}
+
+// sendBatch uploads the tables of lines, then the lines.
+func (s *wandbStream) sendBatch(batch []wandbLine) error {
+	var failed error
+	var uploaded []string
+	for _, l := range batch {
+		if l.table == nil {
+			continue
+		}
+		if err := s.upload(*l.table); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		uploaded = append(uploaded, l.table.name)
+	}
+	body := streamBody(batch)
+	if len(uploaded) > 0 {
+		body["uploaded"] = uploaded
+	}
+	return errors.Join(failed, s.post(s.files, body, nil))
 }
 
 // streamBody is a file_stream request: lines of the history at their place, the summary, and whether that is all.

@@ -18,11 +18,9 @@ var wandbColumns = []string{"id", "task_index", "model_version", "reward", "adva
 	"response_tokens", "extracted", "expected", "prompt", "response"}
 
 // Samples implements SampleSink: a table, which is a file of the run (media/table) that the step's history names. The
-// library writes the same (wandb/data_types/table.py). `wandb sync` sends it; a run that is sent as it goes has none.
+// library writes the same (wandb/data_types/table.py). `wandb sync` sends it, and a run that is sent as it goes uploads
+// it.
 func (w *wandbFile) Samples(_ time.Time, step int, list []*rollout.Record) error {
-	if w.stream != nil {
-		return nil
-	}
 	rows := [][]any{}
 	for _, r := range list {
 		about := metadata(r)
@@ -49,6 +47,7 @@ func (w *wandbFile) Samples(_ time.Time, step int, list []*rollout.Record) error
 	}
 	w.table = jsonText(map[string]any{"_type": "table-file", "path": name, "sha256": hash, "size": len(data),
 		"ncols": len(wandbColumns), "nrows": len(rows)})
+	w.upload = &wandbUpload{name, file}
 	item := appendTag(appendBytes(nil, fileItemPath, name), fileItemType, wireVarint)
 	return w.record(recordFiles, appendBytes(nil, filesItem, append(item, fileMedia)))
 }

@@ -38,6 +38,7 @@ func (t events) Stepped(_ context.Context, step int, metrics map[string]float64,
 	m["time/sample"], m["time/train"] = metrics["time/read_experience"], metrics["time/train_step"]
 	t.printMetrics(step-1, m)
 	t.monitor.Add(step-1, role, m)
+	t.monitor.Samples(step-1, role, t.rollouts().Path(step-1))
 	_, err := t.monitor.Commit(step - 1)
 	return err
 }

@@ -21,5 +21,10 @@ func (t *Trainer) write(step int, episodes []Turns) error {
 			all = append(all, x)
 		}
 	}
-	return buffer.Rollouts{FS: t.FS, Dir: filepath.Join(t.Dir, "rollouts")}.Write(step, all)
+	return t.rollouts().Write(step, all)
+}
+
+// rollouts are the run's records of samples.
+func (t *Trainer) rollouts() buffer.Rollouts {
+	return buffer.Rollouts{FS: t.FS, Dir: filepath.Join(t.Dir, "rollouts")}
 }

@@ -96,7 +96,11 @@ func (s *Summary) Write(w io.Writer) error {
 	if seconds > 0 {
 		fmt.Fprintf(&t, "%-8s %d steps in %.0f s\n", "time", s.Steps, seconds)
 	}
-	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, strings.Join(s.results(), ", "))
+	there := s.results()
+	fmt.Fprintf(&t, "%-8s %s (%s)\n", "results", s.Dir, strings.Join(there, ", "))
+	if slices.Contains(there, "rollouts/") {
+		fmt.Fprintf(&t, "%-8s trinity studio %s shows it in a browser, down to the token\n", "look", s.Dir)
+	}
 	_, err := io.WriteString(w, t.String())
 	return err
 }
