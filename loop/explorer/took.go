@@ -15,8 +15,8 @@ const (
 	taskTime = "time/task_execution"
 )
 
-// gradeTime is how long answers of the successful attempt were being graded, in seconds: by the reward function or a
-// judge. Upstream does not report it.
+// gradeTime is how long answers of the successful attempt were being graded, in seconds: by the reward function, a
+// judge or the step of an environment. Upstream does not report it.
 const gradeTime = "time/grade"
 
 // took is how long the parts of one task took, in seconds. It is safe for several goroutines; the nil one forgets.

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Clock measures for how long at least one answer of a rollout was being graded: by a reward function or by a judge.
-// Environments, and programs that report a reward themselves, are not measured. It is safe for several goroutines; the
-// nil one forgets.
+// Clock measures for how long at least one answer of a rollout was being graded: by a reward function, by a judge, or
+// by the step of an environment. Programs that report a reward themselves are not measured. It is safe for several
+// goroutines; the nil one forgets.
 type Clock struct {
 	mu    sync.Mutex
 	now   int // gradings under way

@@ -207,7 +207,9 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 		if err != nil {
 			return nil, err
 		}
+		stop := r.Grading.Grade() // a step is what gives the reward
 		next, err := e.Step(x.ResponseText)
+		stop()
 		if err != nil {
 			return nil, err
 		}

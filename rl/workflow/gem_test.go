@@ -34,6 +34,7 @@ func TestGemWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Grading = new(Clock)
 	steps := map[int]bool{}
 	for index := range 8 {
 		task := task
@@ -60,6 +61,9 @@ func TestGemWorkflow(t *testing.T) {
 	}
 	if len(steps) != 3 {
 		t.Errorf("turns %v were drawn, want all three", steps)
+	}
+	if _, ok := r.Grading.Graded(); !ok {
+		t.Error("the steps of the environment were not measured")
 	}
 }
 
