@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares environments of GEM in the host with GEM's own loop: the games and the tasks of one turn, observation by observation and
-# reward by reward. gem.sh LOG writes LOG after every few ids. The next call goes on with the ids that LOG does not call equal, if LOG is
+# reward by reward. gem.sh LOG writes LOG after every few ids, of slow ones after each. The next call goes on with the ids that LOG does not call equal, if LOG is
 # of the same versions; FRESH=1 begins again. EPISODES is how many of each id (200), SLOW how many of those that take seconds to begin (200);
 # GSM8K a folder with test.jsonl of openai/grade-school-math, for math:*, else a few rows of our own; IDS compares only those. Needs
 # Python 3.10 to 3.12 and pip.
@@ -68,14 +68,14 @@ slow=$(printf '%s\n' game:Sudoku-v0-hard game:Sudoku-v0-random game:Sokoban-v0-h
 if [ -n "${IDS:-}" ]; then quick=$(printf '%s\n' $IDS) slow=; fi
 total=$(printf '%s\n' $quick $slow | wc -l)
 for part in "$quick" "$slow"; do
-	n=$episodes
-	[ "$part" != "$slow" ] || n=${SLOW:-200}
+	n=$episodes at_once=6
+	[ "$part" != "$slow" ] || n=${SLOW:-200} at_once=1
 	left=$(for id in $part; do grep -q "^$id " "$state" || echo "$id"; done)
 	while [ -n "$left" ]; do
 		# shellcheck disable=SC2046
-		compare $(head -n 6 <<<"$left")
+		compare $(head -n "$at_once" <<<"$left")
 		report "$total"
-		left=$(tail -n +7 <<<"$left")
+		left=$(tail -n "+$((at_once + 1))" <<<"$left")
 	done
 done
 report "$total"
