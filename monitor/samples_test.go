@@ -179,6 +179,9 @@ func TestWandbTablesOnline(t *testing.T) {
 	there, named, told := map[string]string{}, 0, 0
 	for _, r := range service.requests {
 		if text, ok := r["put"].(string); ok {
+			if r["key"] == true {
+				t.Error("the key went to a signed address")
+			}
 			there[strings.TrimPrefix(r["path"].(string), "/storage/")] = text
 		}
 		list, _ := r["uploaded"].([]any)

@@ -220,7 +220,8 @@ func (s *wandbService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	if r.Method == http.MethodPut && r.Header.Get("X-Signed") == "yes" {
-		s.requests = append(s.requests, map[string]any{"path": r.URL.Path, "put": string(body)})
+		s.requests = append(s.requests, map[string]any{"path": r.URL.Path, "put": string(body),
+			"key": r.Header.Get("Authorization") != ""})
 		return
 	}
 	var v map[string]any

@@ -46,7 +46,7 @@ func (s *wandbStream) upload(u wandbUpload) error {
 	return s.put(u.path, made.Files[0].UploadURL, made.UploadHeaders)
 }
 
-// put sends a file to an address, which is signed or, where it is relative, the service's own.
+// put sends a file to an address, which is signed, so the key does not go along; a relative one is the service's own.
 func (s *wandbStream) put(path, to string, headers []string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -74,9 +74,6 @@ func (s *wandbStream) put(path, to string, headers []string) error {
 		if name, value, ok := strings.Cut(h, ":"); ok {
 			req.Header.Set(name, value)
 		}
-	}
-	if at.Host == base.Host {
-		req.SetBasicAuth("api", s.key)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
