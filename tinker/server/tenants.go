@@ -53,9 +53,9 @@ func (a *activity) request(tenant string, now time.Time) {
 	one.requests, one.last = one.requests+1, now
 }
 
-// done counts tokens of a tenant's finished request.
+// done counts tokens of a tenant's finished request. A request whose sampler is gone has no tenant any more.
 func (a *activity) done(tenant, phase string, tokens int) {
-	if tokens <= 0 {
+	if tenant == "" || tokens <= 0 {
 		return
 	}
 	a.mu.Lock()
@@ -107,9 +107,6 @@ func (s *Server) tenants(c *call) (any, error) {
 		u := all[tenant]
 		if u == nil {
 			u = &tenantUse{Tenant: owner(tenant)}
-			if s.opts.Keys != nil {
-				u.Name, _ = s.opts.Keys.Owner(tenant)
-			}
 			all[tenant] = u
 		}
 		return u
@@ -121,6 +118,9 @@ func (s *Server) tenants(c *call) (any, error) {
 		u.TrainingWaiting = own.requests
 		_, own = s.sampling.now(tenant)
 		u.SamplesWaiting = own.requests
+		if s.opts.Keys != nil {
+			u.Name, _ = s.opts.Keys.Owner(tenant)
+		}
 	}
 	byName := func(a, b *tenantUse) int { return strings.Compare(a.Tenant, b.Tenant) }
 	return map[string]any{"tenants": slices.SortedFunc(maps.Values(all), byName)}, nil
