@@ -28,12 +28,13 @@ func TestAgentLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := "{command: [python3, " + solve + "], timeout: 120, max_tokens: 400}"
-	learnCarried(t, "agent", "../examples/agent/started.yaml", args, Python{})
+	learnCarried(t, "agent", "accuracy", "../examples/agent/started.yaml", args, Python{})
 }
 
 // learnCarried trains 20 steps with seed 1, and 20 with shuffled advantages with seeds 1, 2 and 3, and holds that the
 // first learns and the others do not. Shuffled advantages walk at random: one alone may go either way, their mean not.
-func learnCarried(t *testing.T, what, file, args string, p Python, more ...string) {
+// accuracy is the metric's name.
+func learnCarried(t *testing.T, what, accuracy, file, args string, p Python, more ...string) {
 	t.Helper()
 	learn := func(t *testing.T, what string, seed int, score func(algorithm.Advantage) algorithm.Advantage) float64 {
 		var out bytes.Buffer
@@ -52,10 +53,10 @@ func learnCarried(t *testing.T, what, file, args string, p Python, more ...strin
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 		gapIsNone(t, sum.Lines)
-		const key = "eval/held-out/accuracy/mean@1"
-		before, after := ends(t, sum, key)
+		before, after := ends(t, sum, "eval/held-out/"+accuracy+"/mean@1")
+		trained := "rollout/" + accuracy + "/mean"
 		t.Logf("%s, seed %d: training accuracy %.3f → %.3f (steps 1–5 and 16–20), held out %.3f → %.3f, gap 0", what,
-			seed, sum.Mean(trainAccuracy, 1, 5), sum.Mean(trainAccuracy, 16, 20), before, after)
+			seed, sum.Mean(trained, 1, 5), sum.Mean(trained, 16, 20), before, after)
 		return after - before
 	}
 	t.Run("learns", func(t *testing.T) {
