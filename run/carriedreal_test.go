@@ -169,7 +169,7 @@ func TestVerifiersLearns(t *testing.T) {
 		t.Skip("needs the package verifiers: make verifiers, then make learn-agents")
 	}
 	args := "{dir: " + absolute(t, "examples/verifiers") + ", taskset: {split: SPLIT}, timeout: 900, concurrency: 4}"
-	learnCarried(t, "verifiers", "reward/accuracy", "../examples/verifiers/sums.yaml", strings.Replace(args, "SPLIT", "train", 1),
-		Python{Executable: *verifiersPython},
+	learnCarried(t, "verifiers", "reward/accuracy", "../examples/verifiers/sums.yaml",
+		strings.Replace(args, "SPLIT", "train", 1), Python{Executable: *verifiersPython},
 		"buffer.explorer_input.eval_tasksets[0].workflow_args="+strings.Replace(args, "SPLIT", "test", 1))
 }
