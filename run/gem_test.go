@@ -109,6 +109,16 @@ func samplers(t *testing.T, dir string) (n int) {
 	return n
 }
 
+// With wandb_project each step's samples are a table of its run.
+func TestGemSamples(t *testing.T) {
+	t.Parallel()
+	dir, lines := gemRuns(t, options(), short(t.TempDir(), "max_steps=2", "eval_every=0", "wandb_project=p"))
+	tables, err := filepath.Glob(filepath.Join(dir, "monitor/wandb/gem/*/files/media/table/*.json"))
+	if err != nil || len(lines) != 2 || len(tables) != 2 {
+		t.Errorf("%d steps have the tables %v (%v)", len(lines), tables, err)
+	}
+}
+
 // main_no_metrics of the seed: the same updates, nothing said, nothing saved on the way.
 func TestGemWithoutMetrics(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,17 @@ func tenantsOf(r *rig) map[string]tenantUse {
 	return all
 }
 
+// use is what a tenant has and did, once tokens of a phase are counted, which may be after their answer.
+func use(r *rig, tenant, phase string) (u tenantUse) {
+	for range 1000 {
+		if u = tenantsOf(r)[tenant]; u.Tokens[phase] > 0 && u.TrainingWaiting == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return u
+}
+
 // What tenants have and did is counted for each of them; a restart keeps what they have.
 func TestTenants(t *testing.T) {
 	r := newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel},
@@ -50,18 +61,13 @@ func TestTenants(t *testing.T) {
 	}
 	ops := r.as("tml-ops")
 	alices, bobs := owner(TenantOf("tml-alice")), owner(TenantOf("tml-bob"))
-	u := tenantsOf(ops)[alices]
+	u := use(ops, alices, "forward_backward")
 	if u.Sessions != 1 || u.TrainingRuns != 1 || u.Samplers != 1 || u.KeptBytes == 0 || u.TrainingWaiting != 0 ||
 		u.Tokens["forward_backward"] == 0 || u.Tokens["sample"] == 0 || u.Tokens["prompt"] == 0 || u.Requests < 6 ||
 		time.Since(u.Last).Abs() > time.Hour {
 		t.Errorf("a tenant that trained and sampled: %+v", u)
 	}
-	for range 100 { // the counts may come after the answer
-		if u = tenantsOf(ops)[bobs]; u.Tokens["prompt"] > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	u = use(ops, bobs, "prompt")
 	if u.Requests != 2 || u.Sessions != 0 || u.Tokens["sample"] != answer.Usage.Drawn || u.Tokens["prompt"] != 2 {
 		t.Errorf("a tenant that sampled without a session: %+v", u)
 	}
