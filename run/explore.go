@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
+	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -36,7 +37,8 @@ type sinks struct {
 	travel   travel
 	exchange buffer.Exchange
 	monitor  *monitor.Monitor
-	raw      buffer.Copy // of what was sampled, before the pipeline; nil: none
+	raw      buffer.Copy   // of what was sampled, before the pipeline; nil: none
+	trained  trainer.State // where the trainer continues
 }
 
 // openExploring makes the explorer of a configuration, which begins with explore step first or an earlier one.
@@ -164,15 +166,21 @@ func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
 		store = x.kept.Store
 	}
 	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: p.say.progress, To: to.exchange,
-		Lines: linesOf(p), Aside: p.aside(), Kept: x.kept}
+		Lines: linesOf(p, to), Aside: p.aside(), Kept: x.kept}
 	o.LeftOut = sink.LeftOut
 	return explorer.New(o, p.models.service.API, to.travel.sync, store, sink, x.train, x.evals), nil
 }
 
-// linesOf says in which line of metrics an explore step stands.
-func linesOf(p parts) record.Lines {
+// linesOf says in which line of metrics an explore step stands, for a trainer that continues at a state.
+func linesOf(p parts, to sinks) record.Lines {
 	if p.aside() {
 		return record.OwnLines{}
 	}
-	return record.TrainLines{Explored: plan.ExploreSamples(p.cfg), Trained: plan.TrainSamples(p.cfg, p.method)}
+	l := &record.TrainLines{Explored: plan.ExploreSamples(p.cfg), Trained: plan.TrainSamples(p.cfg, p.method),
+		Next: max(1, to.trained.Position.Step)}
+	l.Given = to.trained.Step*l.Trained - to.trained.Position.Count
+	if _, queue := to.exchange.(*buffer.Handover); !queue {
+		l.Next = math.MaxInt // a table is not read in the order in which it was filled
+	}
+	return l
 }

@@ -97,8 +97,8 @@ func buildLoops(ctx context.Context, p parts, seen *inspect.Inspection) (*loops,
 		if err != nil {
 			return nil, err
 		}
-		if l.exploring, err = openExploring(ctx, p, sinks{l.travel, l.between.exchange, l.monitor, raw},
-			asking.ExploreStep(l.resumed.State)); err != nil {
+		to := sinks{l.travel, l.between.exchange, l.monitor, raw, l.resumed.State}
+		if l.exploring, err = openExploring(ctx, p, to, asking.ExploreStep(l.resumed.State)); err != nil {
 			return nil, err
 		}
 		asking.Adaptive = l.exploring.adaptive

@@ -31,9 +31,10 @@ func (r *Explored) LeftOut(step int, list []*experience.Experience) {
 	r.left = map[int][]*experience.Experience{step: list}
 }
 
-// Lines says in which line of metrics.jsonl the metrics of an explore step stand.
+// Lines says in which line of metrics.jsonl the metrics of an explore step stand. It is asked once for each explore
+// step, in order, with the number of experiences that the step hands on.
 type Lines interface {
-	Line(step int) int
+	Line(step, given int) int
 }
 
 // Explored implements explorer.Sink.
@@ -43,8 +44,9 @@ func (r *Explored) Explored(
 	if err := r.Rollouts.Write(step, list, r.left[step]...); err != nil {
 		return err
 	}
-	r.Monitor.Add(r.Lines.Line(step), "explorer", metrics)
-	r.Monitor.Samples(r.Lines.Line(step), "explorer", r.Rollouts.Path(step))
+	at := r.Lines.Line(step, len(list))
+	r.Monitor.Add(at, "explorer", metrics)
+	r.Monitor.Samples(at, "explorer", r.Rollouts.Path(step))
 	if r.Aside {
 		line, err := r.Monitor.Commit(step)
 		if err != nil {
@@ -61,18 +63,3 @@ func (r *Explored) Explored(
 	}
 	return r.Kept.Done(step, step)
 }
-
-// OwnLines has a line for each explore step.
-type OwnLines struct{}
-
-// Line implements Lines.
-func (OwnLines) Line(step int) int { return step }
-
-// TrainLines has the metrics of an explore step in the line of the first train step that trains on it.
-type TrainLines struct {
-	Explored int // samples of an explore step
-	Trained  int // of these, in a train step
-}
-
-// Line implements Lines.
-func (l TrainLines) Line(step int) int { return (step-1)*l.Explored/l.Trained + 1 }

@@ -47,7 +47,7 @@ func (r *Trained) Begin(step int) { r.step.Store(int64(step)) }
 
 // Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with
 // the next step.
-func (r *Trained) Line(int) int { return int(r.step.Load()) + 1 }
+func (r *Trained) Line(int, int) int { return int(r.step.Load()) + 1 }
 
 // Published implements trainer.Events.
 func (r *Trained) Published(ctx context.Context, step int, path string) error {
