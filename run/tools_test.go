@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -102,7 +103,7 @@ func TestGemWithTools(t *testing.T) {
 		t.Run(wrappers, func(t *testing.T) {
 			before := calls.Load()
 			all := append([]string{"env_wrappers=" + wrappers}, pairs...)
-			_, lines := gemRuns(t, o, short(t.TempDir(), all...))
+			first, lines := gemRuns(t, o, short(t.TempDir(), all...))
 			if calls.Load() == before {
 				t.Fatal("no tool was used")
 			}
@@ -111,9 +112,35 @@ func TestGemWithTools(t *testing.T) {
 					t.Errorf("step %d: sampler and trainer differ by %v (%v)", i, v, ok)
 				}
 			}
-			_, again := gemRuns(t, o, short(t.TempDir(), all...))
+			second, again := gemRuns(t, o, short(t.TempDir(), all...))
 			same(t, "the same again", again, lines)
+			if t.Failed() {
+				logDifference(t, first, second)
+			}
 		})
+	}
+}
+
+// logDifference logs the first samples of two runs that are not the same.
+func logDifference(t *testing.T, first, second string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(first, "rollouts", "step_*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Errorf("%s has no rollouts: %v", first, err)
+	}
+	for _, file := range files {
+		one, err := os.ReadFile(file)
+		two, err2 := os.ReadFile(filepath.Join(second, "rollouts", filepath.Base(file)))
+		if err := errors.Join(err, err2); err != nil {
+			t.Error(err)
+		}
+		a, b := strings.Split(string(one), "\n"), strings.Split(string(two), "\n")
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Logf("%s, line %d:\n%s\n%s", filepath.Base(file), i+1, a[i], b[i])
+				return
+			}
+		}
 	}
 }
 
