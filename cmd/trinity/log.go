@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -43,15 +42,8 @@ func (c *logCmd) Run(s *surroundings) error {
 	default:
 		return usageError{errors.New("trinity: give --config or --log-dir")}
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := s.untilStop()
 	defer cancel()
-	go func() {
-		select {
-		case <-s.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	w := &logfile.Follower{Dir: dir, Keyword: c.Keyword, Level: level, Last: c.Last, Search: c.Search,
 		Color: s.terminal && !c.NoColor, Out: s.out}
 	return w.Run(ctx)

@@ -27,6 +27,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -66,7 +67,8 @@ type surroundings struct {
 	out, err io.Writer
 	terminal bool
 	env      func(string) (string, bool)
-	cacheDir string // for files that the program carries; "" if there is none
+	cacheDir string       // for files that the program carries; "" if there is none
+	unsaved  *atomic.Bool // the command has nothing to save; nil: nobody asks
 }
 
 func main() {
@@ -123,6 +125,9 @@ func exitCode(errOut io.Writer, err error) int {
 
 // untilStop returns a context that ends at the first Ctrl-C, for commands with nothing to save.
 func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
+	if s.unsaved != nil {
+		s.unsaved.Store(true)
+	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	go func() {
 		select {
@@ -138,19 +143,21 @@ func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
 func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := make(chan struct{})
+	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, unsaved: new(atomic.Bool)}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		if _, ok := <-signals; !ok {
 			return
 		}
-		fmt.Fprintln(errOut, "\nfinishing the current step and saving; press Ctrl-C again to stop at once")
+		if !s.unsaved.Load() {
+			fmt.Fprintln(errOut, "\nfinishing the current step and saving; press Ctrl-C again to stop at once")
+		}
 		close(stop)
 		if _, ok := <-signals; ok {
 			cancel(errors.New("stopped by a second Ctrl-C; committed steps are safe, and the same command resumes"))
 		}
 	}()
-	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv}
 	if f, ok := out.(*os.File); ok {
 		s.terminal = term.IsTerminal(int(f.Fd()))
 	}

@@ -54,7 +54,7 @@ def main():
         while True:
             try:
                 work = post(URL + "/rollouts/next", {"wait": 30})
-            except urllib.error.URLError:
+            except OSError:  # also a connection that the end of the run cut
                 return  # the run has ended
             if work:
                 pool.submit(carry_out, work)
