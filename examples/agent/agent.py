@@ -10,7 +10,6 @@ import json
 import os
 import re
 import sys
-import urllib.error
 import urllib.request
 
 from openai import OpenAI
