@@ -52,9 +52,10 @@ func (e *entry) become() error {
 	if x == nil {
 		return nil
 	}
-	// The last limit comes here: little address space is left to this process with it.
+	// The last limit comes here. It counts what can be written and not what is only reserved: Go reserves a gigabyte,
+	// and its other threads would end this process for want of memory if they ran before the program begins.
 	memory := unix.Rlimit{Cur: uint64(e.Limits.Memory), Max: uint64(e.Limits.Memory)}
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_AS, uintptr(unsafe.Pointer(&memory)), 0, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&memory)), 0, 0, 0)
 	if errno == 0 {
 		_, _, errno = unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(x.path)),
 			uintptr(unsafe.Pointer(&x.args[0])), uintptr(unsafe.Pointer(&x.env[0])))

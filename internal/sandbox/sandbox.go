@@ -56,7 +56,7 @@ func refuse(reasons ...string) error {
 type Limits struct {
 	Wall      time.Duration // from start to end
 	CPU       time.Duration // of all processes together
-	Memory    int64         // bytes, of all processes together; also the address space of each
+	Memory    int64         // bytes, of all processes together; also what each may write to, used or not
 	Processes int           // at the same time, threads included
 	Disk      int64         // bytes in the only writable folder, which is in memory
 	OpenFiles int           // of each process

@@ -20,6 +20,9 @@ const (
 	reportsFD = 4 // a report, or why a program could not be entered
 )
 
+// fewThreads makes the runtime of the stage enter start few threads: they are processes of its user, which are limited.
+const fewThreads = "GOMAXPROCS=1"
+
 // every is the time between two looks at what the processes use.
 const every = 20 * time.Millisecond
 
@@ -105,7 +108,7 @@ func (w *watcher) start() (pid int, err error) {
 	if w.blind {
 		program = self
 	}
-	p, err := os.StartProcess(program, []string{self, stageEnter}, &os.ProcAttr{Dir: "/tmp", Env: []string{},
+	p, err := os.StartProcess(program, []string{self, stageEnter}, &os.ProcAttr{Dir: "/tmp", Env: []string{fewThreads},
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, theirs, refusals},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}})
 	theirs.Close()
