@@ -69,7 +69,7 @@ gen: ## generate the assembly
 
 .PHONY: race
 race: ## run the tests of everything with goroutines (package nn has none) under the race detector (needs a C compiler)
-	go test -race -short -vet=off -timeout 40m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer $$(go list ./engine/... | grep -v 'engine/internal/nn$$') ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/process ./internal/sandbox ./internal/zmtp ./monitor/rollout ./monitor/studio ./monitor/studio/source ./monitor/studio/curve ./rl/env/openenv ./rl/env/carried ./rl/agent ./rl/tool ./rl/verifiers ./internal/wal ./internal/web ./hf/hub ./hf/modelname ./rl/dataset ./rl/python ./rl/plugin
+	go test -race -short -vet=off -timeout 40m ./tinker/... ./loop/buffer ./monitor ./loop/synchronizer $$(go list ./engine/... | grep -v 'engine/internal/nn$$') ./rl/workflow ./loop/explorer ./loop/trainer ./loop/gem ./run ./internal/disk ./internal/process ./internal/zmtp ./monitor/rollout ./monitor/studio ./monitor/studio/source ./monitor/studio/curve ./rl/env/openenv ./rl/env/carried ./rl/agent ./rl/verifiers ./internal/wal ./internal/web ./hf/hub ./hf/modelname ./rl/dataset ./rl/python ./rl/plugin
 
 .PHONY: race-more
 race-more: ## the same for environments in Python, tools and the sandbox, which take minutes more

@@ -68,7 +68,7 @@ type surroundings struct {
 	terminal bool
 	env      func(string) (string, bool)
 	cacheDir string       // for files that the program carries; "" if there is none
-	unsaved  *atomic.Bool // the command has nothing to save; nil: nobody asks
+	brief    *atomic.Bool // set by a command that has nothing to finish; nil: nobody asks
 }
 
 func main() {
@@ -125,8 +125,8 @@ func exitCode(errOut io.Writer, err error) int {
 
 // untilStop returns a context that ends at the first Ctrl-C, for commands with nothing to save.
 func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
-	if s.unsaved != nil {
-		s.unsaved.Store(true)
+	if s.brief != nil {
+		s.brief.Store(true)
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	go func() {
@@ -143,14 +143,14 @@ func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
 func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := make(chan struct{})
-	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, unsaved: new(atomic.Bool)}
+	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, brief: new(atomic.Bool)}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		if _, ok := <-signals; !ok {
 			return
 		}
-		if !s.unsaved.Load() {
+		if !s.brief.Load() {
 			fmt.Fprintln(errOut, "\nfinishing the current step and saving; press Ctrl-C again to stop at once")
 		}
 		close(stop)
