@@ -111,6 +111,26 @@ func TestPythonWorkflows(t *testing.T) {
 	}
 }
 
+// A run that is continued in the middle of what an explore step gave has the lines of one that was not.
+func TestPythonLinesContinue(t *testing.T) {
+	t.Parallel()
+	o := pythonIn(t, "plugins")
+	args := and(tiny, tasksetKey+"default_workflow_type=gathered", "buffer.train_batch_size=2")
+	whole := runs(t, loadPython(t, t.TempDir(), o, args...), o)
+	dir := t.TempDir()
+	runs(t, loadPython(t, dir, o, append(args, "trainer.total_steps=1")...), o)
+	same(t, "continued", runs(t, loadPython(t, dir, o, args...), o), whole)
+	explored := 0
+	for _, l := range whole {
+		if _, ok := l.Metrics["rollout/finished_task_count"]; ok {
+			explored++
+		}
+	}
+	if explored == 0 || explored == len(whole) {
+		t.Errorf("%d of %d lines have an explore step; want some that have none", explored, len(whole))
+	}
+}
+
 // What workflows and rewards measure are metrics of the run.
 func TestPythonMetrics(t *testing.T) {
 	t.Parallel()
