@@ -253,9 +253,10 @@ func TestResponseLogprobs(t *testing.T) {
 			!reflect.DeepEqual(said.Logprobs, want[len(want)-len(said.Logprobs):]) {
 			t.Errorf("stream %v: %+v, want the last of %+v", stream, got.Output, want)
 		}
-		if none := response(t, m, fmt.Sprintf(`{"model":"tiny","input":"Hi","max_output_tokens":3,"stream":%v}`,
-			stream)); len(none.Output[0].Content[0].Logprobs) != 0 {
-			t.Errorf("stream %v: logprobs that nobody asked for: %+v", stream, none.Output)
+		none := response(t, m, fmt.Sprintf(`{"model":"tiny","seed":-5,"temperature":1.3,"max_output_tokens":60,`+
+			`"input":"What is 3 + 4?","stream":%v}`, stream))
+		if x := none.Output[len(none.Output)-1].Content[0]; x.Text != said.Text || len(x.Logprobs) != 0 {
+			t.Errorf("stream %v: %+v, want %q and no logprobs, which nobody asked for", stream, none.Output, said.Text)
 		}
 	}
 }
