@@ -35,7 +35,7 @@ type Stream struct {
 	mu     sync.Mutex
 	fresh  []Drawn
 	spare  []Drawn // the memory that the reader returned
-	follow func(Drawn)
+	follow []func(Drawn)
 	rest   time.Time // until then tokens do not wake the reader
 }
 
@@ -49,8 +49,8 @@ func NewStream(result *Future[SampleResponse]) (s *Stream, add func(Drawn)) {
 func (s *Stream) add(d Drawn) {
 	s.mu.Lock()
 	s.fresh = append(s.fresh, d)
-	if s.follow != nil {
-		s.follow(d)
+	for _, f := range s.follow {
+		f(d)
 	}
 	rests := d.Stop == "" && time.Now().Before(s.rest)
 	s.mu.Unlock() // the reader that wakes needs it
@@ -64,15 +64,15 @@ func (s *Stream) add(d Drawn) {
 }
 
 // Follow has f called with each token when it is drawn, whether it is read or not; first with those drawn already. It
-// is called at most once, before Next. The service that draws calls f, one token after the other, and is delayed by it.
-// All calls are over before the result is there.
+// is called before Next. The service that draws calls f, one token after the other, and is delayed by it. All calls are
+// over before the result is there. Several functions can follow a stream.
 func (s *Stream) Follow(f func(Drawn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.fresh {
 		f(d)
 	}
-	s.follow = f
+	s.follow = append(s.follow, f)
 }
 
 // Next waits for tokens and returns all that were drawn since the last call, at least one, in the order in which they
@@ -156,12 +156,32 @@ func OpenStream(ctx context.Context, c SamplingClient, req SampleRequest) (*Stre
 	s, add := NewStream(g)
 	go func() {
 		<-f.Done()
-		if f.err == nil {
-			f.val.each(add)
+		val, err := f.val, f.err
+		if err == nil {
+			err = val.streamable(max(1, req.NumSamples))
 		}
-		resolve(f.val, f.err)
+		if err == nil {
+			val.each(add)
+		}
+		resolve(val, err)
 	}()
 	return s, nil
+}
+
+// streamable checks that every sample that was asked for is there and has tokens with log-probabilities.
+func (r SampleResponse) streamable(samples int) error {
+	if len(r.Sequences) != samples {
+		return Serverf("the service answered with %d samples instead of %d", len(r.Sequences), samples)
+	}
+	for _, q := range r.Sequences {
+		n := len(q.Tokens)
+		if n == 0 || len(q.Logprobs) != n || q.TopKLogprobs != nil && len(q.TopKLogprobs) != n {
+			return Serverf("the service answered with a sample of %d tokens, %d log-probabilities and %d lists of "+
+				"alternatives; there must be tokens, and one of each for a token", n, len(q.Logprobs),
+				len(q.TopKLogprobs))
+		}
+	}
+	return nil
 }
 
 // each calls add for the tokens of all samples.

@@ -18,14 +18,40 @@ func TestFollow(t *testing.T) {
 	var heard []int32
 	s.Follow(func(d Drawn) { heard = append(heard, d.Token) })
 	add(Drawn{Token: 2})
+	var late []int32
+	s.Follow(func(d Drawn) { late = append(late, d.Token) })
 	some, err := s.Next(t.Context())
 	if err != nil || len(some) != 2 {
 		t.Fatalf("%v, %v", some, err)
 	}
 	add(Drawn{Token: 3, Stop: StopStop})
 	resolve(SampleResponse{}, nil)
-	if !slices.Equal(heard, []int32{1, 2, 3}) {
-		t.Errorf("heard %v", heard)
+	if !slices.Equal(heard, []int32{1, 2, 3}) || !slices.Equal(late, []int32{1, 2, 3}) {
+		t.Errorf("heard %v, and by the second %v", heard, late)
+	}
+}
+
+// resolved is a client whose samples are there at once.
+type resolved struct{ SampleResponse }
+
+func (r resolved) Sample(context.Context, SampleRequest) (*Future[SampleResponse], error) {
+	return Resolved(r.SampleResponse, nil), nil
+}
+
+// A service that leaves out samples, tokens or log-probabilities is an error of the service.
+func TestOpenStreamOfTooLittle(t *testing.T) {
+	whole := SampledSequence{Tokens: []int32{5}, Logprobs: []float32{-1}, StopReason: StopStop}
+	for name, list := range map[string][]SampledSequence{"no samples": nil, "two samples": {whole, whole},
+		"no tokens": {{StopReason: StopStop}}, "no logprobs": {{Tokens: []int32{5}}},
+		"too many alternatives": {{Tokens: []int32{5}, Logprobs: []float32{-1}, TopKLogprobs: make([][]TokenLogprob, 2)}},
+	} {
+		s, err := OpenStream(t.Context(), resolved{SampleResponse{Sequences: list}}, SampleRequest{})
+		if err == nil {
+			_, err = s.Next(t.Context())
+		}
+		if CategoryOf(err) != Server {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

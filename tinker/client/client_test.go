@@ -489,3 +489,30 @@ func TestTurns(t *testing.T) {
 			}
 		})
 }
+
+// A sample whose caller is gone ends with the caller's error and leaves its place to others, and the server is told.
+func TestSampleWithoutCaller(t *testing.T) {
+	config := []answer{ok(`{"sample_max_concurrent_requests": 1}`)}
+	scripted(t, map[string][]answer{"/client/config": config, "/retrieve_future": {{hang: true}},
+		"/asample": {ok(`{"request_id": "first"}`), ok(`{"request_id": "second"}`)}, "/cancel_future": {{status: 404}}},
+		nil, func(t *testing.T, c *Client, s *script) {
+			sampler, gone := newSampler(t, c), errors.New("the caller is gone")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			f, err := sampler.Sample(ctx, tinker.SampleRequest{Params: tinker.DefaultSampling()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(3*time.Second, func() { cancel(gone) })
+			begin := time.Now()
+			if _, err := f.Wait(t.Context()); !errors.Is(err, gone) || time.Since(begin) != 3*time.Second {
+				t.Errorf("after %v: %v", time.Since(begin), err)
+			}
+			if _, err := sampler.Sample(t.Context(), tinker.SampleRequest{Params: tinker.DefaultSampling()}); err != nil {
+				t.Error(err)
+			}
+			got := s.to("/cancel_future")
+			if len(got) != 1 || got[0].body["request_id"] != "first" {
+				t.Errorf("the server was told %+v", got)
+			}
+		})
+}

@@ -75,26 +75,44 @@ func (s *samplingClient) Sample(ctx context.Context,
 		TargetPromptLogprobs: wire.FromTargets(req.TargetPromptLogprobs), PromptAltTokensK: req.PromptAltTokens,
 		Type: "sample"}
 	ctx, done := s.client.within(ctx)
-	defer done()
 	if err := s.inFlight.Acquire(ctx, 1); err != nil {
+		defer done()
 		return nil, context.Cause(ctx)
 	}
+	leave := func() { s.inFlight.Release(1); done() }
 	size := promptBytes(req.Prompt)
 	p, err := s.send(ctx, body, size)
 	if err != nil {
-		s.inFlight.Release(1)
+		leave()
 		return nil, s.lost(err)
 	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	if !s.client.spawn(func(ctx context.Context) {
-		defer s.inFlight.Release(1)
-		r, err := s.result(ctx, p, body, size)
+	if !s.client.spawn(func(own context.Context) {
+		defer leave()
+		r, last, err := s.result(ctx, p, body, size)
 		resolve(r, s.lost(err))
+		if err != nil && ctx.Err() != nil {
+			s.client.abandon(own, last)
+		}
 	}) {
-		s.inFlight.Release(1)
+		leave()
 		return nil, tinker.ErrClosed
 	}
 	return f, nil
+}
+
+// abandonTimeout limits the request that cancels a sample.
+const abandonTimeout = 5 * time.Second
+
+// abandon tells the server that nobody waits for a sample any more. Servers without that request go on drawing it, and
+// nothing comes of it.
+func (c *Client) abandon(ctx context.Context, p promise) {
+	r, err := post("/cancel_future", wire.RetrieveRequest{RequestID: p.RequestID})
+	if err != nil || ctx.Err() != nil {
+		return
+	}
+	r.retries, r.window, r.timeout = 0, 0, abandonTimeout
+	_, _ = c.call(ctx, r)
 }
 
 // promptBytes estimates a prompt's size in JSON, in bytes.
@@ -109,9 +127,10 @@ func promptBytes(in tinker.ModelInput) int64 {
 	return int64(n)
 }
 
-// result polls for a sample. If the server has lost it, it is requested again under another number.
+// result polls for a sample. If the server has lost it, it is requested again under another number; last is the promise
+// of the last request.
 func (s *samplingClient) result(ctx context.Context, p promise, body wire.SampleRequest,
-	size int64) (tinker.SampleResponse, error) {
+	size int64) (r tinker.SampleResponse, last promise, err error) {
 	for n := 0; ; n++ {
 		r, err := result(ctx, s.client, p, wire.DecodeSample)
 		if err == nil {
@@ -120,14 +139,16 @@ func (s *samplingClient) result(ctx context.Context, p promise, body wire.Sample
 			s.mu.Unlock()
 		}
 		if !lostSample(err) || s.isStuck() || n >= resends && !errors.Is(err, errLost) {
-			return r, err
+			return r, p, err
 		}
 		if err := s.revive(ctx, p, err, n); err != nil {
-			return r, err
+			return r, p, err
 		}
-		if p, err = s.send(ctx, body, size); err != nil {
-			return r, err
+		again, err := s.send(ctx, body, size)
+		if err != nil {
+			return r, p, err
 		}
+		p = again
 	}
 }
 

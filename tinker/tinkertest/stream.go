@@ -40,6 +40,22 @@ func (s *suite) stream() {
 	s.wantUser("top_p 2", err)
 }
 
+// cancel: when a sample's context ends, so does the sample, with the context's error; others go on.
+func (s *suite) cancel() {
+	c := s.sampler(tinker.SamplingClientRequest{BaseModel: s.base})
+	gone := errors.New("the caller is gone")
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	f, err := c.Sample(ctx, request(400, 200, 5, some...))
+	if err != nil {
+		s.Fatal(err)
+	}
+	cancel(gone)
+	if _, err := f.Wait(s.ctx); !errors.Is(err, gone) {
+		s.Errorf("a sample without a caller: %v", err)
+	}
+	s.draw(c, request(1, 4, 5, some...))
+}
+
 // read reads a stream to its end.
 func (s *suite) read(c tinker.SamplingClient, r tinker.SampleRequest) ([]tinker.SampledSequence,
 	tinker.SampleResponse) {

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"Alternatives", (*suite).alternatives},
 		{"NoStop", (*suite).noStop},
 		{"Stream", (*suite).stream},
+		{"Cancel", (*suite).cancel},
 		{"Exact", (*suite).exact},
 		{"Unload", (*suite).unload},
 		{"Close", (*suite).close},
