@@ -115,7 +115,7 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 	if w != nil {
 		w.ended(p)
 	}
-	if _, err := s.record(recResult, r); err != nil {
+	if _, err := s.record(recResult, p.result); err != nil {
 		s.opts.Log.Warn("server: a result was not logged; it is drawn again after a restart", "error", err)
 	}
 }

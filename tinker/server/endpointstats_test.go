@@ -80,6 +80,27 @@ func TestEndpointMetrics(t *testing.T) {
 	}
 }
 
+// Ollama's routes are measured as OpenAI's.
+func TestOllamaIsMeasured(t *testing.T) {
+	r := newEndpoint(t)
+	const options = `"options":{"num_predict":5,"seed":1},"stream":%v}`
+	for i, stream := range []bool{false, true} {
+		for path, body := range map[string]string{"/api/generate": `{"model":"small","prompt":"12 + 30",`,
+			"/api/chat": `{"model":"small","messages":[{"role":"user","content":"12 + 30"}],`} {
+			code, _, raw := r.send("POST", path, rawJSON(body+fmt.Sprintf(options, stream)))
+			if code != http.StatusOK {
+				t.Fatalf("%s: %d %s", path, code, raw)
+			}
+		}
+		m, n := `{model_name="tiny"}`, float64(2*i+2)
+		if r.metric("vllm:time_to_first_token_seconds_count"+m) != n ||
+			r.metric(`vllm:request_success_total{finished_reason="error",model_name="tiny"}`) != 0 ||
+			r.metric("vllm:generation_tokens_total"+m) < n || r.metric("vllm:prompt_tokens_total"+m) < n {
+			t.Errorf("stream %v: not every request was measured", stream)
+		}
+	}
+}
+
 // A client that accepts JSON by name gets the same names, labels and values as one object.
 func TestMetricsJSON(t *testing.T) {
 	r := newEndpoint(t)

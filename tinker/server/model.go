@@ -178,14 +178,15 @@ func (s *Server) make(m *model) (tinker.TrainingClient, error) {
 
 // settleModel records how creating a model ended, and which requests of it were accepted before.
 func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) {
+	var info tinker.ModelInfo
 	if err == nil {
-		if m.info, err = client.Info(s.ctx); errors.Is(err, tinker.ErrUnloaded) {
+		if info, err = client.Info(s.ctx); errors.Is(err, tinker.ErrUnloaded) {
 			err = nil // the client's own methods return it
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.client, m.err = client, tinker.Brief(err)
+	m.client, m.info, m.err = client, info, tinker.Brief(err)
 	switch {
 	case err != nil && (m.wasMade || errors.Is(err, tinker.ErrUnusable)): // it may exist again after the next start
 		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", m.err)

@@ -65,12 +65,12 @@ func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 	}
 }
 
-// completions lists what ended after the cursor, which counts the ends of a sampler. s.mu is held.
+// completions lists what ended after the cursor, the number of an end. s.mu is held.
 func (s *Server) completions(p *sampler, req retrieveManyRequest) (done []completion, cursor int64) {
 	cursor = req.PrevCursor
 	for key, q := range s.state.samples {
 		if key.sampler != p.ID || key.seq/clones != req.Target.ClonedSamplerID || q.finished.IsZero() ||
-			q.order <= req.PrevCursor {
+			q.result.Order <= req.PrevCursor {
 			continue
 		}
 		d := completion{State: "finished", RequestID: s.token(tokenSample, key.sampler, key.seq)}
@@ -80,7 +80,7 @@ func (s *Server) completions(p *sampler, req retrieveManyRequest) (done []comple
 		if q.result.Error != "" {
 			d.State = "failed"
 		}
-		done, cursor = append(done, d), max(cursor, q.order)
+		done, cursor = append(done, d), max(cursor, q.result.Order)
 	}
 	return done, cursor
 }
@@ -93,10 +93,12 @@ func (p *sampler) changed() <-chan struct{} {
 	return p.end
 }
 
-// ended numbers the end of a sample and wakes the calls that wait for it. s.mu is held.
+// ended numbers the end of a sample, unless an earlier process has, and wakes the calls that wait for it. s.mu is held.
 func (p *sampler) ended(q *sample) {
-	p.ends++
-	q.order = p.ends
+	if q.result.Order == 0 {
+		q.result.Order = p.ends + 1
+	}
+	p.ends = max(p.ends, q.result.Order)
 	if p.end != nil {
 		close(p.end)
 		p.end = nil

@@ -139,10 +139,10 @@ func (s *Server) decide(c *call, f func(*checkpointSettings)) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := k.note
-	m.Path, m.Seq, m.Time = k.Path.String(), k.SeqID, s.opts.Now().UTC()
-	f(&m)
 	err = s.change(func(t *serverState) (int64, error) {
+		m := t.marks[k.Path.String()][k.SeqID] // as it is now: another request may have changed it meanwhile
+		m.Path, m.Seq, m.Time = k.Path.String(), k.SeqID, s.opts.Now().UTC()
+		f(&m)
 		at, err := s.record(recCheckpoint, m)
 		if err == nil {
 			t.addMark(m)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -82,6 +83,7 @@ func (s *Server) collectCheckpoints() error {
 			gone = append(gone, k.Path.String())
 		}
 	}
+	s.state.forgetMarks(list, now.Add(-keepMarks))
 	s.mu.Unlock()
 	var errs []error
 	for _, path := range gone {
@@ -89,6 +91,27 @@ func (s *Server) collectCheckpoints() error {
 		errs = append(errs, s.delete(path))
 	}
 	return errors.Join(errs...)
+}
+
+// keepMarks is how long the settings of a checkpoint that is not there are kept: its save may still wait.
+const keepMarks = 24 * time.Hour
+
+// forgetMarks drops settings from before a time whose checkpoint is not listed: it was deleted or overwritten, or its
+// save failed. s.mu is held.
+func (t *serverState) forgetMarks(list []tinker.Checkpoint, before time.Time) {
+	saved := make(map[string]int64, len(list))
+	for _, c := range list {
+		saved[c.Path.String()] = c.SeqID
+	}
+	for path, marks := range t.marks {
+		seq, there := saved[path]
+		maps.DeleteFunc(marks, func(s int64, m checkpointSettings) bool {
+			return (!there || s != seq) && m.Time.Before(before)
+		})
+		if len(marks) == 0 {
+			delete(t.marks, path)
+		}
+	}
 }
 
 // delete removes a checkpoint; a missing one is no error.

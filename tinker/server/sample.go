@@ -32,6 +32,7 @@ type sampleResult struct {
 	Proto    []byte          `json:"proto,omitempty"` // wire.EncodeSample
 	Error    string          `json:"error,omitempty"`
 	Category tinker.Category `json:"category,omitempty"`
+	Order    int64           `json:"order,omitempty"` // the number of this end among those of the sampler
 }
 
 // sample is one asample request.
@@ -44,7 +45,6 @@ type sample struct {
 	result   sampleResult // once done
 	finished time.Time
 	fetched  time.Time // zero: not fetched yet
-	order    int64     // among the ends of its sampler
 	cancel   context.CancelFunc
 }
 

@@ -27,7 +27,7 @@ type sampler struct {
 	client tinker.SamplingClient // nil until first use, and after eviction
 	used   time.Time
 	busy   int           // samples in progress
-	ends   int64         // samples that have ended
+	ends   int64         // number of the latest end of a sample
 	bytes  int64         // of an unnamed one on the disk, once that is known
 	end    chan struct{} // closed at the next end; nil without waiting calls
 }
@@ -35,8 +35,11 @@ type sampler struct {
 func samplerID(session string, seq int64) string { return fmt.Sprintf("%s:sample:%d", session, seq) }
 
 func (t *serverState) addSampler(p *sampler) {
+	p.used, p.ends = p.Created, t.firstEnd
+	if old := t.samplers[p.ID]; old != nil { // a copy of its client has joined
+		p.ends = old.ends
+	}
 	t.samplers[p.ID] = p
-	p.used = p.Created
 	if p.Unnamed {
 		t.unnamed[p.ModelPath] = p.ID
 	}

@@ -116,6 +116,7 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	if s.secret, err = readSecret(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
+	s.state.firstEnd = opts.Now().UnixMicro()
 	if s.log, err = wal.Open(filepath.Join(opts.Dir, logName), s.logOptions(), s.state.replay); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
@@ -154,6 +155,9 @@ func (s *Server) resume() {
 	defer s.mu.Unlock()
 	for _, u := range s.state.sessions {
 		u.seen = s.opts.Now() // its last heartbeat is not in the log
+	}
+	for _, p := range s.state.samplers {
+		p.used = s.opts.Now() // likewise
 	}
 	for _, r := range s.state.recorded.of {
 		r.used = s.opts.Now() // its last use is not in the log

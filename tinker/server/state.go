@@ -41,6 +41,7 @@ type serverState struct {
 	samples  map[sampleKey]*sample
 	kept     map[string]*keptResults // volatile: by tenant, the samples that are done
 	recorded recordings              // stability information
+	firstEnd int64                   // volatile: ends of samples are numbered from here, above an earlier process's
 }
 
 type trainKey struct {

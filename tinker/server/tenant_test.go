@@ -406,7 +406,7 @@ func TestSessionPolling(t *testing.T) {
 	}
 	r.promise("/asample", asample(sampler, 0, nil)) // the original's own
 	cursor := int64(0)
-	for len(want) > 0 {
+	poll := func() {
 		var out struct {
 			Completions []completion `json:"completions"`
 			Cursor      int64        `json:"cursor"`
@@ -423,6 +423,18 @@ func TestSessionPolling(t *testing.T) {
 			delete(want, c.RequestID)
 		}
 		cursor = out.Cursor
+	}
+	for len(want) > 0 {
+		poll()
+	}
+	// another copy joins, and the server restarts: what ends then comes after the cursor
+	for i, change := range []func(){
+		func() { r.post("/join_sampling_session", map[string]any{"sampling_session_id": sampler}, nil) }, r.restart} {
+		change()
+		want[r.promise("/asample", asample(sampler, join.N*clones+3+int64(i), nil))] = true
+		for len(want) > 0 {
+			poll()
+		}
 	}
 }
 

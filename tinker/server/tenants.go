@@ -148,6 +148,8 @@ func (s *Server) owned(at func(tenant string) *tenantUse) {
 		}
 	}
 	for tenant, k := range t.kept {
-		at(tenant).KeptBytes = k.bytes
+		if tenant != "" { // results of an earlier process whose sampler is gone
+			at(tenant).KeptBytes = k.bytes
+		}
 	}
 }

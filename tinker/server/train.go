@@ -112,7 +112,8 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 	if far != nil {
 		return nil, far
 	}
-	if !s.known(m, seq) && !awaited {
+	repeated := s.known(m, seq)
+	if !repeated && !awaited {
 		if err := s.queueRoom(m, tokens, size); err != nil {
 			return nil, err
 		}
@@ -138,7 +139,10 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		if err != nil {
 			return nil, err
 		}
-		s.count(m, seq, phase, tokens, size, f.Done())
+		s.arrive(m, seq)
+		if !repeated {
+			s.count(s.tenantOf(m), phase, tokens, size, f.Done())
+		}
 	}
 	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
 }
@@ -171,12 +175,16 @@ func checkSeq(seq int64) error {
 	return nil
 }
 
-// count counts a pending request until it is done. A repeated request is counted again and is done at once.
-func (s *Server) count(m *model, seq int64, phase string, tokens int, size int64, done <-chan struct{}) {
+// arrive notes that a request was accepted.
+func (s *Server) arrive(m *model, seq int64) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.arrived(m, seq)
-	s.mu.Unlock()
-	tenant := s.tenantOf(m)
+}
+
+// count counts a pending request of a tenant until it is done. Copies of it are not counted, except one that comes
+// while the first is being accepted.
+func (s *Server) count(tenant, phase string, tokens int, size int64, done <-chan struct{}) {
 	s.training.take(tenant, size)
 	leave := func() { s.training.release(tenant, size) }
 	begun := s.work.begin(func() {
@@ -221,9 +229,7 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 	if err := s.void(m, seq); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.arrived(m, seq)
-	s.mu.Unlock()
+	s.arrive(m, seq)
 	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
 }
 

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+)
+
+// An unnamed sampler that was in use before a restart is not counted as unused since it was made.
+func TestUnnamedSamplersOutliveARestart(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	used := r.freeze(m, 1, 0)
+	r.clock.Add(int64(7 * time.Hour))
+	r.samples(r.promise("/asample", asample(used, 0, nil)))
+	r.restart()
+	if err := r.server.collect(); err != nil {
+		t.Fatal(err)
+	}
+	r.samples(r.promise("/asample", asample(used, 1, nil)))
+	r.clock.Add(int64(7 * time.Hour))
+	if err := r.server.collect(); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, raw := r.send("POST", wire.Prefix+"/asample", asample(used, 2, nil)); code != http.StatusNotFound {
+		t.Errorf("an unused sampler: %d %s", code, raw)
+	}
+}
+
+// Samples whose sampler was deleted before a restart belong to nobody, and the tenants can still be seen.
+func TestTenantsWithoutTheirSamplers(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	r.samples(r.promise("/asample", asample(r.freeze(m, 1, 0), 0, nil)))
+	r.clock.Add(int64(7 * time.Hour))
+	if err := r.server.collect(); err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	all := tenantsOf(r)
+	if u := all[owner(TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
+		t.Errorf("the tenants are %+v", all)
+	}
+}
+
+// Settings are forgotten a day after their checkpoint is gone, and kept as long as it is there.
+func TestSettingsOfGoneCheckpoints(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	for i, body := range []map[string]any{{"path": "brief", "ttl_seconds": 60},
+		{"path": "kept", "ttl_seconds": 30 * 86400}} {
+		body["model_id"], body["seq_id"] = m, 1+i
+		r.result(r.promise("/save_weights", body))
+	}
+	settings := func() (names []string) {
+		r.server.mu.Lock()
+		defer r.server.mu.Unlock()
+		for path := range r.server.state.marks {
+			names = append(names, path[strings.LastIndex(path, "/")+1:])
+		}
+		return names
+	}
+	for i, want := range []int{2, 1} {
+		r.clock.Add(int64([]time.Duration{time.Hour, 24 * time.Hour}[i]))
+		for range 2 { // the checkpoint expires, then its settings
+			if err := r.server.collect(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := settings(); len(got) != want {
+			t.Errorf("round %d: there are settings of %q", i, got)
+		}
+	}
+	if got := settings(); len(got) != 1 || got[0] != "kept" {
+		t.Errorf("left are the settings of %q", got)
+	}
+}
+
+// Concurrent changes of one checkpoint's settings do not undo each other.
+func TestConcurrentSettings(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "x", "seq_id": 1}))
+	at := "/training_runs/" + m + "/checkpoints/weights/x"
+	for i := range 20 {
+		var both sync.WaitGroup
+		both.Go(func() { r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": 1000 + i}) })
+		both.Go(func() { r.send("POST", wire.Prefix+at+"/publish", nil) })
+		both.Wait()
+		k, err := r.server.find(fmt.Sprintf("tinker://%s/weights/x", m))
+		if err != nil || !k.note.Public || k.note.Expires == nil {
+			t.Fatalf("round %d: %+v, %v", i, k.note, err)
+		}
+		r.send("DELETE", wire.Prefix+at+"/publish", nil)
+		r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": nil})
+	}
+}
+
+// Copies of a training request that waits for an earlier one take no room, and their tokens are counted once.
+func TestCopiesAreCountedOnce(t *testing.T) {
+	r := newRig(t, Options{})
+	m, tenant := r.model(r.session(), 0), TenantOf("tml-alice")
+	for range 5 {
+		r.promise("/forward_backward", batch(m, 2, false))
+	}
+	if all, own := r.server.training.now(tenant); all.requests != 1 || own.requests != 1 {
+		t.Errorf("five copies are %+v, of the tenant %+v", all, own)
+	}
+	r.output(r.promise("/forward_backward", batch(m, 1, false)))
+	r.output(r.promise("/forward_backward", batch(m, 2, false)))
+	if u := use(r, owner(tenant), "forward_backward"); u.Tokens["forward_backward"] != 14 {
+		t.Errorf("%d tokens were counted, want those of two requests: 14", u.Tokens["forward_backward"])
+	}
+}
