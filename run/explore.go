@@ -176,11 +176,10 @@ func linesOf(p parts, to sinks) record.Lines {
 	if p.aside() {
 		return record.OwnLines{}
 	}
-	l := &record.TrainLines{Explored: plan.ExploreSamples(p.cfg), Trained: plan.TrainSamples(p.cfg, p.method),
-		Next: max(1, to.trained.Position.Step)}
-	l.Given = to.trained.Step*l.Trained - to.trained.Position.Count
+	n := plan.TrainSamples(p.cfg, p.method)
 	if _, queue := to.exchange.(*buffer.Handover); !queue {
-		l.Next = math.MaxInt // a table is not read in the order in which it was filled
+		return record.PlannedLines{Explored: plan.ExploreSamples(p.cfg), Trained: n}
 	}
-	return l
+	return &record.TrainLines{Trained: n, Next: max(1, to.trained.Position.Step),
+		Given: to.trained.Step*n - to.trained.Position.Count}
 }

@@ -82,6 +82,9 @@ func (l *loops) summarize() (*console.Summary, error) {
 		if short := l.training.short(l.cfg); short != "" {
 			fmt.Fprintln(l.site.Out, "short   ", short)
 		}
+		if over := l.over(); over != "" {
+			fmt.Fprintln(l.site.Out, "left    ", over)
+		}
 	}
 	s, err := console.Summarize(l.folder.Path, l.folder.Metrics())
 	if err != nil {

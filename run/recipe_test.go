@@ -143,3 +143,19 @@ func TestTaskPipelineRefuses(t *testing.T) {
 		t.Errorf("an operator that is not here: %v", err)
 	}
 }
+
+// With explorer and trainer in two processes the explorer's prepares the tasks.
+func TestTaskPipelineApart(t *testing.T) {
+	t.Parallel()
+	o := judging(t)
+	args := func() []string {
+		return and(prepared(t, filepath.Join(t.TempDir(), "tasks"), ""), "buffer.batch_size=2", "buffer.total_steps=1",
+			"trainer.total_steps=1")
+	}
+	want := runs(t, load(t, t.TempDir(), args()...), o)
+	got, err := apart(t, t.TempDir(), o, args()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "apart", only(got, "actor/", "critic/"), only(want, "actor/", "critic/"))
+}

@@ -155,14 +155,44 @@ func TestDroppedStepsInBetween(t *testing.T) {
 					t.Fatalf("start %d: %v", n, err)
 				}
 			}
-			same(t, "stopped and started again", only(runs(t, load(t, dir, args...), o), trained...),
-				only(want, trained...))
+			same(t, "stopped and started again", runs(t, load(t, dir, args...), o), want)
 			got, err := apart(t, t.TempDir(), o, args...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			same(t, "apart", only(got, trained...), only(want, trained...))
 		})
+	}
+}
+
+// twice is an operator that makes two samples of each.
+type twice struct{}
+
+func (twice) Process(_ context.Context,
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
+	var all []*experience.Experience
+	for _, e := range list {
+		other := *e
+		other.EID.Run += 1000
+		all = append(all, e, &other)
+	}
+	return all, nil, nil
+}
+
+// A run whose rollouts give more than it plans to train on says how many samples were left.
+func TestMoreThanPlanned(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Plugins = Plugins{Operators: map[string]pipeline.Make{"twice": func(map[string]any) (pipeline.Operator,
+		error) {
+		return twice{}, nil
+	}}}
+	sum, out := said(t, o, and(tiny, operatorsOf("{name: twice}"))...)
+	if n := 3 * 4; sum.Steps != 3 || !strings.Contains(out, fmt.Sprintf("left     %d samples were not trained", n)) {
+		t.Errorf("%d steps:\n%s", sum.Steps, out)
+	}
+	if _, out = said(t, options(), tiny...); strings.Contains(out, "were not trained") {
+		t.Errorf("as planned:\n%s", out)
 	}
 }
 

@@ -94,9 +94,10 @@ func trainerOptions(p parts, steps int, rates algorithm.Schedule) trainer.Option
 		BatchSize: p.cfg.Buffer.TrainBatchSize, SaveInterval: p.cfg.Trainer.SaveInterval,
 		Method: p.method, Schedule: rates, Adam: plan.Adam(p.cfg),
 		Create: service.CreateRequest(p.cfg, p.id, p.models.base.Name, p.models.service.Durable),
-		From:   p.models.start.State, Teacher: p.models.teacher.Request, Reference: referenceOf(p),
-		Vocab:  service.Vocabulary(p.models.base),
-		Epochs: verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: p.site.FS,
+		From:   p.models.start.State, Sampler: p.models.start.Sampler, Teacher: p.models.teacher.Request,
+		Reference: referenceOf(p),
+		Vocab:     service.Vocabulary(p.models.base),
+		Epochs:    verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: p.site.FS,
 		Durable: p.models.service.Durable, Measured: measured(p),
 	}
 }
@@ -167,6 +168,22 @@ func (l *loops) exportModel() error {
 		return fmt.Errorf("run: export: %w", err)
 	}
 	return l.folder.ExportModel(step, from)
+}
+
+// over says that a run which trained all its steps left samples that the plan did not reckon with; "" when it did not.
+func (l *loops) over() string {
+	t, made := l.training, plan.ExploreSamples(l.cfg)
+	if l.exploring.explorer == nil || t.samples == nil || t.trainer.Step() < t.steps {
+		return ""
+	}
+	h, ok := t.samples.From.(*buffer.Handover)
+	n := plan.TrainSamples(l.cfg, l.method)
+	if !ok || h.Left() < max(0, l.exploring.steps*made-t.steps*n)+n {
+		return ""
+	}
+	return fmt.Sprintf("%d samples were not trained: rollouts gave more than the %d of an explore step that "+
+		"buffer.batch_size and algorithm.repeat_times say; raise buffer.train_batch_size (%d) to train on all of them",
+		h.Left(), made, l.cfg.Buffer.TrainBatchSize)
 }
 
 // short says why a run that is done trained fewer steps than were planned; "" when it did not.

@@ -2,8 +2,8 @@ package buffer
 
 import (
 	"context"
-	"io"
 
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 )
@@ -15,7 +15,7 @@ type DataSet struct{ *supervised.Examples }
 func (d DataSet) Read(_ context.Context, _, n int) ([]*experience.Experience, error) {
 	list, err := d.Next()
 	if err == nil && len(list) < n {
-		return nil, io.EOF
+		return nil, dataset.ErrEnd
 	}
 	return list, err
 }

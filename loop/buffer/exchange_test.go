@@ -2,13 +2,13 @@ package buffer
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -78,7 +78,7 @@ func testExchange(t *testing.T, x Exchange) {
 	if err := x.Finish(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Take(ctx, 2, 0); !errors.Is(err, io.EOF) {
+	if _, err := x.Take(ctx, 2, 0); !errors.Is(err, dataset.ErrEnd) {
 		t.Errorf("with one experience of two left: %v, want the end", err)
 	}
 }

@@ -3,9 +3,9 @@ package buffer
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -66,7 +66,7 @@ func (h *Handover) unread(step int, list []*experience.Experience) (left []*expe
 func (h *Handover) Take(ctx context.Context, n, _ int) ([]*experience.Experience, error) {
 	list, err := h.queue.Read(ctx, n, -1)
 	if errors.Is(err, ErrClosed) {
-		return nil, io.EOF
+		return nil, dataset.ErrEnd
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +74,8 @@ func (h *Handover) Take(ctx context.Context, n, _ int) ([]*experience.Experience
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pos.Count += len(list)
-	for len(h.sizes) > 0 && h.pos.Count >= h.sizes[0].n {
+	// a step that hands on nothing is passed together with what follows: whether it came before this call is chance
+	for len(h.sizes) > 0 && h.pos.Count > 0 && h.pos.Count >= h.sizes[0].n {
 		h.pos = Position{Step: h.sizes[0].step + 1, Count: h.pos.Count - h.sizes[0].n}
 		h.sizes = h.sizes[1:]
 	}

@@ -21,13 +21,13 @@ type Samples struct {
 
 // Examples is a data set that is learned from in batches of rows.
 type Examples interface {
-	// Next returns the experiences of the next batch, or io.EOF.
+	// Next returns the experiences of the next batch, or dataset.ErrEnd.
 	Next() ([]*experience.Experience, error)
 	// Position counts the rows that were read.
 	Position() Position
 }
 
-// Read returns what the sample strategy makes of n, first samples and then an expert's. io.EOF means that there are
+// Read returns what the sample strategy makes of n, first samples and then an expert's. dataset.ErrEnd means that there are
 // no more.
 func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experience, error) {
 	n, experts := s.Strategy.Split(n)
@@ -51,7 +51,7 @@ func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experien
 	}
 	shown, err := s.Expert.Next()
 	if err != nil {
-		return nil, err // io.EOF: the expert has no more
+		return nil, err // dataset.ErrEnd: the expert has no more
 	}
 	for _, e := range shown {
 		e.EID.Batch = "expert/" + e.EID.Batch

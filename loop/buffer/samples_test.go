@@ -2,11 +2,11 @@ package buffer
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -45,7 +45,7 @@ func TestStaleSamplesArePassedOver(t *testing.T) {
 	read(2, 1, []int{0}, Position{Step: 1, Count: 1})
 	read(5, 2, []int{13, 23}, Position{Step: 3, Count: 1})
 	q.queue.Close()
-	if _, err := s.Read(t.Context(), 9, 1); !errors.Is(err, io.EOF) {
+	if _, err := s.Read(t.Context(), 9, 1); !errors.Is(err, dataset.ErrEnd) {
 		t.Errorf("what is left is too old: %v, want the end", err)
 	}
 }

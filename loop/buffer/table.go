@@ -3,12 +3,12 @@ package buffer
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -120,7 +120,7 @@ func (t *Table) Fed() error {
 func (t *Table) Take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error) {
 	list, err := t.db.Read(ctx, t.reads+1, n, minVersion)
 	if errors.Is(err, ErrClosed) {
-		return nil, io.EOF
+		return nil, dataset.ErrEnd
 	}
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (t *tally) into(m map[string]float64) {
 // attempts has an empty group.
 func (x *Explorer) explore(ctx context.Context, step int,
 	tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
-	stored, err := x.store.Load(step)
+	stored, err := x.store.Resume(step)
 	if err != nil {
 		return nil, nil, err
 	}

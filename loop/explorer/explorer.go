@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -104,8 +103,8 @@ type Learner interface {
 
 // Tasks gives the tasks of each step.
 type Tasks interface {
-	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. io.EOF means that there are no
-	// more.
+	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. dataset.ErrEnd means that there are
+	// no more.
 	Batch(step, n int) ([]workflow.Task, error)
 }
 
@@ -157,7 +156,7 @@ func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
 	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
 		err := x.step(ctx, step)
 		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, synchronizer.ErrStopped) ||
+		case errors.Is(err, dataset.ErrEnd) || errors.Is(err, synchronizer.ErrStopped) ||
 			errors.Is(context.Cause(ctx), errStopped):
 			return nil // no more tasks, or nobody left to explore for; why the trainer ended is for it to say
 		case err != nil:

@@ -8,12 +8,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -36,7 +38,7 @@ type numbers int
 
 func (n numbers) Batch(step, size int) ([]workflow.Task, error) {
 	if step > int(n) {
-		return nil, io.EOF
+		return nil, dataset.ErrEnd
 	}
 	list := make([]workflow.Task, max(size, 1))
 	for i := range list {
@@ -214,9 +216,41 @@ func TestFailedTasksAreData(t *testing.T) {
 	if len(f.warns) != 2 {
 		t.Errorf("warnings %q, want one for each task left out", f.warns)
 	}
-	f, w = newFixture(t, t.TempDir(), 0), newWork()
-	w.fail = func(workflow.Task, int) error { return errors.New("server down") }
-	if err := f.run(t, w, 1); err == nil {
-		t.Error("a step whose tasks all failed is not an error")
+}
+
+// A step whose tasks all failed ends the run, and begins anew when whatever made them fail is mended.
+func TestFailedStepBeginsAnew(t *testing.T) {
+	dir, down := t.TempDir(), true
+	f, w := newFixture(t, dir, 0), newWork()
+	w.fail = func(workflow.Task, int) error {
+		if down {
+			return errors.New("server down")
+		}
+		return nil
 	}
+	if err := f.run(t, w, 1); err == nil || !strings.Contains(err.Error(), "all 3 tasks failed") {
+		t.Errorf("a step whose tasks all failed: %v", err)
+	}
+	f.store.Close()
+	f, down = newFixture(t, dir, 0), false
+	if err := f.run(t, w, 1); err != nil || len(f.sink.steps) != 3 || w.ran["1/0"] != 3 {
+		t.Errorf("once the server is there: %v, %q, %v", err, f.sink.steps, w.ran)
+	}
+}
+
+// A connection that ends is not the end of the tasks.
+func TestEndOfAConnection(t *testing.T) {
+	f := newFixture(t, t.TempDir(), 0)
+	err := New(Options{First: 1, BatchSize: 3, Advantage: keep{}}, closing{}, f.sync, f.store, f.sink,
+		Taskset{Tasks: numbers(3), Workflow: newWork()}, nil).Run(t.Context(), nil)
+	if !errors.Is(err, io.EOF) {
+		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// closing is a service behind something that closes connections.
+type closing struct{ tinker.Service }
+
+func (closing) SamplingClient(context.Context, tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	return nil, tinker.Serverf("client: no answer: %w", io.EOF)
 }

@@ -54,7 +54,7 @@ func (e Turns) Return() float64 {
 // collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and slot,
 // whatever order they end in. One with a failed sample is dropped and counted.
 func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, failed int, err error) {
-	stored, err := t.store.Load(step)
+	stored, err := t.store.Resume(step)
 	if err != nil {
 		return nil, 0, err
 	}

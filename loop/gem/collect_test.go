@@ -151,6 +151,22 @@ func TestThreeEmptyRoundsEndTheRun(t *testing.T) {
 	}
 }
 
+// A run that ended so goes on once whatever made the episodes fail is mended.
+func TestEmptyRoundsAreCollectedAgain(t *testing.T) {
+	dir, down := t.TempDir(), true
+	g := &guesser{fail: func(uint64) bool { return down }}
+	first := collector(t, dir, g, "num_env=5")
+	if _, _, err := first.collect(context.Background(), 0); err == nil {
+		t.Fatal("no error")
+	}
+	first.store.Close()
+	down = false
+	if list, failed, err := collector(t, dir, g, "num_env=5").collect(context.Background(), 0); err != nil ||
+		failed != 0 || len(list) == 0 {
+		t.Errorf("%d episodes, %d failed, %v", len(list), failed, err)
+	}
+}
+
 // The members of a group begin in one state, after the turns they have in common; groups differ.
 func TestGroupsShareTheirState(t *testing.T) {
 	for fork := range 3 {

@@ -137,15 +137,13 @@ func (s *rollouts) grow(r *rollout, answer string, bytes int) error {
 // remove forgets the calls of a rollout that is over for that reason; nil: it may be opened again.
 func (s *rollouts) remove(r *rollout, why error) {
 	r.end(cmp.Or(why, s.errNotOpen(r.id)))
-	answers, bytes := r.forget()
+	if !s.close(r, why) {
+		return // another call removes it
+	}
+	answers, bytes := r.forget() // without mu: a call that is added takes it
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[r.id] != r {
-		return
-	}
-	delete(s.open, r.id)
 	s.bytes -= bytes
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *rollout) bool { return w == r })
 	if why == nil {
 		s.forget(answers)
 		return
@@ -156,6 +154,21 @@ func (s *rollouts) remove(r *rollout, why error) {
 		delete(s.finished, s.order[0])
 		s.order = s.order[1:]
 	}
+}
+
+// close takes a rollout from the open ones and notes why, unless that was done.
+func (s *rollouts) close(r *rollout, why error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[r.id] != r {
+		return false
+	}
+	delete(s.open, r.id)
+	if why != nil {
+		s.finished[r.id] = finished{why: why}
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *rollout) bool { return w == r })
+	return true
 }
 
 // forget drops the names of answers. The caller holds mu.

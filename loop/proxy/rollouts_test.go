@@ -464,3 +464,27 @@ func FuzzRolloutBodies(f *testing.F) {
 		}
 	})
 }
+
+// When two end a rollout at once, its memory is counted back once.
+func TestRemovedTwiceAtOnce(t *testing.T) {
+	s := newRollouts()
+	s.begin = func(_ context.Context, id string) (*rollout, error) { return newRollout(id), nil }
+	for i := range 200 {
+		r, err := s.find(t.Context(), fmt.Sprint(i), true)
+		if err == nil {
+			err = s.grow(r, "answer", 7)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.bytes = 7
+		var both sync.WaitGroup
+		for _, why := range []error{errRewarded(r.id), nil} {
+			both.Go(func() { s.remove(r, why) })
+		}
+		both.Wait()
+	}
+	if s.bytes != 0 || len(s.open) != 0 {
+		t.Errorf("%d bytes and %d rollouts are left", s.bytes, len(s.open))
+	}
+}

@@ -19,7 +19,7 @@ const connections = 4096
 // endTimeout bounds the wait for answers under way at the end.
 const endTimeout = 10 * time.Second
 
-// Serve answers on l until stop is closed or ctx ends; answers under way are finished. It closes l.
+// Serve answers on l until stop is closed or ctx ends; answers under way have some time to be finished. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
 	return s.door.serve(ctx, s.Handler(), l, stop)
 }
@@ -41,6 +41,9 @@ func (d *door) serve(ctx context.Context, h http.Handler, l net.Listener, stop <
 	end, release := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer release()
 	err := server.Shutdown(end)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // answers that take longer are cut off
+	}
 	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
 		err = errors.Join(err, failed)
 	}

@@ -32,7 +32,7 @@ func (r *Explored) LeftOut(step int, list []*experience.Experience) {
 }
 
 // Lines says in which line of metrics.jsonl the metrics of an explore step stand. It is asked once for each explore
-// step, in order, with the number of experiences that the step hands on.
+// step, in order, with the number of experiences that the step hands on. 0: it stands in one already.
 type Lines interface {
 	Line(step, given int) int
 }
@@ -44,9 +44,10 @@ func (r *Explored) Explored(
 	if err := r.Rollouts.Write(step, list, r.left[step]...); err != nil {
 		return err
 	}
-	at := r.Lines.Line(step, len(list))
-	r.Monitor.Add(at, "explorer", metrics)
-	r.Monitor.Samples(at, "explorer", r.Rollouts.Path(step))
+	if at := r.Lines.Line(step, len(list)); at > 0 {
+		r.Monitor.Add(at, "explorer", metrics)
+		r.Monitor.Samples(at, "explorer", r.Rollouts.Path(step))
+	}
 	if r.Aside {
 		line, err := r.Monitor.Commit(step)
 		if err != nil {

@@ -12,18 +12,18 @@ func TestTrainLines(t *testing.T) {
 	}{
 		"as planned":                         {[]int{8, 8, 8}, []int{1, 3, 5}},
 		"more, so that a step trains later":  {[]int{24, 8, 8}, []int{1, 7, 9}},
-		"less, so that a step trains sooner": {[]int{0, 4, 8}, []int{1, 3, 5}},
+		"less, so that a step trains sooner": {[]int{0, 4, 8, 8}, []int{1, 1, 2, 4}},
 		"the middle of a train step":         {[]int{10, 8, 8}, []int{1, 3, 5}},
-		"first more, then nothing":           {[]int{24, 0, 0, 0, 0}, []int{1, 7, 7, 7, 9}},
+		"first more, then nothing":           {[]int{24, 0, 0, 0, 0}, []int{1, 7, 7, 7, 7}},
 	} {
-		whole := &TrainLines{Explored: 8, Trained: 4, Next: 1}
+		whole := &TrainLines{Trained: 4, Next: 1}
 		sum := 0
 		for i, n := range c.given {
 			if got := whole.Line(i+1, n); got != c.want[i] {
 				t.Errorf("%s: explore step %d stands in line %d, want %d", name, i+1, got, c.want[i])
 			}
 			sum += n
-			rest := &TrainLines{Explored: 8, Trained: 4, Next: i + 2, Given: sum}
+			rest := &TrainLines{Trained: 4, Next: i + 2, Given: sum}
 			var lines []int
 			for j, n := range c.given[i+1:] {
 				lines = append(lines, rest.Line(i+2+j, n))

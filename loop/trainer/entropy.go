@@ -1,11 +1,11 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"io/fs"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
@@ -168,20 +168,31 @@ func meanEstimate(batch []*experience.Experience, fetched []algorithm.Fetched) f
 	return sum / float64(max(1, n))
 }
 
-// published is a sampler of the weights that were published last; before any are, of the base model.
+// published is a sampler of the weights that were published last; before any are, of those that the run begins with.
 func (t *Trainer) published(ctx context.Context) (tinker.SamplingClient, error) {
-	req := tinker.SamplingClientRequest{BaseModel: t.Create.BaseModel}
-	if n, err := os.ReadFile(filepath.Join(t.JobDir, "latest_state_dict_iteration.txt")); err == nil {
-		path, err := os.ReadFile(filepath.Join(t.JobDir, "global_step_"+strings.TrimSpace(string(n)),
-			"remote_sampler_path.txt"))
-		if err != nil {
-			return nil, fmt.Errorf("trainer: weights published last: %w", err)
-		}
-		req = tinker.SamplingClientRequest{ModelPath: strings.TrimSpace(string(path))}
+	path, err := t.newest()
+	if err != nil {
+		return nil, fmt.Errorf("trainer: weights published last: %w", err)
+	}
+	req := tinker.SamplingClientRequest{ModelPath: cmp.Or(path, t.Sampler)}
+	if req.ModelPath == "" {
+		req.BaseModel = t.Create.BaseModel
 	}
 	c, err := t.service.SamplingClient(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("weights published last: %w", err)
 	}
 	return c, nil
+}
+
+// newest is the path of the newest weights that were published and not deleted since, "" if there are none: a run that
+// went back has deleted those of the steps that it trains again.
+func (t *Trainer) newest() (string, error) {
+	for step := t.state.Step; step > 0; step-- {
+		path, err := t.Notes.Path(Sampler, step)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
+	}
+	return "", nil
 }

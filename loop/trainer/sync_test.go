@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -39,5 +41,34 @@ func TestTimesOfSynchronizing(t *testing.T) {
 	if v := second["time/trainer_sync_interval"]; v < between.Seconds() ||
 		second["time/sync_weight"] < takes.Seconds() {
 		t.Errorf("the second time reports %v, want an interval of %v or more", second, between)
+	}
+}
+
+// The end of the source is the end of the run, unless it was stopped: that may have ended the source too.
+func TestEndOrInterruption(t *testing.T) {
+	tr, stop := New(Options{Method: grpo(t)}, nil, nil, nil, State{}), make(chan struct{})
+	if err := tr.end(t.Context(), stop); err != nil {
+		t.Error(err)
+	}
+	close(stop)
+	if err := tr.end(t.Context(), stop); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// The newest weights are those that were published and not deleted since.
+func TestNewestPublished(t *testing.T) {
+	tr := New(Options{JobDir: t.TempDir(), FS: disk.OS(), Method: grpo(t)}, nil, nil, nil, State{Step: 5})
+	for _, step := range []int{2, 3, 7} {
+		if err := tr.Notes.Note(Sampler, step, fmt.Sprint("of ", step)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if path, err := tr.newest(); path != "of 3" || err != nil {
+		t.Errorf("%q, %v; want those of step 3: 7 is to be trained again", path, err)
+	}
+	tr.state.Step = 1
+	if path, err := tr.newest(); path != "" || err != nil {
+		t.Errorf("before any: %q, %v", path, err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -33,6 +33,7 @@ type Options struct {
 	Adam         tinker.AdamParams  // the learning rate aside
 	Create       tinker.CreateModelRequest
 	From         string                       // path of the state that the model begins with; empty: as Create says
+	Sampler      string                       // path of weights to sample from that are those; empty: the base model
 	Teacher      tinker.SamplingClientRequest // of a method that needs one
 	Reference    string                       // path of the weights that a method's reference is; empty: the base model
 	Vocab        int                          // token ids that the model has, for a method with a critic
@@ -76,8 +77,8 @@ type Publisher interface {
 
 // Source gives the experiences of each step.
 type Source interface {
-	// Read returns the next n experiences, those of the given step, in the same order in every run. io.EOF means that
-	// there are no more.
+	// Read returns the next n experiences, those of the given step, in the same order in every run. dataset.ErrEnd means
+	// that there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can continue after it.
 	Position() buffer.Position
@@ -159,8 +160,8 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 		batch, err := t.read(ctx, stop)
 		switch {
-		case errors.Is(err, io.EOF):
-			return t.save(ctx)
+		case errors.Is(err, dataset.ErrEnd):
+			return t.end(ctx, stop)
 		case errors.Is(err, ErrInterrupted):
 			return errors.Join(t.save(ctx), ErrInterrupted)
 		case err != nil:
@@ -171,6 +172,17 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 	}
 	return t.save(ctx)
+}
+
+// end saves at the end of the source. A stop may also have ended what the source reads from: then there may be more.
+func (t *Trainer) end(ctx context.Context, stop <-chan struct{}) error {
+	err := t.save(ctx)
+	select {
+	case <-stop:
+		return errors.Join(err, ErrInterrupted)
+	default:
+		return err
+	}
 }
 
 // Step is the last committed step.

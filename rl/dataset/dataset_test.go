@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -178,7 +177,7 @@ func read(t *testing.T, r *Reader) [][]int {
 	var out [][]int
 	for {
 		items, err := r.Next()
-		if err == io.EOF {
+		if err == ErrEnd {
 			return out
 		}
 		if err != nil {
@@ -308,7 +307,7 @@ func TestResume(t *testing.T) {
 			if !reflect.DeepEqual(got, want) || gotErr != wantErr {
 				t.Fatalf("%s from %v: got %v, want %v", name, state, got, want)
 			}
-			if state = part.State(); gotErr == io.EOF {
+			if state = part.State(); gotErr == ErrEnd {
 				break
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
@@ -57,10 +56,10 @@ type Pick struct {
 	Item
 }
 
-// Batch returns the rows of a step (1, 2, …), those of one set together, or io.EOF after the last step.
+// Batch returns the rows of a step (1, 2, …), those of one set together, or ErrEnd after the last step.
 func (m *Mix) Batch(step int) ([]Pick, error) {
 	if step > m.steps {
-		return nil, io.EOF
+		return nil, ErrEnd
 	}
 	var ids []int // of the sets, in order of first appearance
 	counts := map[int]int{}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func TestMixReadsInUpstreamsOrder(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s:\n got %v\nwant %s", selector, got, want)
 		}
-		if _, err := m.Batch(13); !errors.Is(err, io.EOF) {
+		if _, err := m.Batch(13); !errors.Is(err, ErrEnd) {
 			t.Errorf("%s: after the end: %v", selector, err)
 		}
 		again, err := m.Batch(5)

@@ -1,8 +1,8 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
-	"io"
 )
 
 // Plan says how much of a dataset is read and in what order.
@@ -82,11 +82,15 @@ func (r *Reader) Steps() int {
 	return r.total / r.plan.BatchSize
 }
 
-// Next returns the next batch, or io.EOF after the last. Training drops a last partial batch.
+// ErrEnd means that there is no more to read: the tasks or the rows are done. It stands for nothing else, least of all
+// for a connection that ended.
+var ErrEnd = errors.New("dataset: no more")
+
+// Next returns the next batch, or ErrEnd after the last. Training drops a last partial batch.
 func (r *Reader) Next() ([]Item, error) {
 	n := min(r.plan.BatchSize, r.total-r.current)
 	if n <= 0 || n < r.plan.BatchSize && !r.plan.Eval {
-		return nil, io.EOF
+		return nil, ErrEnd
 	}
 	items := make([]Item, n)
 	for i, index := range r.selector.Pick(r.current, n) {

@@ -34,11 +34,11 @@ type Examples struct {
 	Warn func(string) // told of a row whose answer lies after MaxTokens
 }
 
-// Next returns the experiences of the next batch of rows, or io.EOF.
+// Next returns the experiences of the next batch of rows, or dataset.ErrEnd.
 func (s *Examples) Next() ([]*experience.Experience, error) {
 	items, err := s.Reader.Next()
 	if err != nil {
-		return nil, err // io.EOF among them
+		return nil, err // dataset.ErrEnd among them
 	}
 	var list []*experience.Experience
 	for _, it := range items {

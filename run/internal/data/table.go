@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
@@ -82,10 +81,10 @@ func newTaskTable(set *taskRows, read dataset.Plan) (*taskTable, error) {
 	return &taskTable{set, steps}, nil
 }
 
-// picks are the n rows of a step, or io.EOF when there are fewer.
+// picks are the n rows of a step, or dataset.ErrEnd when there are fewer.
 func (t *taskTable) picks(step, n int) ([]dataset.Pick, error) {
 	if step > t.steps {
-		return nil, io.EOF
+		return nil, dataset.ErrEnd
 	}
 	if step*n > t.set.rows.Len() {
 		if err := t.set.added(); err != nil {
@@ -93,7 +92,7 @@ func (t *taskTable) picks(step, n int) ([]dataset.Pick, error) {
 		}
 	}
 	if step*n > t.set.rows.Len() {
-		return nil, io.EOF
+		return nil, dataset.ErrEnd
 	}
 	picks := make([]dataset.Pick, n)
 	for i := range picks {

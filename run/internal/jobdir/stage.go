@@ -68,7 +68,7 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 		return s, err
 	}
 	dir := c.JobDir()
-	state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
+	saved, state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
 	if errors.Is(err, fs.ErrNotExist) {
 		last, serr := trainer.ReadState(dir, c.Trainer.Name)
 		_, begun := os.Stat(filepath.Join(dir, "run.json"))
@@ -79,21 +79,25 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	if err != nil {
 		return s, fmt.Errorf("run: stage %s left no state to continue from: %w", cfg.Stages[i].StageName, err)
 	}
-	sampler, err := noted(dir, "latest_state_dict_iteration.txt", "remote_sampler_path.txt")
+	published, sampler, err := noted(dir, "latest_state_dict_iteration.txt", "remote_sampler_path.txt")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, fmt.Errorf("run: stage %s: %w", cfg.Stages[i].StageName, err)
+	}
+	if published != saved {
+		sampler = "" // of other weights: the stage ended before the step at which it would have published its last
 	}
 	return Stage{dir, state, sampler}, nil
 }
 
-// noted reads the path in the folder of the step that a file of the job directory names.
-func noted(dir, latest, file string) (string, error) {
-	step, err := os.ReadFile(filepath.Join(dir, latest))
+// noted reads which step a file of the job directory names, and the path in the step's folder.
+func noted(dir, latest, file string) (step, path string, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, latest))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	path, err := os.ReadFile(filepath.Join(dir, "global_step_"+strings.TrimSpace(string(step)), file))
-	return strings.TrimSpace(string(path)), err
+	step = strings.TrimSpace(string(raw))
+	raw, err = os.ReadFile(filepath.Join(dir, "global_step_"+step, file))
+	return step, strings.TrimSpace(string(raw)), err
 }
 
 // SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun

@@ -38,8 +38,11 @@ type Pipeline struct {
 // Of is the pipeline of a configuration. schema is that of what the run trains on, "" if that is not known.
 func Of(cfg *config.Config, schema string, s site.Site) Pipeline {
 	p := Pipeline{site: s, folder: folder(cfg, schema)}
-	c := cfg.DataProcessor.TaskPipeline
-	if c != nil && (len(c.Operators) > 0 || c.ConfigPath != "") && cfg.Mode != config.Bench && !cfg.Mode.Serves() {
+	c, tasks := cfg.DataProcessor.TaskPipeline, cfg.Mode != config.Bench && !cfg.Mode.Serves()
+	if cfg.Mode == config.Train && schema == "experience" {
+		tasks = false // the explorer's process reads them
+	}
+	if c != nil && (len(c.Operators) > 0 || c.ConfigPath != "") && tasks {
 		p.Conf = c
 	}
 	return p

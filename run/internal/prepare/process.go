@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
@@ -104,13 +105,13 @@ func addSamples(list []*taskprep.Sample, rows *dataset.Source, fields []string) 
 	return list, nil
 }
 
-// write writes the output folder beside its place and moves it there.
+// write writes the output folder beside its place and moves it there, unless another process was faster.
 func (p Pipeline) write(out string, list []*taskprep.Sample) error {
 	mark, err := p.mark()
 	if err != nil {
 		return err
 	}
-	tmp, dfs := out+"~recipe", p.site.FS
+	tmp, dfs := fmt.Sprintf("%s~recipe-%d", out, os.Getpid()), p.site.FS
 	err = errors.Join(dfs.RemoveAll(tmp), dfs.MkdirAll(tmp))
 	if err == nil {
 		err = disk.Replace(dfs, filepath.Join(tmp, outputFile), func(w io.Writer) error {
@@ -130,7 +131,11 @@ func (p Pipeline) write(out string, list []*taskprep.Sample) error {
 		err = disk.WriteFile(dfs, filepath.Join(tmp, madeBy), []byte(mark))
 	}
 	if err == nil {
-		err = dfs.Rename(tmp, out)
+		if err = dfs.Rename(tmp, out); err != nil {
+			if done, bad := p.Done(); done && bad == nil {
+				return dfs.RemoveAll(tmp)
+			}
+		}
 	}
 	if err == nil {
 		err = dfs.SyncDir(filepath.Dir(out))
