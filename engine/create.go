@@ -213,7 +213,7 @@ func (e *Engine) find(id string) (*trainingRun, error) {
 
 // add registers the run, which has executed the requests up to done.
 func (e *Engine) add(r *trainingRun, done int64) error {
-	r.share = newShare(r.owner)
+	r.share, r.optimizer = newShare(r.owner), r.opt.noted()
 	r.q = queue{id: r.id, start: e.start, idle: r.rest, backlog: &e.waiting[tinker.Training],
 		owner: r.owner,
 		keep:  e.opts.KeepResults, keepBytes: e.opts.KeepBytes,

@@ -51,7 +51,8 @@ func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
 	if err != nil {
 		return tinker.Checkpoint{}, err
 	}
-	c := tinker.Checkpoint{Path: p, SeqID: m.SeqID, BaseModel: m.BaseModel, LoRA: m.LoRA, Optimizer: m.Optimizer}
+	c := tinker.Checkpoint{Path: p, SeqID: m.SeqID, BaseModel: m.BaseModel, LoRA: m.LoRA, Optimizer: m.Optimizer,
+		OptimizerType: m.OptimizerType}
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return c, unlisted(path, err)

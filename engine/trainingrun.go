@@ -19,6 +19,7 @@ type trainingRun struct {
 	owner         string
 	base          *base
 	lora          tinker.LoRA // with everything filled in
+	optimizer     string      // as CreateModelRequest.OptimizerType
 	bf16          bool        // full parameters are computed in bf16
 	q             queue
 	trainingState            // for the queue's goroutine, and for the compute loop while that goroutine waits for it
@@ -105,7 +106,8 @@ func (r *trainingRun) Info(context.Context) (tinker.ModelInfo, error) {
 	if r.q.ends() {
 		return tinker.ModelInfo{}, errUnloaded(r.id)
 	}
-	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, NextSeqID: r.q.requests.Next()}, nil
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, OptimizerType: r.optimizer,
+		NextSeqID: r.q.requests.Next()}, nil
 }
 
 // Forward implements tinker.TrainingClient.

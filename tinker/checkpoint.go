@@ -9,6 +9,8 @@ type Checkpoint struct {
 	BaseModel string
 	LoRA      LoRA
 	Optimizer bool // it holds the optimizer's state
-	Time      time.Time
-	Size      int64 // bytes
+	// OptimizerType is that of the run that saved it, as in CreateModelRequest.
+	OptimizerType string
+	Time          time.Time
+	Size          int64 // bytes
 }

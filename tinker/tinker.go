@@ -90,7 +90,9 @@ type ModelInfo struct {
 	ModelID   string `json:"model_id"`
 	BaseModel string `json:"base_model"`
 	LoRA      LoRA   `json:"lora_config"`
-	NextSeqID int64  `json:"next_seq_id"` // the SeqID a request with 0 would take now
+	// OptimizerType is as in CreateModelRequest.
+	OptimizerType string `json:"optimizer_type,omitempty"`
+	NextSeqID     int64  `json:"next_seq_id"` // the SeqID a request with 0 would take now
 	// TokenizerID names the base model's tokenizer on the hub or on the server itself, which may serve tokenizers as a
 	// hub does; "" if the service names none.
 	TokenizerID string `json:"tokenizer_id,omitempty"`

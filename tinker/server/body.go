@@ -20,13 +20,14 @@ type bodyKind int
 
 const (
 	noBody        bodyKind = iota // nothing is expected and nothing is kept
+	ignoredBody                   // up to MaxBody bytes, of which nothing is kept
 	smallBody                     // JSON of up to MaxSmallBody bytes
 	largeBody                     // up to MaxBody bytes
 	smallTraining                 // smallBody of a request with a model and a number
 	largeTraining                 // largeBody of one, perhaps protobuf
 )
 
-func (k bodyKind) large() bool    { return k == largeBody || k == largeTraining }
+func (k bodyKind) large() bool    { return k == ignoredBody || k == largeBody || k == largeTraining }
 func (k bodyKind) training() bool { return k == smallTraining || k == largeTraining }
 
 // proto reports whether a body is protobuf.
@@ -44,8 +45,8 @@ func (s *Server) read(c *call, kind bodyKind) error {
 	if kind.large() {
 		most, limit = s.opts.MaxBody, "MaxBody"
 	}
-	if kind == noBody {
-		return drain(c.r.Body, most)
+	if kind == noBody || kind == ignoredBody {
+		return drain(c.r.Body, most, limit)
 	}
 	zipped := false
 	switch enc := c.r.Header.Get("Content-Encoding"); enc {
@@ -65,10 +66,10 @@ func (s *Server) read(c *call, kind bodyKind) error {
 }
 
 // drain reads a body that is ignored.
-func drain(r io.Reader, most int64) error {
+func drain(r io.Reader, most int64, limit string) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	if n > most {
-		err = tooLarge(most, "MaxSmallBody")
+		err = tooLarge(most, limit)
 	}
 	return bodyError(err)
 }

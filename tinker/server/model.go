@@ -273,7 +273,7 @@ func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
 	name := s.state.baseOf(m.ID, info.BaseModel)
 	s.mu.Unlock()
 	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank,
-		LoRAAlpha: info.LoRA.Alpha,
+		LoRAAlpha: info.LoRA.Alpha, OptimizerConfig: wire.FromOptimizer(info.OptimizerType),
 		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name,
 			TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
 }

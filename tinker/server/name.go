@@ -21,10 +21,7 @@ func (s *Server) capabilities(c *call) (any, error) {
 		ExactLogprobs:   caps.ExactLogprobs,
 		ExactEntropy:    caps.ExactEntropy,
 	}
-	length := map[string]int{}
-	for _, m := range caps.Models {
-		length[m.Name] = m.ContextLength
-	}
+	length := contextsOf(caps)
 	list := func(name, base string) {
 		if n, ok := length[base]; ok {
 			out.SupportedModels = append(out.SupportedModels,
@@ -38,6 +35,20 @@ func (s *Server) capabilities(c *call) (any, error) {
 		list(alias, s.opts.Aliases[alias])
 	}
 	return out, nil
+}
+
+// contexts are the context lengths of the base models in tokens, by name.
+func (s *Server) contexts(c *call) (map[string]int, error) {
+	caps, err := s.backend.Capabilities(c.ctx)
+	return contextsOf(caps), err
+}
+
+func contextsOf(caps tinker.Capabilities) map[string]int {
+	length := make(map[string]int, len(caps.Models))
+	for _, m := range caps.Models {
+		length[m.Name] = m.ContextLength
+	}
+	return length
 }
 
 // ordered returns the names of the base models, those of Options.Order first.

@@ -184,5 +184,5 @@ func (s *Server) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) 
 	s.mu.Unlock()
 	l := k.LoRA
 	return wire.WeightsInfo{BaseModel: base, IsLoRA: l.Rank > 0, LoRARank: &l.Rank, TrainUnembed: &l.TrainUnembed,
-		TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn}, nil
+		TrainMLP: &l.TrainMLP, TrainAttn: &l.TrainAttn, OptimizerConfig: wire.FromOptimizer(k.OptimizerType)}, nil
 }

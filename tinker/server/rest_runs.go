@@ -17,7 +17,7 @@ func (s *Server) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun 
 	if m.Create != nil {
 		run.BaseModel, rank = s.state.baseOf(m.ID, m.Create.BaseModel), m.Create.LoRA.Rank
 	}
-	run.LoRARank = &rank
+	run.LoRARank, run.Corrupted = &rank, m.unusable() != nil
 	for _, k := range list {
 		w := k.wire()
 		switch {

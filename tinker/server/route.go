@@ -74,7 +74,7 @@ func (s *Server) routes() *router {
 	on("GET /tenants", noBody, s.tenants)
 	on("POST "+v1+"/client/config", noBody, s.clientConfig)
 	on("POST "+v1+"/client/dynamic_config", noBody, s.dynamicConfig)
-	on("POST "+v1+"/telemetry", noBody, s.telemetry)
+	on("POST "+v1+"/telemetry", ignoredBody, s.telemetry)
 	on("POST "+v1+"/create_session", smallBody, decoded(s.createSession))
 	on("POST "+v1+"/session_heartbeat", smallBody, decoded(s.heartbeat))
 	on("POST "+v1+"/create_model", smallBody, decoded(s.createModel))

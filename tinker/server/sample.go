@@ -77,6 +77,10 @@ func (s *Server) sample(c *call) (any, error) {
 	if err := s.room(); err != nil {
 		return nil, err
 	}
+	contexts, err := s.contexts(c)
+	if err != nil {
+		return nil, err
+	}
 	key := sampleKey{req.SamplingSessionID, req.SeqID}
 	hash := sha256.Sum256(c.body)
 	var fresh *sample
@@ -91,6 +95,9 @@ func (s *Server) sample(c *call) (any, error) {
 			return 0, nil
 		}
 		p, err := s.admit(c, req, asked.Prompt.Len())
+		if err == nil {
+			err = fits(asked, contexts[p.BaseModel])
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -160,6 +167,17 @@ func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, e
 		return nil, busy(c, err.Error())
 	}
 	return p, nil
+}
+
+// fits refuses a request that is longer than the context, in the words of the hosted service, which clients look for.
+// The context is 0 where it is not known.
+func fits(req tinker.SampleRequest, context int) error {
+	prompt, most := req.Prompt.Len(), max(1, req.Params.MaxTokens)
+	if context > 0 && prompt+most > context {
+		return tinker.Userf("Prompt length plus max_tokens exceeds the model's context window: %d prompt tokens + %d "+
+			"max_tokens > %d.", prompt, most, context)
+	}
+	return nil
 }
 
 // maxSamples limits the samples of one request.

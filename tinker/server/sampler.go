@@ -111,7 +111,7 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		if p.BaseModel == "" {
 			return nil, tinker.Userf("a sampling session needs a base_model or a model_path")
 		}
-		return s.client(c.ctx, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
+		return s.firstClient(c, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
 	}
 	k, err := s.readable(c.tenant, p.ModelPath, "")
 	if err != nil {
@@ -126,10 +126,19 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 		p.Asked = s.state.baseOf(k.Path.ModelID, k.BaseModel)
 		s.mu.Unlock()
 	}
-	client, err := s.client(c.ctx, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
+	return s.firstClient(c, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
+}
+
+// fullMemory is how long a client should wait that made a sampler for which there is no memory now. The SDK asks ten
+// times.
+const fullMemory = 30 * time.Second
+
+// firstClient opens the weights of a sampler that is made.
+func (s *Server) firstClient(c *call, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	client, err := s.client(c.ctx, req)
 	if errors.Is(err, tinker.ErrBusy) {
 		s.stats.pushedBack.Inc()
-		return nil, busy(c, err.Error())
+		return nil, &statusError{http.StatusServiceUnavailable, err, fullMemory}
 	}
 	return client, err
 }

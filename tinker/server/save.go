@@ -33,9 +33,9 @@ func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
 		return nil, err
 	}
 	switch {
-	case req.Kind != "" && req.Kind != "snapshot":
-		return s.reject(m, req.SeqID,
-			tinker.Userf("kind is %q; samplers here are snapshots, their weights never change", req.Kind))
+	case req.Kind != "" && req.Kind != "snapshot" && req.Kind != "inflight":
+		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; it must be snapshot, or inflight, which is the same "+
+			"here: the weights of samplers never change", req.Kind))
 	case req.Path != nil:
 		return s.saveNamed(c, m, req, tinker.KindSampler, *req.Path)
 	case req.SamplingSessionSeqID == nil:

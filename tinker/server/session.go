@@ -3,20 +3,22 @@ package server
 import (
 	"crypto/rand"
 	"fmt"
+	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// clientConfig configures the SDK's transport to this server: plain HTTP, zstd, concurrent chunks.
+// clientConfig configures the SDK's transport to this server: plain HTTP, zstd, concurrent chunks. It does not give up
+// samples of which none has ended for two hours: long ones that are drawn together may take longer on a CPU.
 func (s *Server) clientConfig(*call) (any, error) {
 	yes, no := true, false
 	return wire.ClientConfig{ProtoCompressFwdBwd: true, ParallelFwdBwdChunks: &yes, UsePyqwestTransport: &no,
-		CreateModelViaLoadWeights: true}, nil
+		CreateModelViaLoadWeights: true, SampleEnableStuckDetection: &no}, nil
 }
 
 func (s *Server) dynamicConfig(*call) (any, error) {
-	return wire.DynamicConfig{RefreshIntervalSec: 300}, nil
+	return wire.DynamicConfig{RefreshIntervalSec: 300, SampleCancelEnabled: true}, nil
 }
 
 // telemetry is dropped: it is meant for the SDK's developers and may contain keys.
@@ -64,6 +66,9 @@ func (s *Server) heartbeat(c *call, req wire.Heartbeat) (any, error) {
 	u, err := s.state.session(c.tenant, req.SessionID)
 	if err != nil {
 		return nil, err
+	}
+	if u.Finished != "" {
+		return nil, status(http.StatusGone, "session %s was finished by its client (%s)", req.SessionID, u.Finished)
 	}
 	u.seen = s.opts.Now()
 	return wire.Heartbeat{Type: "session_heartbeat"}, nil

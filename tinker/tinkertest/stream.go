@@ -45,7 +45,7 @@ func (s *suite) cancel() {
 	c := s.sampler(tinker.SamplingClientRequest{BaseModel: s.base})
 	gone := errors.New("the caller is gone")
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	f, err := c.Sample(ctx, request(400, 200, 5, some...))
+	f, err := c.Sample(ctx, request(400, 100, 5, some...))
 	if err != nil {
 		s.Fatal(err)
 	}

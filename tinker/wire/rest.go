@@ -101,6 +101,8 @@ type WeightsInfo struct {
 	TrainUnembed *bool  `json:"train_unembed"`
 	TrainMLP     *bool  `json:"train_mlp"`
 	TrainAttn    *bool  `json:"train_attn"`
+	// OptimizerConfig is that of the run that saved it; absent it is AdamW.
+	OptimizerConfig *Optimizer `json:"optimizer_config,omitempty"`
 }
 
 // TTLRequest is the body of PUT …/ttl; null keeps the checkpoint.

@@ -20,6 +20,7 @@ type ClientConfig struct {
 	SampleUseRetrieveFutures     bool   `json:"sample_use_retrieve_futures"`
 	SampleJoinSamplingSession    bool   `json:"sample_join_sampling_session"`
 	CustomLossServerSide         bool   `json:"custom_loss_server_side"`
+	SampleEnableStuckDetection   *bool  `json:"sample_enable_stuck_detection,omitempty"`            // default true
 	BillingMaxPauseSeconds       *int   `json:"billing_exception_max_pause_duration_sec,omitempty"` // default 3600
 	SampleDispatchBytesSemaphore int    `json:"sample_dispatch_bytes_semaphore_size,omitempty"`
 }
