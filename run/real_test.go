@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -28,14 +27,14 @@ var (
 const realProblems = 1319
 
 // TestReal trains a real model as examples/gsm8k/gsm8k.yaml says and evaluates it on all test problems: as it is, after
-// each stage, and after a control whose rewards are shuffled within each group. Two more orders of the problems share
-// the first stage. It takes many hours; every part of it resumes.
+// each stage, and after a control whose rewards are shuffled within each group. Two more seeds share the first stage and
+// are evaluated greedily. It takes many hours; every part of it resumes.
 func TestReal(t *testing.T) {
 	t.Parallel()
 	if *realModel == "" || *realData == "" || *realDir == "" {
 		t.Skip("trains a real model for hours: make real")
 	}
-	r := realRun{t}
+	r := realRun{T: t}
 	r.evaluate("base", "the model as it is")
 	r.answers("before", *realModel)
 	r.killed("seed1")
@@ -53,14 +52,18 @@ func TestReal(t *testing.T) {
 	r.train("control", control)
 	r.evaluate("control/grpo", "after GRPO with shuffled rewards")
 	for _, seed := range []string{"2", "3"} {
-		name, order := "seed"+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed
+		name := "seed" + seed
 		r.share(name)
-		r.train(name, options(), order)
-		r.evaluate(name+"/grpo", "after GRPO, order "+seed, "buffer.explorer_input.eval_tasksets[1].repeat_times=1")
+		r.train(name, options(), "seed="+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed)
+		r.greedy = true
+		r.evaluate(name+"/grpo", "after GRPO, seed "+seed, "seed="+seed)
 	}
 }
 
-type realRun struct{ *testing.T }
+type realRun struct {
+	*testing.T
+	greedy bool // evaluations are
+}
 
 // config reads the example with a job's name.
 func (r realRun) config(name string, overrides ...string) *config.Config {
@@ -75,6 +78,9 @@ func (r realRun) config(name string, overrides ...string) *config.Config {
 	if err != nil {
 		r.Fatal(err)
 	}
+	if r.greedy {
+		cfg.Buffer.ExplorerInput.EvalTasksets = cfg.Buffer.ExplorerInput.EvalTasksets[:1]
+	}
 	return cfg
 }
 
@@ -87,31 +93,41 @@ func (r realRun) train(name string, o Options, overrides ...string) {
 	r.Helper()
 	var out bytes.Buffer
 	o.Out, o.Cache = &out, filepath.Join(*realDir, "cache")
+	stop := r.clock(name)
 	sum, err := Run(context.Background(), r.config(name, overrides...), o)
+	stop()
 	if err != nil {
 		r.Fatalf("%s: %v\n%s", name, err, out.String())
 	}
-	n := sum.Steps
-	r.Logf("%s: %d steps of GRPO in %.2f h (SFT before: %.2f h): reward %.3f → %.3f (first and last 10 steps), "+
-		"%.0f tokens/s sampled, %.0f trained", name, n, hours(sum.Lines), hours(r.lines(name+"/sft")),
-		sum.Mean(rewardKey, 1, 10), sum.Mean(rewardKey, n-9, n), sum.Mean("perf/sampled_tokens_per_second", 1, n),
-		sum.Mean("perf/train_tokens_per_second", 1, n))
+	n, sft := sum.Steps, r.lines(name+"/sft")
+	r.Logf("%s: %d steps of SFT in %.2f h, %.0f tokens; %d steps of GRPO in %.2f h, %.0f tokens trained: reward %.3f → "+
+		"%.3f (first and last 5 steps), %.0f tokens/s sampled, %.0f trained; %.2f h in all calls", name, len(sft),
+		hours(sft), total(sft, tokensKey), n, hours(sum.Lines), total(sum.Lines, tokensKey), sum.Mean(rewardKey, 1, 5),
+		sum.Mean(rewardKey, n-4, n), sum.Mean("perf/sampled_tokens_per_second", 1, n),
+		sum.Mean("perf/train_tokens_per_second", 1, n), r.seconds(name+"-seconds")/3600)
 	for _, line := range sum.Lines {
-		if gap, ok := line.Metrics["train/kl_sample_train_v1"]; ok && gap != 0 {
-			r.Errorf("%s, step %d: the sampler's and the trainer's log-probabilities differ by %v", name, line.Step,
-				gap)
+		if gap, measured := line.Metrics["train/kl_sample_train_v1"]; !measured || gap != 0 {
+			r.Errorf("%s, step %d: the sampler's and the trainer's log-probabilities differ by %v (measured: %v)", name,
+				line.Step, gap, measured)
 		}
 	}
 }
 
-// share begins a job with the first stage of another.
+const tokensKey = "perf/total_num_tokens"
+
+// share begins a job with the first stage of another, which is over.
 func (r realRun) share(name string) {
 	r.Helper()
 	if _, err := os.Stat(r.folder(name)); err == nil {
 		return
 	}
+	const stages = "stage_meta.json"
 	tmp := r.folder(name + ".copy")
 	err := errors.Join(os.RemoveAll(tmp), os.CopyFS(filepath.Join(tmp, "sft"), os.DirFS(r.folder("seed1", "sft"))))
+	raw, rerr := os.ReadFile(r.folder("seed1", stages))
+	if err = errors.Join(err, rerr); err == nil {
+		err = os.WriteFile(filepath.Join(tmp, stages), raw, 0o644)
+	}
 	if err == nil {
 		err = os.Rename(tmp, r.folder(name))
 	}
@@ -123,7 +139,6 @@ func (r realRun) share(name string) {
 // evaluate prints the accuracy of a job's last state on all test problems, greedy and sampled.
 func (r realRun) evaluate(name, what string, overrides ...string) {
 	r.Helper()
-	begin := time.Now()
 	m, ok := r.evaluated(name)
 	if !ok {
 		args := append([]string{"mode=bench", "stages=[]"}, overrides...)
@@ -133,7 +148,9 @@ func (r realRun) evaluate(name, what string, overrides ...string) {
 		var out bytes.Buffer
 		o := options()
 		o.Out, o.Cache = &out, filepath.Join(*realDir, "cache")
-		if _, err := Run(context.Background(), r.config(name, args...), o); err != nil {
+		stop := r.clock(name + "-evaluation")
+		_, err := Run(context.Background(), r.config(name, args...), o)
+		if stop(); err != nil {
 			r.Fatalf("%s: %v\n%s", name, err, out.String())
 		}
 		if m, ok = r.evaluated(name); !ok {
@@ -144,7 +161,10 @@ func (r realRun) evaluate(name, what string, overrides ...string) {
 	if mean, ok := m["bench/sampled/accuracy/mean@4"]; ok {
 		text += ", mean@4 " + interval(mean, realProblems)
 	}
-	r.Logf("%s of %d problems (95 %% intervals; %.0f s)", text, realProblems, time.Since(begin).Seconds())
+	if n := r.seconds(name + "-evaluation-seconds"); n > 0 { // the base's was begun before it was counted
+		text += fmt.Sprintf(" in %.2f h", n/3600)
+	}
+	r.Logf("%s, of %d problems (95 %% intervals)", text, realProblems)
 }
 
 // evaluated reads a job's evaluation.
@@ -171,13 +191,4 @@ func (r realRun) logged(stage, file string) []monitor.Line {
 		r.Fatal(err)
 	}
 	return lines
-}
-
-// hours is the time of the steps.
-func hours(lines []monitor.Line) float64 {
-	seconds := 0.0
-	for _, l := range lines {
-		seconds += l.Metrics["time/step"]
-	}
-	return seconds / 3600
 }

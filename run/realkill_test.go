@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,14 +20,21 @@ const (
 	realRepeat = 7
 )
 
-// killed runs a job with the program itself, by the command of the example, and kills it after some steps of GRPO. It
-// does nothing if the job has come further.
+// killed runs a job with the program itself, by the command of the example, and kills it after some steps of GRPO,
+// once.
 func (r realRun) killed(name string) {
 	r.Helper()
-	stage := name + "/grpo"
-	if r.step(stage) >= realKill {
+	stage, fact := name+"/grpo", name+"-killed"
+	if text := r.fact(fact); text != "" {
+		r.Log(text)
 		return
 	}
+	if r.step(stage) >= realRepeat {
+		r.Fatalf("%s has made %d steps and was not killed; remove %s to begin it again", stage, r.step(stage),
+			r.folder(name, "grpo"))
+	}
+	until := max(realKill, r.step(stage)+1)
+	defer r.clock(name)()
 	cmd := exec.Command(r.program(), "run", "--config", "examples/gsm8k/gsm8k.yaml", "name="+name)
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "TRINITY_MODEL_PATH="+*realModel, "TRINITY_TASKSET_PATH="+*realData,
@@ -38,7 +46,7 @@ func (r realRun) killed(name string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for r.step(stage) < realKill {
+	for r.step(stage) < until {
 		select {
 		case err := <-ended:
 			r.Fatalf("%s ended: %v\n%s", name, err, out.String())
@@ -49,7 +57,9 @@ func (r realRun) killed(name string) {
 		r.Fatal(err)
 	}
 	<-ended
-	r.Logf("%s: killed after step %d of GRPO", name, r.step(stage))
+	text := fmt.Sprintf("%s: killed after step %d of GRPO", name, r.step(stage))
+	r.keep(fact, text)
+	r.Log(text)
 }
 
 // repeats runs the first steps of another job's GRPO again, without a kill: they must have the same bits.
