@@ -52,7 +52,7 @@ real: ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train.jsonl and 
 
 .PHONY: sandbox
 sandbox: ## run the tests of the sandbox for code that models write, each in namespaces and in bubblewrap, which needs a user other than root; writes the log
-	set -o pipefail; (uname -sr; bwrap --version; go test ./internal/sandbox -count 1 -v | grep -E '^ *(---|ok|FAIL|PASS|panic)|_test.go') | tee docs/results/sandbox.log; exit $${PIPESTATUS[0]}
+	set -o pipefail; (uname -sr | sed 's/-.*//'; bwrap --version; go test ./internal/sandbox -count 1 -v | grep -E '^ *(---|ok|FAIL|PASS|panic)|_test.go') | tee docs/results/sandbox.log; exit $${PIPESTATUS[0]}
 
 .PHONY: graders
 graders: ## compare our graders with upstream's on four thousand answers (needs Python and pip); writes the log

@@ -1,15 +1,19 @@
 package run
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 )
 
 // example loads a configuration of examples/tiny/algorithms.
@@ -64,17 +68,36 @@ func TestDPOSurvivesKills(t *testing.T) {
 	}
 }
 
-// Every configuration of the examples is valid.
+// Every configuration of the examples is valid, those of runs and those of trinity gem, which name an environment.
 func TestExamplesLoad(t *testing.T) {
 	t.Parallel()
-	files, err := os.ReadDir("../examples/tiny/algorithms")
-	if err != nil || len(files) < 2 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, f := range files {
-		name := f.Name()[:len(f.Name())-len(filepath.Ext(f.Name()))]
-		if cfg := example(t, t.TempDir(), name); cfg.Name != name {
-			t.Errorf("%s is named %q", f.Name(), cfg.Name)
+	others := map[string]bool{"fleet/deployment.yaml": true, "openenv/openenv.yaml": true, "openenv/template.yaml": true,
+		"plugin/plugin.yaml": true} // for a program with parts of its own, which tests it
+	loaded := 0
+	err := filepath.WalkDir("../examples", func(path string, d fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(filepath.ToSlash(path), "../examples/")
+		if err != nil || filepath.Ext(path) != ".yaml" || others[name] {
+			return err
 		}
+		loaded++
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(raw, []byte("\nenv_id:")) {
+			_, err = config.Load(path, nil, noEnv)
+		} else if pairs, perr := gem.Pairs(raw); perr != nil {
+			err = perr
+		} else {
+			c := gem.Default()
+			err = c.SetAll(pairs)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return nil
+	})
+	if err != nil || loaded < 20 {
+		t.Fatalf("%d files, %v", loaded, err)
 	}
 }

@@ -77,8 +77,8 @@ type Publisher interface {
 
 // Source gives the experiences of each step.
 type Source interface {
-	// Read returns the next n experiences, those of the given step, in the same order in every run. dataset.ErrEnd means
-	// that there are no more.
+	// Read returns the next n experiences, those of the given step, in the same order in every run. dataset.ErrEnd
+	// means that there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can continue after it.
 	Position() buffer.Position

@@ -242,7 +242,7 @@ func TestWrongContents(t *testing.T) {
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": 0}), "ttl_seconds"},
 		{"/save_weights", obj(map[string]any{"model_id": m}), "path"},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": unnamedPrefix + "1"}), unnamedPrefix},
-		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "live"}), `kind is "live"`},
+		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "live"}), `is "live"`},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m}), "sampling_session_seq_id"},
 		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a",
 			"age_encryption_recipients": []string{"age1x"}}), "age_encryption_recipients"},
