@@ -71,8 +71,9 @@ func TestDPOSurvivesKills(t *testing.T) {
 // Every configuration of the examples is valid, those of runs and those of trinity gem, which name an environment.
 func TestExamplesLoad(t *testing.T) {
 	t.Parallel()
-	others := map[string]bool{"fleet/deployment.yaml": true, "openenv/openenv.yaml": true, "openenv/template.yaml": true,
-		"plugin/plugin.yaml": true} // for a program with parts of its own, which tests it
+	others := map[string]bool{"fleet/deployment.yaml": true, "openenv/openenv.yaml": true,
+		"openenv/template.yaml": true,
+		"plugin/plugin.yaml":    true} // for a program with parts of its own, which tests it
 	loaded := 0
 	err := filepath.WalkDir("../examples", func(path string, d fs.DirEntry, err error) error {
 		name := strings.TrimPrefix(filepath.ToSlash(path), "../examples/")

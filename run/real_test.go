@@ -27,8 +27,8 @@ var (
 const realProblems = 1319
 
 // TestReal trains a real model as examples/gsm8k/gsm8k.yaml says and evaluates it on all test problems: as it is, after
-// each stage, and after a control whose rewards are shuffled within each group. Two more seeds share the first stage and
-// are evaluated greedily. It takes many hours; every part of it resumes.
+// each stage, and after a control whose rewards are shuffled within each group. Two more seeds share the first stage
+// and are evaluated greedily. It takes many hours; every part of it resumes.
 func TestReal(t *testing.T) {
 	t.Parallel()
 	if *realModel == "" || *realData == "" || *realDir == "" {
@@ -100,8 +100,8 @@ func (r realRun) train(name string, o Options, overrides ...string) {
 		r.Fatalf("%s: %v\n%s", name, err, out.String())
 	}
 	n, sft := sum.Steps, r.lines(name+"/sft")
-	r.Logf("%s: %d steps of SFT in %.2f h, %.0f tokens; %d steps of GRPO in %.2f h, %.0f tokens trained: reward %.3f → "+
-		"%.3f (first and last 5 steps), %.0f tokens/s sampled, %.0f trained; %.2f h in all calls", name, len(sft),
+	r.Logf("%s: %d steps of SFT in %.2f h, %.0f tokens; %d steps of GRPO in %.2f h, %.0f tokens trained: reward %.3f "+
+		"→ %.3f (first and last 5 steps), %.0f tokens/s sampled, %.0f trained; %.2f h in all calls", name, len(sft),
 		hours(sft), total(sft, tokensKey), n, hours(sum.Lines), total(sum.Lines, tokensKey), sum.Mean(rewardKey, 1, 5),
 		sum.Mean(rewardKey, n-4, n), sum.Mean("perf/sampled_tokens_per_second", 1, n),
 		sum.Mean("perf/train_tokens_per_second", 1, n), r.seconds(name+"-seconds")/3600)

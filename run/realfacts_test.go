@@ -13,8 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// Calls of TestReal continue one another, and the last one's log is to have everything: what only one call comes to know
-// is kept beside the jobs.
+// Calls of TestReal continue one another, and the last one's log is to have everything: what only one call comes to
+// know is kept beside the jobs.
 
 func (r realRun) factFile(name string) string {
 	return filepath.Join(*realDir, "facts", strings.ReplaceAll(name, "/", "-")+".txt")

@@ -41,9 +41,10 @@ func (r resolved) Sample(context.Context, SampleRequest) (*Future[SampleResponse
 // A service that leaves out samples, tokens or log-probabilities is an error of the service.
 func TestOpenStreamOfTooLittle(t *testing.T) {
 	whole := SampledSequence{Tokens: []int32{5}, Logprobs: []float32{-1}, StopReason: StopStop}
+	rich := SampledSequence{Tokens: whole.Tokens, Logprobs: whole.Logprobs, TopKLogprobs: make([][]TokenLogprob, 2)}
 	for name, list := range map[string][]SampledSequence{"no samples": nil, "two samples": {whole, whole},
 		"no tokens": {{StopReason: StopStop}}, "no logprobs": {{Tokens: []int32{5}}},
-		"too many alternatives": {{Tokens: []int32{5}, Logprobs: []float32{-1}, TopKLogprobs: make([][]TokenLogprob, 2)}},
+		"too many alternatives": {rich},
 	} {
 		s, err := OpenStream(t.Context(), resolved{SampleResponse{Sequences: list}}, SampleRequest{})
 		if err == nil {

@@ -11,8 +11,8 @@ import (
 type Exchange interface {
 	// Put hands over the experiences of an explore step; a step that was put before is not put again.
 	Put(ctx context.Context, step int, list []*experience.Experience) error
-	// Take returns the next n experiences, or dataset.ErrEnd when there will not be so many; it may leave out those that were
-	// sampled by weights older than minVersion.
+	// Take returns the next n experiences, or dataset.ErrEnd when there will not be so many; it may leave out those
+	// that were sampled by weights older than minVersion.
 	Take(ctx context.Context, n, minVersion int) ([]*experience.Experience, error)
 	// Position is how far it has been read.
 	Position() Position

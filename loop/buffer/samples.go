@@ -27,8 +27,8 @@ type Examples interface {
 	Position() Position
 }
 
-// Read returns what the sample strategy makes of n, first samples and then an expert's. dataset.ErrEnd means that there are
-// no more.
+// Read returns what the sample strategy makes of n, first samples and then an expert's. dataset.ErrEnd means that there
+// are no more.
 func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experience, error) {
 	n, experts := s.Strategy.Split(n)
 	oldest := s.Strategy.MinVersion(step)

@@ -16,9 +16,9 @@ type PlannedLines struct {
 // Line implements Lines.
 func (l PlannedLines) Line(step, _ int) int { return (step-1)*l.Explored/l.Trained + 1 }
 
-// TrainLines has the metrics of an explore step in the line of the first train step that trains on it, or if it hands on
-// nothing on what follows it. That the line depends on what was handed on, and not on which of the two loops is faster,
-// makes it the same in every run. Where several steps have one line, the last one's metrics stand there.
+// TrainLines has the metrics of an explore step in the line of the first train step that trains on it, or if it hands
+// on nothing on what follows it. That the line depends on what was handed on, and not on which of the two loops is
+// faster, makes it the same in every run. Where several steps have one line, the last one's metrics stand there.
 type TrainLines struct {
 	Trained int // experiences of a train step
 	Next    int // the explore steps before this one have their lines

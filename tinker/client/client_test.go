@@ -507,7 +507,8 @@ func TestSampleWithoutCaller(t *testing.T) {
 			if _, err := f.Wait(t.Context()); !errors.Is(err, gone) || time.Since(begin) != 3*time.Second {
 				t.Errorf("after %v: %v", time.Since(begin), err)
 			}
-			if _, err := sampler.Sample(t.Context(), tinker.SampleRequest{Params: tinker.DefaultSampling()}); err != nil {
+			other := tinker.SampleRequest{Params: tinker.DefaultSampling()}
+			if _, err := sampler.Sample(t.Context(), other); err != nil {
 				t.Error(err)
 			}
 			got := s.to("/cancel_future")
