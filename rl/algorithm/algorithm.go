@@ -147,11 +147,12 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 }
 
 // aggregationMode is algorithm.loss_agg_mode, or the loss_agg_mode among the policy loss's arguments when the former is
-// not given, or the algorithm's own; and the arguments without it. Two different modes are refused.
+// not given, or the algorithm's own; and the arguments without it. Two different modes are refused; null is not given.
 func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 	mode := c.AggregationMode
-	rest := c.PolicyLossArgs
-	if v, given := rest["loss_agg_mode"]; given {
+	rest := maps.Clone(c.PolicyLossArgs)
+	delete(rest, "loss_agg_mode")
+	if v := c.PolicyLossArgs["loss_agg_mode"]; v != nil {
 		inner := fmt.Sprint(v)
 		if mode != "" && mode != inner {
 			return nil, "", keyErrorf("loss_agg_mode",
@@ -159,8 +160,6 @@ func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 				mode, inner)
 		}
 		mode = inner
-		rest = maps.Clone(rest)
-		delete(rest, "loss_agg_mode")
 	}
 	a, err := ParseAggregation(or(mode, string(row.Aggregation)))
 	return rest, a, err

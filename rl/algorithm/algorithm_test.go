@@ -33,6 +33,11 @@ func TestNew(t *testing.T) {
 	if err != nil || m.Objective.Aggregation != SeqMeanTokenSum {
 		t.Errorf("loss_agg_mode among the arguments gives %v, %v", m, err)
 	}
+	m, err = New(Choice{Type: "grpo", AggregationMode: "seq-mean-token-mean",
+		PolicyLossArgs: Args{"loss_agg_mode": nil}})
+	if err != nil || m.Objective.Aggregation != SeqMeanTokenMean {
+		t.Errorf("loss_agg_mode null among the arguments gives %v, %v", m, err)
+	}
 }
 
 func TestNewRefuses(t *testing.T) {
