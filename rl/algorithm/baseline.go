@@ -121,7 +121,8 @@ func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*ex
 		for i := range dropped {
 			scores[i] = 0
 		}
-		return scores, map[string]float64{"drop_balance": float64(len(dropped)), "reward_mean": m, "reward_std": std}
+		share := float64(len(dropped)) / float64(len(rewards))
+		return scores, map[string]float64{"drop_balance": share, "reward_mean": m, "reward_std": std}
 	})
 }
 

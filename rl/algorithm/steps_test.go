@@ -119,7 +119,7 @@ func TestRECBalance(t *testing.T) {
 	for seed := range uint64(200) {
 		list := group("a", 0, 0, 0, 6, 0, 0)
 		_, m, err := a.Assign(list, rand.New(rand.NewPCG(seed, 1)))
-		if err != nil || m["group_advantages/drop_balance/mean"] != 4 {
+		if err != nil || m["group_advantages/drop_balance/mean"] != 4.0/6 {
 			t.Fatal(m, err)
 		}
 		for i, e := range list {
