@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,22 @@ func TestArgumentsThatNobodyReads(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "is not used: neither"); n != 2 {
 		t.Errorf("%d notes, want 2:\n%s", n, out.String())
+	}
+}
+
+// math_boxed_workflow reads with_think of workflow_args, as upstream's does; that of reward_fn_args is named.
+func TestThinkingOfTheBoxedReward(t *testing.T) {
+	t.Parallel()
+	const taskset = "buffer.explorer_input.taskset."
+	in, err := Inspect(t.Context(), load(t, t.TempDir(), and(tiny, taskset+"default_workflow_type=math_boxed_workflow",
+		taskset+"default_reward_fn_type=math_boxed_reward", taskset+"reward_fn_args={with_think: true}")...), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	want := taskset + "reward_fn_args.with_think is not used: math_boxed_workflow reads workflow_args.with_think"
+	if !slices.Contains(in.Notes, want) {
+		t.Errorf("the notes are %q; want %q among them", in.Notes, want)
 	}
 }
 

@@ -18,7 +18,8 @@ const (
 )
 
 // Boxed is math_boxed_workflow: the answer is read from a LaTeX box. Its workflow_args are with_think (false) and
-// format_score_coef (0.1), which the reward gets too; use_base true gives the model plain text without a chat template.
+// format_score_coef (0.1), which the reward gets too, with_think in place of the one of reward_fn_args; use_base true
+// gives the model plain text without a chat template.
 type Boxed struct{}
 
 // Run implements Workflow.

@@ -48,12 +48,21 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 		err = o.refusedWay(t, key, r.RewardName, err)
 	} else {
 		o.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
-		for _, arg := range idle {
-			o.Note(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument", key, arg,
-				t.DefaultWorkflowType))
-		}
+		o.noteIdle(t, key, w, idle)
 	}
 	return w, r, err
+}
+
+// noteIdle names arguments that were given and change nothing.
+func (o Opener) noteIdle(t *config.Taskset, key string, w workflow.Workflow, idle []string) {
+	for _, arg := range idle {
+		o.Note(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument", key, arg,
+			t.DefaultWorkflowType))
+	}
+	if _, boxed := w.(workflow.Boxed); boxed && t.RewardFnArgs["with_think"] != nil {
+		o.Note(fmt.Sprintf("%s.reward_fn_args.with_think is not used: %s reads workflow_args.with_think", key,
+			t.DefaultWorkflowType))
+	}
 }
 
 // unknownWorkflow names the nearest workflow to one that is not known.
