@@ -2,6 +2,7 @@ package reward
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -19,10 +20,14 @@ var (
 // and its value is the target to within 1e-5, and 0.1 otherwise.
 func Countdown(s Sample) (Scores, error) {
 	var truth struct {
-		Target  float64
-		Numbers []int64
+		Target  *float64
+		Numbers *[]int64
 	}
-	if err := json.Unmarshal([]byte(s.Truth), &truth); err != nil {
+	err := json.Unmarshal([]byte(s.Truth), &truth)
+	if err == nil && (truth.Target == nil || truth.Numbers == nil) {
+		err = errors.New("target or numbers is missing")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reward: countdown_reward wants the truth to be {\"target\": …, \"numbers\": […]}, "+
 			"got %.80q: %w", s.Truth, err)
 	}
@@ -34,7 +39,7 @@ func Countdown(s Sample) (Scores, error) {
 	if !any {
 		return Scores{{"score", 0}}, nil
 	}
-	if len(equation) <= maxAnswer && usesExactly(equation, truth.Numbers) && hits(equation, truth.Target) {
+	if len(equation) <= maxAnswer && usesExactly(equation, *truth.Numbers) && hits(equation, *truth.Target) {
 		return Scores{{"score", 1}}, nil
 	}
 	return Scores{{"score", 0.1}}, nil

@@ -130,8 +130,11 @@ func TestCountdown(t *testing.T) {
 			t.Errorf("%.60q: got %v, want %v", response, got.Total(), want)
 		}
 	}
-	if _, err := Countdown(Sample{Response: "x", Truth: "24"}); err == nil {
-		t.Error("a truth that is not an object was accepted")
+	for _, truth := range []string{"24", `{"target": 98, "nums": [44, 19, 35]}`, `{"numbers": [44, 19, 35]}`} {
+		_, err := Countdown(Sample{Response: "<answer>1</answer>", Truth: truth})
+		if err == nil || !strings.Contains(err.Error(), "wants the truth to be") {
+			t.Errorf("truth %s: error %v", truth, err)
+		}
 	}
 }
 
