@@ -152,22 +152,23 @@ func (e *evaluation) raise(base, exp value) (value, error) {
 		if exp.rat.IsInt() || e.charge(words(base.rat)*words(base.rat)*64) { // a root takes a step for each bit
 			root = exactRoot(base.rat, exp.rat.Denom().Int64())
 		}
-		power := exp.rat.Num().Int64()
-		if root != nil && power > -maxBits && power < maxBits && bits(root)*int(max(power, -power)) < maxBits &&
-			e.chargePower(root, power) {
-			return value{rat: wholePower(root, power)}, nil
+		if root != nil {
+			if p := e.wholePower(root, exp.rat.Num().Int64()); p != nil {
+				return value{rat: p}, nil
+			}
 		}
 	}
 	return value{approx: cmplx.Pow(base.complex(), exp.complex())}, nil
 }
 
-// chargePower counts the work of a power by the length of its value.
-func (e *evaluation) chargePower(root *big.Rat, power int64) bool {
-	length := bits(root)*int(max(power, -power))/64 + 1
-	return e.charge(length * length)
-}
-
-func wholePower(base *big.Rat, power int64) *big.Rat {
+// wholePower is base to a whole power, nil where that would be too long. Its work is counted by its length.
+func (e *evaluation) wholePower(base *big.Rat, power int64) *big.Rat {
+	if power <= -maxBits || power >= maxBits || bits(base)*int(max(power, -power)) >= maxBits {
+		return nil
+	}
+	if length := bits(base)*int(max(power, -power))/64 + 1; !e.charge(length * length) {
+		return nil
+	}
 	n := big.NewInt(max(power, -power))
 	num, den := new(big.Int).Exp(base.Num(), n, nil), new(big.Int).Exp(base.Denom(), n, nil)
 	if power < 0 {

@@ -21,11 +21,11 @@ func (e *evaluation) callValue(name string, args []value) (value, error) {
 	case "floor", "ceiling":
 		return rounded(name, args[0]), nil
 	case "mod":
-		return modValue(args[0], args[1])
+		return e.mod(args[0], args[1])
 	case "log":
-		return logarithm(args[0], args[1])
+		return e.logarithm(args[0], args[1])
 	case "gcd", "lcm":
-		return divisor(name, args)
+		return e.divisor(name, args)
 	case "max", "min":
 		return extreme(name, args), nil
 	}
@@ -87,29 +87,35 @@ func rounded(name string, v value) value {
 	return value{rat: new(big.Rat).SetInt(whole)}
 }
 
-func modValue(a, b value) (value, error) {
-	if a.rat == nil || b.rat == nil || b.rat.Sign() == 0 {
+// chargePair counts the work of a division of long numbers, or of their common divisor.
+func (e *evaluation) chargePair(x, y *big.Rat) bool {
+	return bits(x)+bits(y) < maxBits && e.charge(words(x)*words(y))
+}
+
+func (e *evaluation) mod(a, b value) (value, error) {
+	if a.rat == nil || b.rat == nil || b.rat.Sign() == 0 || !e.chargePair(a.rat, b.rat) {
 		return value{}, errValue
 	}
 	q := rounded("floor", value{rat: new(big.Rat).Quo(a.rat, b.rat)})
 	return value{rat: q.rat.Sub(a.rat, q.rat.Mul(q.rat, b.rat))}, nil
 }
 
-func logarithm(x, base value) (value, error) {
+// logarithm is exact where it is whole and the power that shows it is not too long.
+func (e *evaluation) logarithm(x, base value) (value, error) {
 	if x.rat != nil && x.rat.Sign() == 0 || base.rat != nil && base.rat.Sign() == 0 {
 		return value{}, errValue
 	}
 	out := cmplx.Log(x.complex()) / cmplx.Log(base.complex())
 	if x.rat != nil && base.rat != nil && imag(out) == 0 && math.Abs(real(out)) < 4096 {
-		whole := math.Round(real(out))
-		if p := wholePower(base.rat, int64(whole)); p.Cmp(x.rat) == 0 {
-			return value{rat: new(big.Rat).SetInt64(int64(whole))}, nil
+		whole := int64(math.Round(real(out)))
+		if p := e.wholePower(base.rat, whole); p != nil && p.Cmp(x.rat) == 0 {
+			return value{rat: new(big.Rat).SetInt64(whole)}, nil
 		}
 	}
 	return value{approx: out}, nil
 }
 
-func divisor(name string, args []value) (value, error) {
+func (e *evaluation) divisor(name string, args []value) (value, error) {
 	var out *big.Int
 	for _, v := range args {
 		if v.rat == nil || !v.rat.IsInt() || v.rat.Sign() <= 0 {
@@ -119,6 +125,9 @@ func divisor(name string, args []value) (value, error) {
 		if out == nil {
 			out = n
 			continue
+		}
+		if !e.chargePair(new(big.Rat).SetInt(out), v.rat) {
+			return value{}, errValue
 		}
 		g := new(big.Int).GCD(nil, nil, out, n)
 		if name == "lcm" {
