@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -13,42 +14,49 @@ var (
 )
 
 // ExtractAnswer finds the answer of a solution as the evaluation code of Qwen2.5-Math does: the content of the last
-// box, else what follows "the answer is" on its line, else the last number. ok is false when there is none.
+// box, else the line that follows "the answer is", else the last number. ok is false when there is none.
 func ExtractAnswer(text string) (answer string, ok bool) {
 	if i := strings.LastIndex(text, "boxed"); i >= 0 {
 		return afterBoxed(text[i+len("boxed"):])
 	}
 	if i := afterAnnouncement(text); i >= 0 {
-		rest, _, _ := strings.Cut(text[i:], "\n")
-		return strings.TrimSuffix(strings.TrimSpace(rest), "."), true
+		line, _, _ := strings.Cut(text[i:], "\n")
+		if line = strings.TrimSpace(line); line != "" {
+			return strings.TrimSuffix(line, "."), true
+		}
 	}
 	return lastNumber(strings.ReplaceAll(text, ",", ""))
 }
 
-// afterAnnouncement is the end of the last "the answer is" and its like, -1 if there is none.
+// afterAnnouncement is the end of the last "the answer is" and its like, with a colon and the white space around it;
+// -1 if there is none.
 func afterAnnouncement(text string) int {
-	end := -1
-	for i := len(text) - 1; i >= 0 && end < 0; i-- {
+	for i := len(text) - 1; i >= 0; i-- {
 		switch text[i] {
 		case 's', 'S':
 			for _, words := range []string{"final answer is", "the answer is"} {
 				if from := i + 1 - len(words); from >= 0 && strings.EqualFold(text[from:i+1], words) {
-					end = i + 1
+					return len(text) - len(afterColon(text[i+1:]))
 				}
 			}
 		case "是"[2]:
 			if strings.HasSuffix(text[:i+1], "答案是") {
-				end = i + 1
-				if rest, ok := strings.CutPrefix(text[end:], "："); ok {
-					return len(text) - len(rest)
-				}
+				return len(text) - len(afterColon(text[i+1:]))
 			}
 		}
 	}
-	if end >= 0 && strings.HasPrefix(text[end:], ":") {
-		end++
+	return -1
+}
+
+// afterColon is text without the white space and the colon that it may begin with.
+func afterColon(text string) string {
+	text = strings.TrimLeftFunc(text, unicode.IsSpace)
+	for _, colon := range []string{":", "："} {
+		if rest, ok := strings.CutPrefix(text, colon); ok {
+			return strings.TrimLeftFunc(rest, unicode.IsSpace)
+		}
 	}
-	return end
+	return text
 }
 
 // lastNumber is the last match of `-?\d*\.?\d+`, taken from left to right.

@@ -13,6 +13,11 @@ func TestExtractAnswer(t *testing.T) {
 		"first 10, then 20":               "20",
 		"from 1,000 up to 2,000":          "2000",
 		"about 0.75 of it":                "0.75",
+		"The final answer is:\n\n42":      "42",
+		"The final answer is:\n$42$\nyes": "$42$",
+		"The answer is : 42":              "42",
+		"答案是 ：\n42。":                      "42。",
+		"So 7. The answer is:\n":          "7",
 	} {
 		if got, ok := ExtractAnswer(text); got != want || !ok {
 			t.Errorf("ExtractAnswer(%q) = %q, %v, want %q", text, got, ok, want)
@@ -34,6 +39,9 @@ func TestSameAnswer(t *testing.T) {
 		{"The answer is 1,000.", "1000", true},
 		{"it drops to -50", "-50", true},
 		{"The answer is 5", "x=5", true},
+		{"The final answer is:\n\n42", "42", true},
+		{"The final answer is:\n$42$", "42", true},
+		{"The answer is : 42", "42", true},
 		{`\boxed{42}`, "43", false},
 		{`\boxed{x+1}`, `\boxed{x-1}`, false},
 		{`\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}}`, `\boxed{\begin{pmatrix} 1 & 2 \\ 3 & 5 \end{pmatrix}}`,

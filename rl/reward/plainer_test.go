@@ -14,7 +14,7 @@ func TestWrittenOut(t *testing.T) {
 		thenAnswer   = regexp.MustCompile(`(?ms)\A.*?<think>.*?</think>\s*<answer>.*?</answer>\s*$`)
 		andAnswer    = regexp.MustCompile(`(?ms)\A<think>\n.*?\n</think>\n<answer>\n.*?\n</answer>$`)
 		tag          = regexp.MustCompile(`<answer>(.*?)</answer>`)
-		announcement = regexp.MustCompile(`(?i)(?:final answer is|the answer is):?|(?:最终答案是|答案是)[:：]?`)
+		announcement = regexp.MustCompile(`(?i)(?:final answer is|the answer is|答案是)\s*[:：]?\s*`)
 		number       = regexp.MustCompile(`-?\d*\.?\d+`)
 	)
 	parts := strings.Split(`<think>|</think>|<answer>|</answer>|<think>#|#</think>#<answer>#|#</answer>|#| |  |x|y|`+
