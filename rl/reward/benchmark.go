@@ -3,9 +3,11 @@ package reward
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 var (
@@ -102,13 +104,39 @@ func afterBoxed(rest string) (string, bool) {
 // equations, or as expressions.
 func SameAnswer(solution, truth string) bool {
 	got, ok := ExtractAnswer(solution)
-	want, has := ExtractAnswer(truth)
-	if len(got) > maxAnswer { // longer than any answer
-		return ok && has && got == want
-	}
-	percent := strings.NewReplacer(`\%`, "%")
-	return ok && has && equalAnswers(stripString(percent.Replace(got)), stripString(percent.Replace(want)))
+	return ok && slices.ContainsFunc(expected(truth), func(want string) bool {
+		if len(got) > maxAnswer { // longer than any answer
+			return got == want
+		}
+		percent := strings.NewReplacer(`\%`, "%")
+		return equalAnswers(stripString(percent.Replace(got)), stripString(percent.Replace(want)))
+	})
 }
+
+// expected are the answers that a truth stands for: the one that a solution ends with, or the whole truth where it
+// names no answer, or either where it is a number or has words beside it. So \frac{14}{3} is not 3.
+func expected(truth string) (list []string) {
+	if found, ok := ExtractAnswer(truth); ok {
+		list = append(list, found)
+	}
+	if strings.Contains(truth, "boxed") || afterAnnouncement(truth) >= 0 || strings.Contains(truth, "####") ||
+		strings.Contains(strings.TrimSpace(truth), "\n") || len(truth) > maxAnswer {
+		return list
+	}
+	bare := plainText.ReplaceAllString(boxOfText.ReplaceAllString(truth, ""), "")
+	if _, plain := decimal(stripString(bare)); !plain && !slices.ContainsFunc(strings.Fields(bare), isWord) {
+		list = nil
+	}
+	return append(list, truth)
+}
+
+// isWord tells apples from x and \pi.
+func isWord(field string) bool {
+	field = strings.Trim(field, ".,;:!?")
+	return utf8.RuneCountInString(field) > 1 && strings.IndexFunc(field, isNoLetter) < 0
+}
+
+func isNoLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 func equalAnswers(got, want string) bool {
 	if got == "" || want == "" {

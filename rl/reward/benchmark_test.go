@@ -2,6 +2,45 @@ package reward
 
 import "testing"
 
+// A truth without box, announcement and #### is the answer as it stands; its last number counts where it is a number,
+// or words stand beside it.
+func TestBareTruths(t *testing.T) {
+	for _, tt := range []struct {
+		solution, truth string
+		want            bool
+	}{
+		{`\boxed{\frac{14}{3}}`, `\frac{14}{3}`, true},
+		{`\boxed{14/3}`, `\frac{14}{3}`, true},
+		{`\boxed{3}`, `\frac{14}{3}`, false},
+		{"so 3", `\frac{14}{3}`, false},
+		{`\boxed{p-q}`, "p - q", true},
+		{`\boxed{\left(3, \frac{\pi}{2}\right)}`, `\left( 3, \frac{\pi}{2} \right)`, true},
+		{`\boxed{(2,\frac{\pi}{2})}`, `\left( 3, \frac{\pi}{2} \right)`, false},
+		{`\boxed{Evelyn}`, `\text{Evelyn}`, true},
+		{`\boxed{C}`, "C", true},
+		{`\boxed{D}`, "C", false},
+		{`\boxed{2k+2}`, "2k+2", true},
+		{`\boxed{2}`, "2k+2", false},
+		{`\boxed{2}`, "sqrt(2)", false},
+		{`\boxed{5.4}`, `5.4 \text{ cents}`, true},
+		{`\boxed{18}`, "18 dollars", true},
+		{`\boxed{18}`, "She makes 9 * 2 = $18 every day.", true},
+		{`\boxed{18}`, "9 * 2 = 18\n#### 18", true},
+		{`\boxed{50}`, "50 km/h", true},
+		{`\boxed{90}`, `90^\circ`, true},
+		{`\boxed{36}`, `\$36`, true},
+		{`\boxed{1000}`, "1,000", true},
+		{`\boxed{-0.5}`, `-\frac{1}{2}`, true},
+		{`\boxed{0.25}`, `25\%`, true},
+		{`\boxed{x^2+2x+1}`, "(x+1)^2", true},
+		{"I do not know", "C", false},
+	} {
+		if got := SameAnswer(tt.solution, tt.truth); got != tt.want {
+			t.Errorf("SameAnswer(%q, %q) = %v, want %v", tt.solution, tt.truth, got, tt.want)
+		}
+	}
+}
+
 // The cases of Trinity-RFT's own tests of its evaluation code, in other words.
 func TestExtractAnswer(t *testing.T) {
 	for text, want := range map[string]string{
