@@ -14,8 +14,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
-
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
 // TestParquetGolden compares files that Python wrote (testdata/parquet.py) with their rows as JSON lines: in order,
@@ -96,9 +94,9 @@ func TestParquetTask(t *testing.T) {
 		t.Errorf("got %q, %q, %v", task.Prompt, task.Truth, err)
 	}
 	messages, err := f.Messages(s, 2)
-	if want := []chat.Message{{Role: "user", Content: "2:0 ü"}, {Role: "assistant", Content: "2:1 ü"}}; err != nil ||
-		!reflect.DeepEqual(messages, want) {
-		t.Errorf("got %v, %v, want %v", messages, err, want)
+	const want = `[role="user";content="2:0 ü";][role="assistant";content="2:1 ü";tool_calls=[];]`
+	if got := rendered(t, messages); err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	_, err = Format{Section: "taskset.format", PromptKey: "prompt"}.Task(s, Item{Index: 7})
 	wantMessage(t, err, []string{"nested.parquet, row 7", `no column "prompt"`,

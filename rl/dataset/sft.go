@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 )
 
 // Messages reads row index as a conversation to learn from: the list in MessagesKey, or system prompt (the
@@ -74,19 +75,54 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 	return messages, nil
 }
 
-func message(item any) (chat.Message, error) {
+// message is a message with all that the chat template may show: the content as text, and every other member as it
+// stands. A message with tool calls may have no content, or null, which templates tell from an empty text.
+func message(item any) (m chat.Message, err error) {
 	row, ok := item.(Row)
 	if !ok {
-		return chat.Message{}, fmt.Errorf("not an object: %v", item)
+		return m, fmt.Errorf("not an object: %v", item)
 	}
 	role, _ := row.Get("role")
 	content, has := row.Get("content")
-	name, ok := role.(string)
-	if !ok || name == "" || !has {
-		return chat.Message{}, fmt.Errorf("role and content are needed, the keys are %v", row.Columns())
+	calls, _ := row.Get("tool_calls")
+	list, _ := calls.([]any)
+	if m.Role, ok = role.(string); !ok || m.Role == "" || !has && len(list) == 0 {
+		return m, fmt.Errorf("role and content are needed, the keys are %v", row.Columns())
 	}
-	s, err := contentText(content)
-	return chat.Message{Role: name, Content: s}, err
+	if m.Content, err = contentText(content); err != nil {
+		return m, err
+	}
+	if m.Extra, err = members(row); err != nil {
+		return m, err
+	}
+	if content == nil && len(list) > 0 {
+		m.Extra.Set("content", nil)
+	}
+	return m, nil
+}
+
+// members are the members of a message besides role and content, such as tool_calls, reasoning_content and name; nil
+// for none. A null counts as none, as parquet has one wherever another message has a member.
+func members(row Row) (*jinja.Map, error) {
+	var extra *jinja.Map
+	for _, f := range row {
+		if f.Key == "role" || f.Key == "content" || f.Value == nil {
+			continue
+		}
+		raw, err := plainJSON(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		v, err := jinja.DecodeJSON(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Key, err)
+		}
+		if extra == nil {
+			extra = &jinja.Map{}
+		}
+		extra.Set(f.Key, v)
+	}
+	return extra, nil
 }
 
 // contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is
