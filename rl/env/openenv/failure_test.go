@@ -254,15 +254,21 @@ func TestNoServer(t *testing.T) {
 
 // A server that cannot make its environment says so.
 func TestFactory(t *testing.T) {
-	server := openenvtest.Start(t, openenvtest.Options{
-		Alter: func(_, _ int, _, _ string) (string, openenvtest.Fate) {
-			return `{"type":"error","data":{"message":"Failed to create environment","code":"FACTORY_ERROR",` +
-				`"factory_name":"Threes"}}`, openenvtest.Send
-		}})
-	s, _ := sourceFor(t)
-	_, err := s.Spec(server.ID(game))
-	if err == nil || !strings.Contains(err.Error(), `FACTORY_ERROR: Failed to create environment (factory "Threes")`) {
-		t.Errorf("error %v", err)
+	for _, from := range []int{0, 1} { // the sessions of the trial
+		server := openenvtest.Start(t, openenvtest.Options{
+			Alter: func(session, _ int, _, answer string) (string, openenvtest.Fate) {
+				if session < from {
+					return answer, openenvtest.Send
+				}
+				return `{"type":"error","data":{"message":"Failed to create environment","code":"FACTORY_ERROR",` +
+					`"factory_name":"Threes"}}`, openenvtest.Send
+			}})
+		s, _ := sourceFor(t)
+		_, err := s.Spec(server.ID(game))
+		want := `FACTORY_ERROR: Failed to create environment (factory "Threes")`
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("session %d: error %v", from, err)
+		}
 	}
 }
 

@@ -99,29 +99,15 @@ const trySeed = 1
 // try resets the environment twice in one session and once in another, with one seed, plays an action in each session,
 // and compares what the player reads.
 func (k *kind) try(ctx context.Context) error {
+	first, again, err := k.tryTwice(ctx)
+	if err != nil {
+		return err
+	}
 	s, err := k.pool.take(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { k.pool.drop(s) }()
-	if k.tools {
-		if err := k.offer(ctx, s); err != nil {
-			return err
-		}
-	}
-	first, err := k.trial(ctx, s)
-	if err != nil {
-		return err
-	}
-	again, err := k.trial(ctx, s)
-	if err != nil {
-		return err
-	}
-	first.answer = k.played(ctx, s, again)
-	k.pool.drop(s)
-	if s, err = k.pool.take(ctx); err != nil {
-		return err
-	}
+	defer k.pool.drop(s)
 	other, err := k.trial(ctx, s)
 	if err != nil {
 		return err
@@ -147,6 +133,28 @@ func (k *kind) try(ctx context.Context) error {
 		return k.unsteady("two resets begin alike, and one action is answered in two ways", first.answer, other.answer)
 	}
 	return nil
+}
+
+// tryTwice resets twice in a session of its own, and plays an action after the second reset. first has its answer.
+func (k *kind) tryTwice(ctx context.Context) (first, again trial, err error) {
+	s, err := k.pool.take(ctx)
+	if err != nil {
+		return first, again, err
+	}
+	defer k.pool.drop(s)
+	if k.tools {
+		if err := k.offer(ctx, s); err != nil {
+			return first, again, err
+		}
+	}
+	if first, err = k.trial(ctx, s); err != nil {
+		return first, again, err
+	}
+	if again, err = k.trial(ctx, s); err != nil {
+		return first, again, err
+	}
+	first.answer = k.played(ctx, s, again)
+	return first, again, nil
 }
 
 // trial is how an episode began.
