@@ -274,11 +274,12 @@ func TestMCPLeavesNothing(t *testing.T) {
 	var calls atomic.Int32
 	s := newServer(&calls)
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	events, file := serveSSE(t, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{h.URL, program + " mcp-server"} {
+	for _, text := range []string{h.URL, file, program + " mcp-server"} {
 		b := NewBox(Options{LookupEnv: os.LookupEnv})
 		w, err := b.Wrappers(t.Context(), env.ToolSpec{Tools: "mcp:" + text})
 		if err != nil {
@@ -301,8 +302,10 @@ func TestMCPLeavesNothing(t *testing.T) {
 	for ss := range s.Sessions() {
 		ss.Close()
 	}
-	h.CloseClientConnections()
-	h.Close()
+	for _, l := range []*httptest.Server{h, events} {
+		l.CloseClientConnections()
+		l.Close()
+	}
 	http.DefaultClient.CloseIdleConnections()
 	goleak.VerifyNone(t, goleak.IgnoreCurrent())
 }

@@ -80,7 +80,7 @@ func (s *server) transport() (mcp.Transport, error) {
 	}
 	client := &http.Client{Transport: headers{c.Headers, http.DefaultTransport}}
 	if c.Transport == "sse" {
-		return &mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: client}, nil
+		return sse{&mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: client}}, nil
 	}
 	return &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, DisableStandaloneSSE: true,
 		MaxRetries: -1}, nil
