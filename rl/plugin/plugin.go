@@ -23,7 +23,7 @@ type Options struct {
 	Dotted Names    // dotted paths that a configuration names, such as examples.mine.workflow.Mine
 	Python python.Options
 
-	RewardTimeout time.Duration // for one call of a reward function; 0: none
+	RewardTimeout time.Duration // for one call of a reward function while it runs; 0: none
 	Rewards       int           // calls of reward functions at a time; 0: any number
 }
 

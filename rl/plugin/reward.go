@@ -26,7 +26,7 @@ var given = []string{"with_think", "format_score_coef"}
 
 // grade calls a reward function of Python.
 func (s *Set) grade(name string, sample reward.Sample) (reward.Scores, error) {
-	ctx, cancel := s.ctx, context.CancelFunc(func() {})
+	ctx := s.ctx
 	if s.rewards != nil {
 		select {
 		case s.rewards <- struct{}{}:
@@ -36,10 +36,8 @@ func (s *Set) grade(name string, sample reward.Sample) (reward.Scores, error) {
 		}
 	}
 	if limit := s.opts.RewardTimeout; limit > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no reward within %v (explorer.reward_timeout)",
-			limit))
+		ctx = python.WithLimit(ctx, limit, fmt.Errorf("no reward within %v (explorer.reward_timeout)", limit))
 	}
-	defer cancel()
 	args, call := map[string]any{}, map[string]any{"response": sample.Response, "truth": sample.Truth,
 		"prompt": sample.Prompt, "response_token": sample.ResponseTokens, "info": struct{}{}}
 	for k, v := range sample.Args {

@@ -12,11 +12,13 @@ type call struct {
 	name   string
 	task   string
 	ctx    context.Context
+	clock  clock
 	up     Up
 	answer chan message // one, with a result or an error
 	where  chan string  // one
 	ended  chan struct{}
 	given  bool // up: nobody waits for it; under process.mu
+	waits  bool // it has not begun; under process.mu
 }
 
 // Call implements Caller for a process that is in use. errRetired says that it takes no more.
@@ -32,9 +34,11 @@ func (p *process) call(ctx context.Context, name string, args, result any, up Up
 	if ctx.Err() != nil {
 		return &Cancelled{Call: name, Cause: context.Cause(ctx)}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c := p.register(ctx, name, up)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := startClock(ctx, cancel)
+	defer clock.stop()
+	c := p.register(ctx, name, clock, up)
 	line, err := callLine(c.id, name, args)
 	if err == nil && len(line) > p.host.opts.MaxMessage {
 		err = fmt.Errorf("the arguments have %d bytes as JSON; the limit is %d", len(line), p.host.opts.MaxMessage)
@@ -58,13 +62,37 @@ func (p *process) call(ctx context.Context, name string, args, result any, up Up
 	}
 }
 
-// late takes an answer that came before the process was lost.
+// late takes an answer that came before the process was lost. A call that had not begun may be made elsewhere.
 func (p *process) late(c *call, result any) error {
 	select {
 	case m := <-c.answer:
 		return m.into(c.name, result)
 	default:
-		return p.lostIn(c.name)
+	}
+	p.mu.Lock()
+	waits := c.waits
+	p.mu.Unlock()
+	if waits {
+		return errRetired
+	}
+	return p.lostIn(c.name)
+}
+
+// begins notes that a call waits for a thread or for others, or that it runs from here. Its clock stands meanwhile.
+func (p *process) begins(id uint64, waits bool) {
+	p.mu.Lock()
+	c := p.calls[id]
+	if c != nil {
+		c.waits = waits
+	}
+	p.mu.Unlock()
+	switch {
+	case c == nil:
+	case waits:
+		c.clock.stop()
+		p.over()
+	default:
+		c.clock.restart()
 	}
 }
 
@@ -82,9 +110,9 @@ func (m message) into(name string, result any) error {
 	return nil
 }
 
-func (p *process) register(ctx context.Context, name string, up Up) *call {
+func (p *process) register(ctx context.Context, name string, clock clock, up Up) *call {
 	c := &call{
-		name: name, task: taskOf(ctx), ctx: ctx, up: up,
+		name: name, task: taskOf(ctx), ctx: ctx, clock: clock, up: up,
 		answer: make(chan message, 1), where: make(chan string, 1), ended: make(chan struct{}),
 	}
 	p.mu.Lock()

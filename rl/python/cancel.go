@@ -62,23 +62,29 @@ func (p *process) watch(c *call) {
 	}
 }
 
-// over kills a retired process when it has nothing left but calls that were given up.
+// over kills a retired process when nothing that it has left will end.
 func (p *process) over() {
 	if p.finished() {
 		p.kill(errors.New("it was replaced, because a cancelled call did not end"))
 	}
 }
 
+// finished reports whether a retired process has nothing left but calls that were given up, and others that wait while
+// those hold all threads.
 func (p *process) finished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.retired || p.sessions > 0 {
-		return false
-	}
+	given, waiting := 0, 0
 	for _, c := range p.calls {
-		if !c.given {
-			return false
+		switch {
+		case c.given:
+			given++
+		case c.waits:
+			waiting++
 		}
 	}
-	return true
+	if !p.retired || given+waiting < len(p.calls) {
+		return false
+	}
+	return waiting == 0 && p.sessions == 0 || waiting > 0 && given >= p.host.opts.Threads
 }

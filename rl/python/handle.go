@@ -16,6 +16,10 @@ func (p *process) handle(m message) error {
 		c.answer <- m
 	case m.Up != 0:
 		p.host.running.Go(func() { p.answerUp(m) })
+	case m.Waits != 0:
+		p.begins(m.Waits, true)
+	case m.Begins != 0:
+		p.begins(m.Begins, false)
 	case m.Log != nil:
 		p.log(*m.Log)
 	case m.Where != nil:

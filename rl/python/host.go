@@ -49,7 +49,7 @@ type Up func(ctx context.Context, name string, args json.RawMessage) (any, error
 type Caller interface {
 	// Call calls the function name with args, an object as JSON, and unmarshals what it returns into result, which may
 	// be nil. up may be nil if the function calls nothing back. Errors are *Error if Python raised, *Lost if the
-	// process died, hung or broke the protocol, *Cancelled if ctx ended.
+	// process died, hung or broke the protocol, *Cancelled if ctx ended or the limit passed, see WithLimit.
 	Call(ctx context.Context, name string, args, result any, up Up) error
 }
 
@@ -211,7 +211,11 @@ type Session struct {
 
 // Call implements Caller.
 func (s *Session) Call(ctx context.Context, name string, args, result any, up Up) error {
-	return s.p.call(ctx, name, args, result, up)
+	err := s.p.call(ctx, name, args, result, up)
+	if err == errRetired { // another process does not have what the session has
+		return s.p.lostIn(name)
+	}
+	return err
 }
 
 // Close ends the session; calls after it may fail.

@@ -14,7 +14,7 @@ import (
 const protocol = 1
 
 // message is a line from Python. Exactly one of its forms is filled: an answer (ID with Result or Error), a call back
-// (Up with Of, Call and Args), Log, Where or Hello.
+// (Up with Of, Call and Args), Waits, Begins, Log, Where or Hello.
 type message struct {
 	ID     uint64          `json:"id"`
 	Result json.RawMessage `json:"result"`
@@ -23,6 +23,8 @@ type message struct {
 	Of     uint64          `json:"of"`
 	Call   string          `json:"call"`
 	Args   json.RawMessage `json:"args"`
+	Waits  uint64          `json:"waits"`
+	Begins uint64          `json:"begins"`
 	Log    *wireLog        `json:"log"`
 	Where  *where          `json:"where"`
 	Hello  *hello          `json:"hello"`
@@ -59,7 +61,8 @@ func parse(line []byte) (message, error) {
 		return message{}, fmt.Errorf("a line that is no message: %.200q: %w", line, err)
 	}
 	forms := 0
-	for _, is := range []bool{m.ID != 0, m.Up != 0, m.Log != nil, m.Where != nil, m.Hello != nil} {
+	for _, is := range []bool{m.ID != 0, m.Up != 0, m.Waits != 0, m.Begins != 0, m.Log != nil, m.Where != nil,
+		m.Hello != nil} {
 		if is {
 			forms++
 		}

@@ -2,7 +2,6 @@ package python
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -129,24 +128,13 @@ func (r *remote) fork() (*remote, error) {
 
 // call makes a call that must not run longer than the timeout; waiting for other environments does not count.
 func (r *remote) call(name string, args, result any) error {
-	timeout := r.kind.source.opts.Timeout
-	ctx, cancel := context.WithCancelCause(r.kind.source.ctx)
-	defer cancel(nil)
-	clock := time.AfterFunc(timeout, func() { cancel(timedOut(timeout)) })
-	defer clock.Stop()
-	return r.session.Call(ctx, name, args, result, func(_ context.Context, up string, _ json.RawMessage) (any, error) {
-		switch up {
-		case "env.wait":
-			clock.Stop()
-		case "env.begin":
-			clock.Reset(timeout)
-		}
-		return nil, nil
-	})
+	return r.session.Call(r.kind.source.limited(r.kind.source.ctx), name, args, result, nil)
 }
 
-// nop answers env.wait and env.begin of calls without a clock.
-func nop(context.Context, string, json.RawMessage) (any, error) { return nil, nil }
+// limited bounds calls by the timeout.
+func (s *Source) limited(ctx context.Context) context.Context {
+	return python.WithLimit(ctx, s.opts.Timeout, timedOut(s.opts.Timeout))
+}
 
 // timedOut is the cause of a call that was given up.
 type timedOut time.Duration

@@ -140,7 +140,7 @@ func (k *kind) describe() (err error) {
 		return err
 	}
 	var d described
-	if err := k.source.host.Call(k.source.ctx, "env.describe", k.args(k.kwargs), &d, nop); err != nil {
+	if err := k.source.host.Call(k.source.ctx, "env.describe", k.args(k.kwargs), &d, nil); err != nil {
 		return failed(k.id, "cannot be made", err)
 	}
 	k.copies = d.Copies

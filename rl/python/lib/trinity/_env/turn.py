@@ -3,8 +3,8 @@ in modules (Sokoban's generator) and draw from the global random and numpy.rando
 
 Those that are named parallel run at once instead, and share the global random states.
 
-The Go side measures how long a call runs: env.wait stops its clock and env.begin starts it. If a call was given up and
-runs on, nobody else could ever run here, so the process ends; the others' episodes are played again in another.
+Waiting for the turn is not part of a call's time. If a call was given up and runs on, nobody else could ever run here,
+so the process ends; the others' episodes are played again in another.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from trinity._host import limits
+from trinity._host import Cancelled, limits
 
 STUCK = 2.0
 """Seconds that a call which was given up may run on while others wait."""
@@ -81,11 +81,13 @@ def turn(call, parallel=False):
         yield _Turn(False)
         return
     if not _lock.acquire(blocking=False):
-        call.up("env.wait", {})
+        call.waits()
         while not _lock.acquire(timeout=0.2):
+            if call.cancelled:
+                raise Cancelled()
             _give_up_stuck()
         try:
-            call.up("env.begin", {})
+            call.begins()
         except BaseException:
             _lock.release()
             raise

@@ -44,6 +44,16 @@ class Call:
         self._ups = None
         self._host = host
 
+    def waits(self):
+        """Says that the call waits for others: its time limit does not run until begins."""
+        self._host.post({"waits": self.id})
+
+    def begins(self):
+        """Says that the call runs from here: its time limit begins anew. Raises Cancelled if the call was given up."""
+        if self.cancelled:
+            raise Cancelled()
+        self._host.post({"begins": self.id})
+
     def up(self, name, args):
         """Calls back and waits. Raises UpError if that fails, Cancelled when the call was given up."""
         slot = _Waiting()
@@ -119,6 +129,7 @@ def error_of(exc):
     tb = exc.__traceback__
     if isinstance(exc, MemoryError):
         traceback.clear_frames(tb)  # lets go of what filled the memory, so that there is some for what follows
+    raised = tb is not None
     own = os.path.dirname(__file__)
     while tb is not None and tb.tb_frame.f_code.co_filename.startswith(own):
         tb = tb.tb_next
@@ -126,7 +137,7 @@ def error_of(exc):
         message = str(exc)
     except Exception:  # a broken __str__ is no reason to lose the error
         message = "(its __str__ failed)"
-    trace = "".join(traceback.format_exception(type(exc), exc, tb))
+    trace = "".join(traceback.format_exception(type(exc), exc, tb)) if raised else ""
     return {"type": type(exc).__name__, "message": _cut(message), "traceback": _cut(trace)}
 
 

@@ -66,6 +66,7 @@ class Host:
         self.wire = wire
         self.pool = pool
         self._calls = {}  # id → Call
+        self._jobs = {}  # id → (Call, function, args, whether it waits) of calls that no thread has begun
         self._ups = {}  # number → (Call, slot)
         self._numbers = itertools.count(1)
         self._coroutines = {}  # function → whether it is a coroutine function
@@ -150,7 +151,11 @@ class Host:
         elif self._is_coroutine(fn):
             self._spawn(call, fn, args)
         else:
-            self.pool.put(lambda: self._job(call, fn, args))
+            waits = self.pool.full()
+            if waits:
+                call.waits()
+            self._jobs[id] = call, fn, args, waits
+            self.pool.put(lambda: self._job(id))
 
     def _is_coroutine(self, fn):
         """inspect.iscoroutinefunction, remembered: it takes as long as the rest of a short call."""
@@ -159,9 +164,15 @@ class Host:
             known = self._coroutines[fn] = inspect.iscoroutinefunction(fn)
         return known
 
-    def _job(self, call, fn, args):
+    def _job(self, id):
         """On a thread of the pool. An error here is one of the host."""
+        job = self._jobs.pop(id, None)
+        if job is None:  # it was given up
+            return
+        call, fn, args, waited = job
         try:
+            if waited:
+                self.post({"begins": id})
             contextvars.copy_context().run(self._run, call, fn, args)
         except BaseException as e:
             limits.give_up(e)
@@ -191,11 +202,11 @@ class Host:
     def _start_task(self, call, fn, args):
         _current.set(call)
         call.task = self._loop.create_task(self._await(call, fn, args))  # copies the context, with the call in it
-        if call.cancelled:
-            call.task.cancel()
 
     async def _await(self, call, fn, args):
         try:
+            if call.cancelled:  # before there was a task to cancel
+                raise Cancelled()
             result = await fn(args, call)
         except BaseException as e:
             self._answer(call, failed=e)
@@ -238,6 +249,9 @@ class Host:
     def _cancel(self, id):
         call = self._calls.get(id)
         if call is None:
+            return
+        if self._jobs.pop(id, None) is not None:  # no thread has begun it, and none will
+            self._answer(call, failed=Cancelled())
             return
         try:
             stack = stack_of(call, sys._current_frames())

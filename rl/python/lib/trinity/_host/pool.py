@@ -20,10 +20,17 @@ class Pool:
         self._jobs = SimpleQueue()
         self._idle = deque()  # one token for every thread that waits
         self._count = 0
+        self._open = 0  # jobs that run or wait
         self._lock = allocate_lock()
         threading.stack_size(STACK)
 
+    def full(self):
+        """Whether the next job has to wait for another to end. Only who puts jobs may ask."""
+        return self._open >= self._limit
+
     def put(self, job):
+        with self._lock:
+            self._open += 1
         self._jobs.put(job)
         if not self._idle:
             self._grow()
@@ -55,3 +62,5 @@ class Pool:
                 self._grow()  # this job may take long; somebody must take the next
             job()  # never raises: what a call raises is its answer
             del job  # what it holds is not needed while waiting
+            with self._lock:
+                self._open -= 1
