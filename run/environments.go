@@ -85,7 +85,7 @@ func (e *Environments) logTo(dir string) {
 // environmentsOn makes environments on a host. What is found out of them is told in a line; failed episodes are logged
 // with their tracebacks.
 func (o Options) environmentsOn(ctx context.Context, h *python.Host, log *pythonLog) *environments.Source {
-	return environments.New(context.WithoutCancel(ctx), h, environments.Options{Find: o.Find,
+	return environments.New(ctx, h, environments.Options{Find: o.Find, Stop: o.Stop,
 		Note: func(text string) { fmt.Fprintln(o.Out, "note: "+text) },
 		Failed: func(err error) {
 			log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})

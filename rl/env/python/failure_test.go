@@ -50,6 +50,30 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestHangsAtOnce: an environment that hangs when it is tried is an error that says where, and others are tried.
+func TestHangsAtOnce(t *testing.T) {
+	o := open(t, 500*time.Millisecond)
+	for _, where := range []string{"constructor", "reset", "step"} {
+		_, err := o.Make("python:faulty.py:Hanging?where="+where, nil)
+		if err == nil || !strings.Contains(err.Error(), "did not return within 500ms") ||
+			!strings.Contains(err.Error(), "time.sleep(60)") {
+			t.Errorf("%s: error %v", where, err)
+		}
+	}
+	begin(t, o.make(t, "python:faulty.py:Faulty", nil), 1)
+}
+
+// TestStopped: who stops the program does not wait for an environment that is being tried.
+func TestStopped(t *testing.T) {
+	stop := make(chan struct{})
+	o := openStopped(t, time.Minute, stop)
+	time.AfterFunc(100*time.Millisecond, func() { close(stop) })
+	_, err := o.Make("python:faulty.py:Hanging?where=constructor", nil)
+	if err == nil || !strings.Contains(err.Error(), "it was stopped") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestLost: an episode whose process is lost is played again in another to where it was; so is the call that was lost.
 func TestLost(t *testing.T) {
 	o := open(t, 0)

@@ -41,6 +41,10 @@ func (o *opened) told(text string) bool {
 
 // open opens a host whose sys.path has testdata and what stands there for GEM.
 func open(t *testing.T, timeout time.Duration) *opened {
+	return openStopped(t, timeout, nil)
+}
+
+func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *opened {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal("these tests run Python: install python3, version " + python.Oldest + " or newer")
@@ -55,7 +59,7 @@ func open(t *testing.T, timeout time.Duration) *opened {
 		t.Fatal(err)
 	}
 	o := &opened{host: h}
-	s := environments.New(t.Context(), h, environments.Options{Timeout: timeout,
+	s := environments.New(t.Context(), h, environments.Options{Timeout: timeout, Stop: stop,
 		Find: func(path string) string { return filepath.Join(dir, path) },
 		Note: o.note, Failed: func(err error) { o.note("an episode failed: " + err.Error()) }})
 	t.Cleanup(func() { s.Close(); h.Close() })

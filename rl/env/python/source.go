@@ -10,6 +10,7 @@ package python
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ const Module = "trinity._env"
 
 // Options say how environments are played. The zero value of a field is its default.
 type Options struct {
-	Timeout time.Duration            // for one reset or step while it runs; default 2 minutes
+	Timeout time.Duration            // for one making, reset or step while it runs; default 2 minutes
+	Stop    <-chan struct{}          // ends trials when it is closed; nil: Close does
 	Find    func(path string) string // where the file of a relative path is; default: as it stands
 	Note    func(text string)        // tells the user what is found out of an environment; default: nobody
 	Failed  func(err error)          // is told of the first failed episodes; default: nobody
@@ -34,7 +36,8 @@ type Options struct {
 type Source struct {
 	host *python.Host
 	opts Options
-	ctx  context.Context
+	user context.Context // trials end with it too
+	ctx  context.Context // ends with Close
 	end  context.CancelFunc
 	wait sync.WaitGroup // releases
 
@@ -44,7 +47,8 @@ type Source struct {
 	noted  int              // failed episodes that the user was told of
 }
 
-// New makes a Source on a host whose Imports have Module. Calls end with ctx.
+// New makes a Source on a host whose Imports have Module. ctx and Options.Stop end the trials of environments; what is
+// played ends with Close.
 func New(ctx context.Context, h *python.Host, o Options) *Source {
 	if o.Timeout <= 0 {
 		o.Timeout = 2 * time.Minute
@@ -58,8 +62,8 @@ func New(ctx context.Context, h *python.Host, o Options) *Source {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	s := &Source{host: h, opts: o, kinds: map[string]*kind{}}
-	s.ctx, s.end = context.WithCancel(ctx)
+	s := &Source{host: h, opts: o, user: ctx, kinds: map[string]*kind{}}
+	s.ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	return s
 }
 
@@ -135,12 +139,32 @@ type described struct {
 	Why          string
 }
 
+// errStopped is the cause of a trial that Options.Stop ended.
+var errStopped = errors.New("it was stopped")
+
+// trial is the context of a trial, whose every step has the timeout.
+func (s *Source) trial() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(s.limited(s.ctx))
+	go func() {
+		select {
+		case <-s.user.Done():
+			cancel(context.Cause(s.user))
+		case <-s.opts.Stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 func (k *kind) describe() (err error) {
 	if k.address, err = parse(k.id, k.source.opts.Find); err != nil {
 		return err
 	}
 	var d described
-	if err := k.source.host.Call(k.source.ctx, "env.describe", k.args(k.kwargs), &d, nil); err != nil {
+	ctx, cancel := k.source.trial()
+	defer cancel()
+	if err := k.source.host.Call(ctx, "env.describe", k.args(k.kwargs), &d, nil); err != nil {
 		return failed(k.id, "cannot be made", err)
 	}
 	k.copies = d.Copies

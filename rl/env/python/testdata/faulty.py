@@ -27,6 +27,27 @@ class Faulty(Guess):
         return super().step(action)
 
 
+class Hanging(Guess):
+    """Hangs where it is told to."""
+
+    def __init__(self, where):
+        super().__init__()
+        self.where = where
+        self.hang("constructor")
+
+    def hang(self, here):
+        if here == self.where:
+            time.sleep(60)
+
+    def reset(self, seed=None):
+        self.hang("reset")
+        return super().reset(seed)
+
+    def step(self, action):
+        self.hang("step")
+        return super().step(action)
+
+
 class Unsteady(Guess):
     """Begins anew every time, whatever the seed."""
 
