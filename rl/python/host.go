@@ -218,6 +218,9 @@ func (s *Session) Call(ctx context.Context, name string, args, result any, up Up
 	return err
 }
 
+// Alive reports whether the session's process is neither lost nor about to be replaced.
+func (s *Session) Alive() bool { return s.p.usable() }
+
 // Close ends the session; calls after it may fail.
 func (s *Session) Close() { s.once.Do(s.p.release) }
 

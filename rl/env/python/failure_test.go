@@ -97,6 +97,29 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestLostAtRest: environments that rest when their processes die cost the next episodes nothing.
+func TestLostAtRest(t *testing.T) {
+	o := open(t, 0)
+	all := make([]env.Env, 12)
+	for i := range all {
+		all[i] = o.make(t, "python:faulty.py:Faulty", nil)
+		begin(t, all[i], 1)
+	}
+	for _, e := range all {
+		if s, err := e.Step("no guess"); err != nil || !s.Done() {
+			t.Fatalf("%+v, %v; want the end of the episode", s, err)
+		}
+	}
+	for _, pid := range o.host.Processes() {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range all {
+		begin(t, e, 2)
+	}
+}
+
 func begin(t *testing.T, e env.Env, seed uint64) {
 	t.Helper()
 	if _, err := e.Reset(seed); err != nil {

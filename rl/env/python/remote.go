@@ -52,14 +52,9 @@ func (s *session) leave() {
 
 // open makes an environment in the process with the least to do, or takes one that has nothing to do.
 func (k *kind) open(kwargs map[string]any, key string) (*remote, error) {
-	k.mu.Lock()
-	if list := k.idle[key]; len(list) > 0 {
-		r := list[len(list)-1]
-		k.idle[key] = list[:len(list)-1]
-		k.mu.Unlock()
+	if r := k.rested(key); r != nil {
 		return r, nil
 	}
-	k.mu.Unlock()
 	bound, err := k.source.host.Session(k.source.ctx)
 	if err != nil {
 		return nil, err
@@ -71,6 +66,22 @@ func (k *kind) open(kwargs map[string]any, key string) (*remote, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// rested takes an environment that has nothing to do; nil: there is none. Those whose process is gone are released.
+func (k *kind) rested(key string) *remote {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for list := k.idle[key]; len(list) > 0; {
+		r := list[len(list)-1]
+		list = list[:len(list)-1]
+		k.idle[key] = list
+		if r.session.Alive() {
+			return r
+		}
+		r.release()
+	}
+	return nil
 }
 
 // rest keeps an environment whose episode is over for another one.
