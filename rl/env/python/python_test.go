@@ -234,6 +234,29 @@ func TestUnsteady(t *testing.T) {
 	}
 }
 
+// TestNumPy: what an environment draws from numpy.random is decided by the seed, in the first episode of a process too.
+func TestNumPy(t *testing.T) {
+	o := open(t, 0)
+	if exec.Command(python.Find("", ""), "-c", "import numpy").Run() != nil {
+		t.Skip("this Python has no numpy")
+	}
+	rolls, all := map[string]bool{}, make([]env.Env, 4) // in both processes
+	for i := range all {
+		all[i] = o.make(t, "python:dice.py:Dice", nil)
+		begin(t, all[i], 5)
+	}
+	for _, e := range all {
+		s, err := e.Step("roll")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rolls[s.Text] = true
+	}
+	if len(rolls) != 1 {
+		t.Errorf("one seed rolls %v", rolls)
+	}
+}
+
 // TestNoSeed: reset without a seed draws from the global random, which is seeded.
 func TestNoSeed(t *testing.T) {
 	o := open(t, 0)

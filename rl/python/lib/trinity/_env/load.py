@@ -10,6 +10,7 @@ import sys
 import threading
 
 from trinity._env import rows
+from trinity._env.turn import numpy_random
 
 _files = {}  # path → module
 _lock = threading.RLock()
@@ -117,7 +118,7 @@ def reset(env, seed):
     """Resets with a seed. random and numpy.random are seeded for environments that draw from them without a seed of
     their own."""
     random.seed(seed)
-    numpy = sys.modules.get("numpy.random")
+    numpy = numpy_random()
     if numpy is not None:
         numpy.seed(seed)
     try:
@@ -131,7 +132,7 @@ def reset(env, seed):
 def sample(env, seed):
     """A random action of an environment, from a seed."""
     random.seed(seed)
-    numpy = sys.modules.get("numpy.random")
+    numpy = numpy_random()
     if numpy is not None:
         numpy.seed(seed)
     for e in _layers(env):  # GEM's wrappers do not pass sample_random_action on

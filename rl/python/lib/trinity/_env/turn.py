@@ -8,8 +8,8 @@ so the process ends; the others' episodes are played again in another.
 """
 
 import contextlib
+import functools
 import random
-import sys
 import threading
 import time
 
@@ -49,15 +49,25 @@ class Draws:
                 _set_numpy(before)
 
 
+@functools.cache
+def numpy_random():
+    """numpy.random, or None where there is no numpy. It is imported before the first environment is made: NumPy 2 loads
+    it when it is first used, and what draws from it then must have been seeded."""
+    try:
+        import numpy.random
+    except Exception:  # there is none, or one that cannot be used
+        return None
+    return numpy.random
+
+
 def _numpy_state():
-    numpy = sys.modules.get("numpy.random")
-    get = getattr(numpy, "get_state", None)
-    return get() if get else None
+    numpy = numpy_random()
+    return numpy.get_state() if numpy else None
 
 
 def _set_numpy(state):
-    numpy = sys.modules.get("numpy.random")
-    if not hasattr(numpy, "set_state"):
+    numpy = numpy_random()
+    if numpy is None:
         return
     if state is None:
         numpy.seed(0)
