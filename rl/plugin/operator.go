@@ -56,11 +56,13 @@ func (o *operator) Process(ctx context.Context, list []*experience.Experience) (
 	if len(list) > 0 {
 		seed = uint64(list[0].Info.Seed)
 	}
-	draws := rng.New(seed).Stream("operator " + o.name)
-	up := func(ctx context.Context, name string, raw json.RawMessage) (any, error) {
-		return o.up(ctx, name, raw, judges, &draws)
+	up := func() python.Up {
+		draws := rng.New(seed).Stream("operator " + o.name)
+		return func(ctx context.Context, name string, raw json.RawMessage) (any, error) {
+			return o.up(ctx, name, raw, judges, &draws)
+		}
 	}
-	if err := o.call(python.WithTask(ctx, "operator "+o.name), args, &out, up); err != nil {
+	if err := o.persist(python.WithTask(ctx, "operator "+o.name), args, &out, up); err != nil {
 		return nil, nil, failed("operator "+o.name, err, nil)
 	}
 	kept := make([]*experience.Experience, len(out.Experiences))
@@ -76,6 +78,20 @@ func (o *operator) Process(ctx context.Context, list []*experience.Experience) (
 		metrics[k] = float64(v)
 	}
 	return kept, metrics, nil
+}
+
+// attempts is how often an operator is called when its process is lost: what others do to the process counts too.
+const attempts = 3
+
+// persist calls the operator, and again when its process was lost. up makes what answers the calls back of one attempt.
+func (o *operator) persist(ctx context.Context, args, result any, up func() python.Up) (err error) {
+	for range attempts {
+		err = o.call(ctx, args, result, up())
+		if !errors.As(err, new(*python.Lost)) || errors.Is(err, python.ErrClosed) {
+			return err
+		}
+	}
+	return err
 }
 
 // call calls the operator where it lives.
