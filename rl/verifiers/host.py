@@ -65,11 +65,17 @@ def config(loaders, settings):
     return raw
 
 
+def tell(text):
+    """Tells Trinity something, on a line of its own: what was printed before may have no newline."""
+    sys.stdout.write(f"\ntrinity: {text}\n")
+    sys.stdout.flush()
+
+
 class Tell:
     """What the server puts its address into."""
 
     def put(self, address):
-        print(f"trinity: address {address}", flush=True)
+        tell(f"address {address}")
 
 
 def main():
@@ -89,7 +95,7 @@ def main():
         serve_env(max_workers=settings["workers"], address="tcp://127.0.0.1:0", address_queue=Tell(),
                   config_data=config(loaders, settings))
     except Refused as e:
-        print(f"trinity: refused: {e}", flush=True)
+        tell(f"refused: {e}")
         os._exit(3)
 
 

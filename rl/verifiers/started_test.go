@@ -3,7 +3,9 @@
 package verifiers
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +16,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
+
+// oneTask is an episode to play.
+var oneTask = workflow.Work{ID: "3-7-0-ab", Params: tinker.DefaultSampling(),
+	Task: workflow.Task{Row: dataset.Row{{Key: "data", Value: map[string]any{"idx": 7}}}}}
 
 // A server that was started and dies, or hangs, fails its episode with what it printed; the next episode starts
 // another. The program that is started is a script that names the test's server as its own.
@@ -54,9 +60,7 @@ func TestStartedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		work := workflow.Work{ID: "3-7-0-ab", Params: tinker.DefaultSampling(),
-			Task: workflow.Task{Row: dataset.Row{{Key: "data", Value: map[string]any{"idx": 7}}}}}
-		parts, err := carrying.Carry(t.Context(), work)
+		parts, err := carrying.Carry(t.Context(), oneTask)
 		for _, want := range c.want {
 			if err == nil || parts != nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, %v; want %q", what, parts, err, want)
@@ -66,7 +70,7 @@ func TestStartedAgain(t *testing.T) {
 		mu.Lock()
 		runs++ // the next one is well
 		mu.Unlock()
-		if parts, err = carrying.Carry(t.Context(), work); err != nil || len(parts) != 1 || parts[0].Reward != 1 {
+		if parts, err = carrying.Carry(t.Context(), oneTask); err != nil || len(parts) != 1 || parts[0].Reward != 1 {
 			t.Errorf("%s: the next episode: %v, %v", what, parts, err)
 		}
 		if data, err := os.ReadFile(starts); err != nil || strings.Count(string(data), "start") != 2 {
@@ -75,5 +79,78 @@ func TestStartedAgain(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// chatty is a package verifiers that prints without newlines. Its server is the one whose address is in the taskset.
+var chatty = map[string]string{
+	"__init__.py":          "print('loading', end='')\n",
+	"v1/__init__.py":       "",
+	"v1/utils/__init__.py": "",
+	"v1/utils/loaders.py": `
+class Config:
+    model_fields = {}
+
+
+def import_taskset(name):
+    return Config
+
+
+def env_config_type(*_):
+    return Config
+
+
+def default_harness_id(name):
+    return ""
+`,
+	"v1/serve.py": `
+import time
+
+
+def serve_env(address_queue, config_data, **_):
+    print("serving", end="")
+    address_queue.put(config_data["taskset"]["address"])
+    time.sleep(60)
+`,
+}
+
+// TestPrintsWithoutNewline: a server is found, and a refusal is heard, behind what a package prints without a newline.
+func TestPrintsWithoutNewline(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	dir := t.TempDir()
+	for name, text := range chatty {
+		path := filepath.Join(dir, "verifiers", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frames := recorded(t)
+	s := serve(t, func(m message) {
+		if string(m.frames[1]) == "health" {
+			m.replay(frames["health"])
+		} else {
+			m.replay(frames["solved"])
+		}
+	})
+	v := New(Options{Path: []string{dir}})
+	carrying, err := v.Check(map[string]any{"env_id": "verifiers:sums", "taskset": map[string]any{"address": s.address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts, err := carrying.Carry(t.Context(), oneTask); err != nil || len(parts) != 1 {
+		t.Errorf("an episode: %v, %v", parts, err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "verifiers", "v1")); err != nil {
+		t.Fatal(err)
+	}
+	var tasks Tasksets
+	_, err = tasks.Rows(t.Context(), Options{Path: []string{dir}}, "verifiers:sums", nil)
+	if err == nil || !strings.Contains(err.Error(), "install verifiers 0.3 or newer") {
+		t.Errorf("a refusal: %v", err)
 	}
 }
