@@ -70,6 +70,7 @@ func (h host) start(s settings, told map[string]any, line func(string)) (*proces
 
 // server is the env server of some settings. It is started when it is first asked.
 type server struct {
+	ctx      context.Context // of its start
 	host     host
 	settings settings
 
@@ -130,7 +131,7 @@ func (s *server) begin(next *starting) {
 	if old != nil {
 		old.close(0)
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), startTimeout,
+	ctx, cancel := context.WithTimeoutCause(s.ctx, startTimeout,
 		fmt.Errorf("it was not ready within %v", startTimeout))
 	defer cancel()
 	if s.settings.joins() {
@@ -242,8 +243,8 @@ func (l *link) lost(err error) error {
 }
 
 // check drops a server that hangs, so that the next rollout has another.
-func (l *link) check() {
-	if l.client.health(context.Background(), l.patience) != nil {
+func (l *link) check(ctx context.Context) {
+	if l.client.health(ctx, l.patience) != nil {
 		l.close(0)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -79,6 +80,38 @@ func TestStartedAgain(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestCloseWhileStarting: the end of a run does not wait for a server that is not ready yet.
+func TestCloseWhileStarting(t *testing.T) {
+	dir := t.TempDir()
+	script, starts := filepath.Join(dir, "python"), filepath.Join(dir, "starts")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n: > "+starts+"\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	v := New(Options{Executable: script})
+	carrying, err := v.Check(map[string]any{"env_id": "verifiers:sums"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := carrying.Carry(t.Context(), oneTask)
+		failed <- err
+	}()
+	for {
+		if _, err := os.Stat(starts); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	begin := time.Now()
+	if err := v.Close(); err != nil || time.Since(begin) > 30*time.Second {
+		t.Errorf("closed after %v, error %v", time.Since(begin), err)
+	}
+	if err := <-failed; !errors.Is(err, process.ErrClosed) {
+		t.Errorf("the episode that waited: %v", err)
 	}
 }
 

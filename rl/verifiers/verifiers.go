@@ -21,6 +21,8 @@ type Options struct {
 // Servers are the env servers of a run. It implements workflow.Carrier. Close it.
 type Servers struct {
 	host host
+	ctx  context.Context // of starts and checks; Close ends it
+	end  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	closed bool
@@ -34,16 +36,19 @@ func New(o Options) *Servers {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	return &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout},
+	v := &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout},
 		all: map[string]*server{}, slots: map[string]chan struct{}{}}
+	v.ctx, v.end = context.WithCancelCause(context.Background())
+	return v
 }
 
-// Close ends the servers that were started here.
+// Close ends the servers that were started here, also those that are not ready yet.
 func (v *Servers) Close() error {
 	v.mu.Lock()
 	v.closed = true
 	list := v.all
 	v.mu.Unlock()
+	v.end(process.ErrClosed)
 	v.wait.Wait()
 	var ends sync.WaitGroup
 	for _, s := range list {
@@ -107,7 +112,8 @@ func (v *Servers) of(a args) (*server, chan struct{}, error) {
 		return nil, nil, process.ErrClosed
 	}
 	if v.all[key] == nil {
-		v.all[key], v.slots[key] = &server{host: v.host, settings: a.settings}, make(chan struct{}, a.concurrency)
+		v.all[key], v.slots[key] = &server{ctx: v.ctx, host: v.host, settings: a.settings},
+			make(chan struct{}, a.concurrency)
 	}
 	return v.all[key], v.slots[key], nil
 }
@@ -141,6 +147,6 @@ func (v *Servers) check(l *link) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.closed {
-		v.wait.Go(l.check)
+		v.wait.Go(func() { l.check(v.ctx) })
 	}
 }
