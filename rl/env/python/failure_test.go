@@ -233,13 +233,18 @@ func TestThousandEpisodes(t *testing.T) {
 	}
 }
 
-// TestClosed: after the host is closed nothing plays on, and nothing waits.
+// TestClosed: after the source or the host is closed nothing plays on, and nothing waits.
 func TestClosed(t *testing.T) {
 	o := open(t, 0)
-	e := o.make(t, "python:guessing.py:Guess", nil)
+	e, other := o.make(t, "python:guessing.py:Guess", nil), o.make(t, "python:guessing.py:Guess", nil)
 	begin(t, e, 1)
+	begin(t, other, 1)
 	o.host.Close()
 	if _, err := e.Step(`\boxed{1}`); !errors.Is(err, python.ErrClosed) {
 		t.Errorf("error %v, want %v", err, python.ErrClosed)
+	}
+	o.close()
+	if _, err := other.Reset(2); err == nil {
+		t.Error("an episode begins on a closed source")
 	}
 }

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type opened struct {
 	*env.Registry
 	host  *python.Host
+	close func() // of the source
 	mu    sync.Mutex
 	notes []string
 }
@@ -62,6 +63,7 @@ func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *ope
 	s := environments.New(t.Context(), h, environments.Options{Timeout: timeout, Stop: stop,
 		Find: func(path string) string { return filepath.Join(dir, path) },
 		Note: o.note, Failed: func(err error) { o.note("an episode failed: " + err.Error()) }})
+	o.close = s.Close
 	t.Cleanup(func() { s.Close(); h.Close() })
 	empty, err := env.NewRegistry()
 	if err != nil {

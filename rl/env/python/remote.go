@@ -92,6 +92,10 @@ func (r *remote) rest() {
 	}
 	r.kind.mu.Lock()
 	defer r.kind.mu.Unlock()
+	if r.kind.idle == nil { // the source is closed
+		r.session.leave()
+		return
+	}
 	r.kind.idle[r.key] = append(r.kind.idle[r.key], r)
 }
 
