@@ -229,7 +229,8 @@ func (j *Journal) OpenModel(_ context.Context, modelID string) (tinker.TrainingC
 	return nil, tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
 }
 
-// DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint again.
+// DeleteCheckpoint implements tinker.Service. It waits for the replay, which may save the checkpoint again. Its record
+// makes the results before it durable, so that no later replay does.
 func (j *Journal) DeleteCheckpoint(ctx context.Context, path string) error {
 	select {
 	case <-j.replayed:

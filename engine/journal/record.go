@@ -19,7 +19,7 @@ const (
 	recCreateFromState recordKind = 'S' // created, with a tinker.CreateFromStateRequest
 	recOp              recordKind = 'O' // operation
 	recResult          recordKind = 'R' // result
-	recDelete          recordKind = 'D' // deleted
+	recDelete          recordKind = 'D' // deleted; a replay ignores it
 	recUnload          recordKind = 'U' // unloaded
 )
 

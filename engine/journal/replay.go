@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -16,8 +17,11 @@ func (m *trainingClient) lacks(seq int64) bool {
 	return seq > m.applied && !m.gone
 }
 
-// replay sends the requests that the snapshots do not include to the machine again, in the order of the log.
+// replay sends the requests that the snapshots do not include to the machine again, in the order of the log. Deletions
+// are not repeated: each was executed before it was logged, and the log has the results of all saves that were answered
+// before it, so that these are not repeated either.
 func (j *Journal) replay(ctx context.Context, records []any, known map[operationKey]loggedResult) error {
+	completeSaves(records, known)
 	for _, rec := range records {
 		var err error
 		switch r := rec.(type) {
@@ -40,11 +44,6 @@ func (j *Journal) replay(ctx context.Context, records []any, known map[operation
 		case unloaded:
 			if m := j.models[r.ModelID]; m != nil {
 				_, err = m.unload(ctx, false)
-			}
-		case deleted:
-			j.settle()
-			if err = j.m.DeleteCheckpoint(ctx, r.Path); errors.Is(err, tinker.ErrNotFound) {
-				err = nil
 			}
 		}
 		if err != nil {
@@ -118,6 +117,33 @@ func (j *Journal) pending() (ends []<-chan struct{}) {
 		m.mu.Unlock()
 	}
 	return ends
+}
+
+// completeSaves gives a save without a result that of a later save of the same checkpoint, since executing it again
+// would replace the later one's files. Both results are the path alone.
+func completeSaves(records []any, known map[operationKey]loggedResult) {
+	type checkpoint struct{ model, op, name string }
+	newest := map[checkpoint]loggedResult{}
+	for _, rec := range slices.Backward(records) {
+		r, ok := rec.(operation)
+		if !ok || r.Name != opSaveState && r.Name != opSaveSampler {
+			continue
+		}
+		var req tinker.SaveRequest
+		if json.Unmarshal(r.Request, &req) != nil {
+			continue
+		}
+		key, at := operationKey{r.ModelID, r.SeqID}, checkpoint{r.ModelID, r.Name, req.Name}
+		result, done := known[key]
+		later := newest[at]
+		switch {
+		case done && result.Error == "" && r.SeqID > later.SeqID:
+			newest[at] = result
+		case !done && r.SeqID < later.SeqID:
+			later.SeqID, later.Hash = r.SeqID, hashOf(&req)
+			known[key] = later
+		}
+	}
 }
 
 // settled reports whether a request need not be executed again: its result is known, and it did not change the
