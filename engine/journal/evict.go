@@ -117,6 +117,7 @@ func (m *trainingClient) evict() (bool, error) {
 		return false, nil
 	}
 	m.evicted, m.inner, m.created.Request = true, nil, nil
+	m.compute, m.bytes = 0, 0 // a request that ended during the snapshot may have added to them
 	m.ops.ForgetAll()
 	m.mu.Unlock()
 	if err := m.j.m.Evict(m.j.ctx, m.id); err != nil {

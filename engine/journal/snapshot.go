@@ -51,7 +51,7 @@ func (j *Journal) replayable() (most *trainingClient) {
 	total, largest := time.Duration(0), time.Duration(0)
 	for _, m := range j.all() {
 		m.mu.Lock()
-		if m.leaving == nil { // else nothing of it is replayed
+		if m.leaving == nil && !m.evicted { // else nothing of it is replayed
 			total += m.compute
 			if m.compute > largest {
 				most, largest = m, m.compute
