@@ -199,7 +199,8 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 				"format version %d; this program reads %d; another version wrote it: use that one", h.Version,
 				version)
 		}
-		if h.Before != 0 && r.before != 0 && h.Before != r.before {
+		// it is longer after a rotation that failed behind this header
+		if h.Before > r.before && r.before != 0 {
 			return fmt.Errorf("%s has %d bytes instead of %d: it is damaged, and promised records are "+
 				"missing; restore it from a backup",
 				r.previous, r.before, h.Before)

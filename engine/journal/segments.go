@@ -18,7 +18,8 @@ import (
 )
 
 // segments is the write-ahead log: numbered files, the last of which is appended to. Each begins with a header that
-// has the length of the previous one.
+// has the length of the previous one. A rotation that fails leaves a next segment with a header or without; the current
+// one grows on, and the next rotation adds a header.
 type segments struct {
 	dir      string
 	opts     wal.Options
