@@ -12,9 +12,6 @@ package journal
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -150,81 +147,10 @@ func (j *Journal) SamplingClient(ctx context.Context, req tinker.SamplingClientR
 	return j.m.SamplingClient(ctx, req)
 }
 
-// CreateModel implements tinker.Service.
-func (j *Journal) CreateModel(ctx context.Context, req tinker.CreateModelRequest) (tinker.TrainingClient, error) {
-	asked := hashOf(req)
-	if req.LoRA.Seed == nil {
-		seed := int64(binary.LittleEndian.Uint64(random(8)) >> 1)
-		req.LoRA.Seed = &seed
-	}
-	return j.create(&req.SessionID, req.ModelSeqID, asked, recCreate, &req, func() (tinker.TrainingClient, error) {
-		return j.m.CreateModel(ctx, req)
-	})
-}
-
-// CreateModelFromState implements tinker.Service.
-func (j *Journal) CreateModelFromState(ctx context.Context,
-	req tinker.CreateFromStateRequest) (tinker.TrainingClient, error) {
-	return j.create(&req.SessionID, req.ModelSeqID, hashOf(req), recCreateFromState, &req,
-		func() (tinker.TrainingClient, error) {
-			return j.m.CreateModelFromState(ctx, req)
-		})
-}
-
-// create makes a model in the machine first and then logs it. Nothing is promised until it is logged and, if it was
-// made from a state, has a snapshot.
-func (j *Journal) create(session *string, seq int64, asked [32]byte, kind recordKind, req any,
-	make func() (tinker.TrainingClient, error)) (tinker.TrainingClient, error) {
-	j.making.Lock()
-	defer j.making.Unlock()
-	if *session == "" {
-		*session = "session-" + hex.EncodeToString(random(16))
-	}
-	j.mu.Lock()
-	m, closed := j.byKey[key{*session, seq}], j.closed
-	j.mu.Unlock()
-	switch {
-	case closed:
-		return nil, tinker.ErrClosed
-	case m != nil && m.created.Asked != asked:
-		return nil, m.otherSettings(seq, *session)
-	case m != nil:
-		return m, nil
-	}
-	inner, err := make()
-	if err != nil {
-		return nil, err
-	}
-	info, err := inner.Info(j.ctx)
-	if err != nil {
-		return nil, err
-	}
-	if old := j.find(info.ModelID); old != nil && old.broken != nil {
-		return nil, errors.Join(old.broken, j.m.Evict(j.ctx, info.ModelID))
-	}
-	payload, err := json.Marshal(req)
-	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
-	}
-	rec := created{ModelID: info.ModelID, Session: *session, Seq: seq, Asked: asked, Kind: kind, Request: payload}
-	if err := j.appendSynced(kind, rec); err != nil {
-		return nil, err
-	}
-	m = newTrainingClient(j, rec, inner)
-	m.info = info
-	if kind == recCreateFromState {
-		if err := m.snapshot(); err != nil { // the state it came from may be deleted before a replay
-			return nil, err
-		}
-	}
-	j.add(m)
-	return m, nil
-}
-
 // OpenModel returns the client of an existing or unloaded model; for any other id the error is tinker.ErrNotFound.
 func (j *Journal) OpenModel(_ context.Context, modelID string) (tinker.TrainingClient, error) {
 	if m := j.find(modelID); m != nil {
-		return m, nil
+		return promised(m)
 	}
 	return nil, tinker.Userf("journal: model %s: %w", modelID, tinker.ErrNotFound)
 }

@@ -16,6 +16,7 @@ type trainingClient struct {
 	j       *Journal
 	id      string
 	created created
+	logged  position // end of the record that creates it in the log
 
 	snapping sync.Mutex // held during a snapshot, an eviction and a restore
 
