@@ -105,8 +105,17 @@ func WriteNew(fs FS, path, own string, data []byte) error {
 }
 
 // Replace is WriteFile for contents that write produces. After an error the old file is unchanged and nothing else is
-// left.
+// left, unless the error is that of the last step, which makes the new name durable.
 func Replace(fs FS, path string, write func(io.Writer) error) error {
+	if err := Swap(fs, path, write); err != nil {
+		return err
+	}
+	return fs.SyncDir(filepath.Dir(path))
+}
+
+// Swap is Replace without its last step: after an error the old file is unchanged, and without one the new file is
+// there, which a power loss may undo until its folder is synced.
+func Swap(fs FS, path string, write func(io.Writer) error) error {
 	tmp := path + ".tmp"
 	err := writeSynced(fs, tmp, write)
 	if err == nil {
@@ -116,7 +125,7 @@ func Replace(fs FS, path string, write func(io.Writer) error) error {
 		fs.Remove(tmp)
 		return fmt.Errorf("disk: write %s: %w", path, err)
 	}
-	return fs.SyncDir(filepath.Dir(path))
+	return nil
 }
 
 func writeSynced(fs FS, path string, write func(io.Writer) error) error {

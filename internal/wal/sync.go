@@ -85,8 +85,11 @@ func renumber(buf []byte, batch uint32) {
 	}
 }
 
-// write appends to the file, after it has cut off the rest of a failed write.
+// write appends to the file, after it has followed a swap and cut off the rest of a failed write.
 func (l *Log) write(buf []byte) error {
+	if err := l.follow(); err != nil {
+		return err
+	}
 	if l.ragged {
 		if err := l.opts.FS.Truncate(l.path, l.size); err != nil {
 			return err

@@ -10,7 +10,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,6 +71,7 @@ type Log struct {
 	durable    int64          // bytes of them that are fsynced
 	size       int64          // sound, durable bytes of the file
 	ragged     bool           // the file may be longer than size
+	swapped    bool           // f is not the file at path any more
 	cut        int64          // bytes of an unfinished write that opening cut off
 	dropped    []droppedRange // records dropped by failed writes
 	syncing    bool
@@ -162,31 +162,6 @@ func (l *Log) reopen() error {
 	return nil
 }
 
-// replace replaces the file by one of the next generation with the records that write adds.
-func (l *Log) replace(write func(add func(kind byte, payload []byte) error) error) error {
-	generation, size := l.generation+1, int64(0)
-	err := disk.Replace(l.opts.FS, l.path, func(w io.Writer) error {
-		n, err := w.Write(appendHeader(nil, generation))
-		if size = int64(n); err != nil {
-			return err
-		}
-		return write(func(kind byte, payload []byte) error {
-			body, err := l.zip.pack(kind, payload)
-			if err != nil {
-				return err
-			}
-			n, err := w.Write(appendFrame(nil, 1, body))
-			size += int64(n)
-			return err
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	l.generation, l.size, l.batch = generation, size, 2
-	return nil
-}
-
 // Append adds a record and returns the position to Sync up to; until then it may be lost. A payload above the limit is
 // ErrTooLarge.
 func (l *Log) Append(kind byte, payload []byte) (int64, error) {
@@ -220,30 +195,6 @@ func (l *Log) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size + int64(len(l.buf))
-}
-
-// Rewrite replaces the contents by the records that write adds, which must be equivalent to everything appended so
-// far. No other goroutine may append meanwhile.
-func (l *Log) Rewrite(write func(add func(kind byte, payload []byte) error) error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.syncing {
-		l.cond.Wait()
-	}
-	if l.closed {
-		return fmt.Errorf("wal: %s: %w", l.path, fs.ErrClosed)
-	}
-	if err := l.replace(write); err != nil {
-		return err
-	}
-	old, marks := l.f, l.mark
-	if err := l.reopen(); err != nil {
-		l.stalled, l.ragged = err, true
-		return err
-	}
-	l.buf, l.durable, l.stalled, l.ragged = nil, l.end, nil, false
-	l.cond.Broadcast()
-	return errors.Join(old.Close(), marks.close())
 }
 
 // Close writes the appended records and closes the file.
