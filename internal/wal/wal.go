@@ -145,11 +145,15 @@ func (l *Log) create() error {
 	return l.reopen()
 }
 
-// reopen opens the file for appending and starts its marks again.
+// reopen opens the file for appending, makes what it has durable and starts its marks again. A killed process may have
+// written records without an fsync; who has read them builds on them.
 func (l *Log) reopen() error {
 	f, err := l.opts.FS.Append(l.path)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("wal: %w", err), f.Close())
 	}
 	m, err := newMark(l.opts.FS, l.path)
 	if err == nil {

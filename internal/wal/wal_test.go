@@ -273,6 +273,39 @@ func TestEveryCrash(t *testing.T) {
 	}
 }
 
+// Records that a killed process wrote and did not sync may be built upon after a start, so a later power loss does not
+// take them.
+func TestPowerLossAfterAKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.log")
+	first := &disktest.Crash{FS: disk.OS()}
+	l, _ := must(t, path, wal.Options{FS: first})
+	put(t, l, "one")
+	first.At = first.Count() + 2 // the fsync behind the next write
+	at, err := l.Append('r', []byte("two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Sync(at); !errors.Is(err, disktest.ErrCrash) {
+		t.Fatalf("not killed: %v", err)
+	}
+	l.Close()
+	second := first.Next()
+	l, want := must(t, path, wal.Options{FS: second})
+	if !slices.Equal(want, []string{"r one", "r two"}) {
+		t.Fatalf("after the kill: %q", want)
+	}
+	second.At, second.PowerLoss = second.Count()+1, true
+	if err := second.SyncDir(filepath.Dir(path)); !errors.Is(err, disktest.ErrCrash) {
+		t.Fatalf("no power loss: %v", err)
+	}
+	l.Close()
+	l, got := must(t, path, wal.Options{})
+	l.Close()
+	if !slices.Equal(got, want) {
+		t.Errorf("after the power loss: %q, want %q", got, want)
+	}
+}
+
 func work(path string, fs disk.FS) (promised int) {
 	l, err := wal.Open(path, wal.Options{FS: fs}, func(byte, []byte) error { return nil })
 	if err != nil {

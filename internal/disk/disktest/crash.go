@@ -3,6 +3,7 @@ package disktest
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"sync"
 
@@ -15,7 +16,7 @@ var ErrCrash = errors.New("disktest: crashed by the test")
 // Crash is a disk.FS: it passes operations through and counts them; operation number At does not happen (a write
 // leaves half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes
 // that were not synced are lost too. Crash itself tracks the durable bytes; the disk is never synced, which makes such
-// tests fast.
+// tests fast. What is there before the first Crash is durable; Next is the disk of the process after a kill.
 type Crash struct {
 	FS        disk.FS
 	At        int // 1 is the first operation; 0 never crashes
@@ -26,6 +27,13 @@ type Crash struct {
 	n       int
 	crashed bool
 	synced  map[string]int64 // durable bytes of each file appended to or created
+}
+
+// Next is the file system of the next process: what this one did not sync is not durable there either.
+func (c *Crash) Next() *Crash {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &Crash{FS: c.FS, synced: maps.Clone(c.synced)}
 }
 
 // Count is the number of operations so far.
@@ -93,8 +101,10 @@ func (c *Crash) MkdirAll(path string) error {
 func (c *Crash) Rename(from, to string) error {
 	return c.do(func() error {
 		c.mu.Lock()
-		if n, ok := c.synced[from]; ok {
-			delete(c.synced, from)
+		n, ok := c.synced[from]
+		delete(c.synced, from)
+		delete(c.synced, to)
+		if ok {
 			c.synced[to] = n
 		}
 		c.mu.Unlock()
@@ -124,7 +134,14 @@ func (c *Crash) RemoveAll(path string) error {
 
 // Truncate implements disk.FS.
 func (c *Crash) Truncate(path string, size int64) error {
-	return c.do(func() error { return c.FS.Truncate(path, size) })
+	return c.do(func() error {
+		c.mu.Lock()
+		if n, ok := c.synced[path]; ok {
+			c.synced[path] = min(n, size)
+		}
+		c.mu.Unlock()
+		return c.FS.Truncate(path, size)
+	})
 }
 
 // SyncDir implements disk.FS.
@@ -141,6 +158,11 @@ func (c *Crash) Append(path string) (disk.File, error) {
 	var size int64
 	if st, err := os.Stat(path); err == nil {
 		size = st.Size()
+		c.mu.Lock()
+		if n, known := c.synced[path]; known {
+			size = min(size, n)
+		}
+		c.mu.Unlock()
 	}
 	return c.open(path, c.FS.Append, size)
 }
