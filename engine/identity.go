@@ -63,15 +63,16 @@ func (e *Engine) describeVersion(v *version) (executor.Version, error) {
 	}
 	out.Params = executor.HashOf(content)
 	alive := weak.Make(v)
-	e.opts.Pool.Offer(executor.Blob{Hash: out.Params, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
-		v := alive.Value()
-		if v == nil {
-			return nil, fmt.Errorf("engine: weights %.12s are not used any more", out.Params)
-		}
-		content, err := v.params()
-		return io.NopCloser(bytes.NewReader(content)), err
-	}})
-	runtime.AddCleanup(v, e.opts.Pool.Withdraw, out.Params)
+	withdraw := e.opts.Pool.Offer(executor.Blob{Hash: out.Params, Size: int64(len(content)),
+		Open: func() (io.ReadCloser, error) {
+			v := alive.Value()
+			if v == nil {
+				return nil, fmt.Errorf("engine: weights %.12s are not used any more", out.Params)
+			}
+			content, err := v.params()
+			return io.NopCloser(bytes.NewReader(content)), err
+		}})
+	runtime.AddCleanup(v, func(withdraw func()) { withdraw() }, withdraw)
 	return out, nil
 }
 

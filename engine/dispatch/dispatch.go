@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
@@ -33,7 +34,7 @@ type Carrier interface {
 	// Do returns the answer to a task. It sends the task again when a worker is lost. An error is one that a worker
 	// returned, or ctx's.
 	Do(ctx context.Context, t Task) ([]byte, error)
-	// Offer has blobs that workers ask for read by open, until Withdraw.
+	// Offer has blobs that workers ask for read by open, until Withdraw. A pool offers a hash again only after that.
 	Offer(hash string, size int64, open func() (io.ReadCloser, error))
 	Withdraw(hash string)
 	// Room is how many more tasks workers would begin now, Workers how many there are, Speed their speed together.
@@ -50,20 +51,14 @@ type Pool struct {
 
 	mu      sync.Mutex
 	speed   float64
-	offered map[string]offered // by hash
-}
-
-// offered is a blob that workers may ask for.
-type offered struct {
-	size  int64
-	times int
+	offered map[string][]*executor.Blob // by hash, the newest offer last
 }
 
 var _ executor.Pool = (*Pool)(nil)
 
 // New returns a pool. speed is that of this process, in the unit of the carrier's.
 func New(c Carrier, speed float64) *Pool {
-	return &Pool{carrier: c, speed: speed, offered: map[string]offered{}}
+	return &Pool{carrier: c, speed: speed, offered: map[string][]*executor.Blob{}}
 }
 
 // Room, Executors, Speed and Changed are the carrier's.
@@ -86,26 +81,40 @@ func (p *Pool) SetSpeed(speed float64) {
 	p.speed = speed
 }
 
-// Offer implements executor.Pool. Versions with equal weights offer the same blob: the last one's way to read it is
-// used, since an older one may not be used any more.
-func (p *Pool) Offer(b executor.Blob) {
+// Offer implements executor.Pool. Versions with equal weights offer the same blob; the carrier sees one offer.
+func (p *Pool) Offer(b executor.Blob) (withdraw func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.offered[b.Hash] = offered{b.Size, p.offered[b.Hash].times + 1}
-	p.carrier.Offer(b.Hash, b.Size, b.Open)
+	p.offered[b.Hash] = append(p.offered[b.Hash], &b)
+	if len(p.offered[b.Hash]) == 1 {
+		p.carrier.Offer(b.Hash, b.Size, func() (io.ReadCloser, error) { return p.read(b.Hash) })
+	}
+	return sync.OnceFunc(func() { p.withdraw(&b) })
 }
 
-// Withdraw implements executor.Pool.
-func (p *Pool) Withdraw(hash string) {
+func (p *Pool) withdraw(b *executor.Blob) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.offered[hash]
-	if o.times--; o.times > 0 {
-		p.offered[hash] = o
-		return
+	left := slices.DeleteFunc(p.offered[b.Hash], func(o *executor.Blob) bool { return o == b })
+	if p.offered[b.Hash] = left; len(left) == 0 {
+		delete(p.offered, b.Hash)
+		p.carrier.Withdraw(b.Hash)
 	}
-	delete(p.offered, hash)
-	p.carrier.Withdraw(hash)
+}
+
+// read reads a blob by the newest offer that can: one fails as soon as its weights are not used any more.
+func (p *Pool) read(hash string) (io.ReadCloser, error) {
+	p.mu.Lock()
+	offers := slices.Clone(p.offered[hash])
+	p.mu.Unlock()
+	err := fmt.Errorf("dispatch: blob %.12s is not offered any more", hash)
+	for _, b := range slices.Backward(offers) {
+		var r io.ReadCloser
+		if r, err = b.Open(); err == nil {
+			return r, nil
+		}
+	}
+	return nil, err
 }
 
 // Sample implements executor.Executor.
@@ -155,9 +164,14 @@ func (p *Pool) needs(t executor.Task) (list []Need) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, hash := range []string{t.Version.Manifest, t.Version.Params, t.Sample.Tokens} {
-		if hash != "" {
-			list = append(list, Need{hash, p.offered[hash].size})
+		if hash == "" {
+			continue
 		}
+		n := Need{Hash: hash}
+		if offers := p.offered[hash]; len(offers) > 0 {
+			n.Size = offers[0].Size
+		}
+		list = append(list, n)
 	}
 	return list
 }

@@ -113,10 +113,9 @@ type Blob struct {
 // Pool is executors on other machines, as the engine uses them beside its own threads.
 type Pool interface {
 	Executor
-	// Offer makes a blob available to the executors until Withdraw. Both may be called repeatedly; a blob is withdrawn
-	// as often as it was offered.
-	Offer(Blob)
-	Withdraw(hash string)
+	// Offer makes a blob available to the executors until withdraw is called. The same content may be offered several
+	// times: it is available as long as one of the offers lasts.
+	Offer(Blob) (withdraw func())
 	// Room is how many calls the executors would begin at once now, beyond those in progress.
 	Room() int
 	// Executors is the number of executors, 0 if there are none now, and Speed their speed together, in an arbitrary

@@ -34,7 +34,8 @@ type storing struct {
 }
 
 // Offer lets workers ask for a blob. open may be called several times and at once; what it returns is read once, or
-// from any place if it is an io.Seeker. Nothing is sent until a worker asks.
+// from any place if it is an io.Seeker. Nothing is sent until a worker asks. When a blob is offered again before it is
+// withdrawn, the first open still reads it.
 func (h *Head) Offer(hash string, size int64, open func() (io.ReadCloser, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

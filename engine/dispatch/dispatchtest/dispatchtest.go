@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ type Carrier struct {
 	dir     string
 	mu      sync.Mutex
 	rand    *rand.Rand
-	blobs   map[string]func() (io.ReadCloser, error)
+	blobs   map[string]*offer
 	workers []Worker
 	busy    []int // tasks by worker
 	done    map[string]int
@@ -45,7 +47,7 @@ type Carrier struct {
 // New returns a carrier to workers.
 func New(t testing.TB, workers ...Worker) *Carrier {
 	return &Carrier{Slots: 2, dir: t.TempDir(), rand: rand.New(rand.NewPCG(1, 2)), workers: workers,
-		blobs: map[string]func() (io.ReadCloser, error){}, busy: make([]int, len(workers)), done: map[string]int{},
+		blobs: map[string]*offer{}, busy: make([]int, len(workers)), done: map[string]int{},
 		changed: make(chan struct{})}
 }
 
@@ -148,12 +150,12 @@ func (c *Carrier) take(ctx context.Context) (w Worker, leave func(), err error) 
 // have writes a blob to a file.
 func (c *Carrier) have(hash string) (string, error) {
 	c.mu.Lock()
-	open := c.blobs[hash]
+	o := c.blobs[hash]
 	c.mu.Unlock()
-	if open == nil {
+	if o == nil {
 		return "", fmt.Errorf("dispatchtest: blob %.12s is not offered", hash)
 	}
-	in, err := open()
+	in, err := o.open()
 	if err != nil {
 		return "", err
 	}
@@ -180,18 +182,39 @@ func (c *Carrier) have(hash string) (string, error) {
 	return path, os.Rename(f.Name(), path)
 }
 
+// offer is a blob that workers may ask for. As with a fleet.Head, the first call of Offer says how to read it, and as
+// many calls of Withdraw as of Offer end it.
+type offer struct {
+	open  func() (io.ReadCloser, error)
+	users int
+}
+
 // Offer implements dispatch.Carrier.
 func (c *Carrier) Offer(hash string, _ int64, open func() (io.ReadCloser, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.blobs[hash] = open
+	if c.blobs[hash] == nil {
+		c.blobs[hash] = &offer{open: open}
+	}
+	c.blobs[hash].users++
 }
 
 // Withdraw implements dispatch.Carrier.
 func (c *Carrier) Withdraw(hash string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.blobs, hash)
+	if o := c.blobs[hash]; o != nil {
+		if o.users--; o.users == 0 {
+			delete(c.blobs, hash)
+		}
+	}
+}
+
+// Offered is the hashes of the blobs that workers may ask for.
+func (c *Carrier) Offered() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.blobs))
 }
 
 // Room implements dispatch.Carrier.

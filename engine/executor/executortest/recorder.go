@@ -60,12 +60,13 @@ func (r *Recorder) Gradient(_ context.Context, v executor.Version,
 }
 
 // Offer implements executor.Pool: it writes the blob to Dir under its hash.
-func (r *Recorder) Offer(b executor.Blob) {
+func (r *Recorder) Offer(b executor.Blob) (withdraw func()) {
 	if err := r.keep(b); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.errs = append(r.errs, err)
 	}
+	return func() {}
 }
 
 func (r *Recorder) keep(b executor.Blob) error {
@@ -92,8 +93,7 @@ func (r *Recorder) Path(_ context.Context, hash string) (string, error) {
 	return path, err
 }
 
-// Withdraw, Room, Executors, Speed, OwnSpeed and Changed implement executor.Pool.
-func (r *Recorder) Withdraw(string)          {}
+// Room, Executors, Speed, OwnSpeed and Changed implement executor.Pool.
 func (r *Recorder) Room() int                { return 1 }
 func (r *Recorder) Executors() int           { return 1 }
 func (r *Recorder) Speed() float64           { return 1 }
