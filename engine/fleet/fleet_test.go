@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
@@ -64,6 +67,42 @@ func TestBlobsLargePayloadsAndLargeAnswers(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cache, "blobs", hash)); err != nil {
 		t.Errorf("the blob is not in the worker's cache: %v", err)
 	}
+}
+
+func TestTheHeadKeepsOnlyBlobsThatAreOffered(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fleet")
+	blobs := filepath.Join(dir, "blobs")
+	old := filepath.Join(blobs, strings.Repeat("0", 64))
+	if err := errors.Join(os.MkdirAll(blobs, 0o700), os.WriteFile(old, []byte("old"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := openHead(t, dir, "127.0.0.1:0", func(o *fleet.HeadOptions) { o.Local = square })
+	kept := func() (names []string) {
+		list, err := os.ReadDir(blobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if names := kept(); len(names) > 0 {
+		t.Errorf("a start left %q", names)
+	}
+	data := []byte("weights")
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	h.Offer(hash, int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+	k := fleet.NewTask("square", nil, 1, fleet.Need{Hash: hash, Size: int64(len(data))})
+	if r, err := h.Do(t.Context(), k); err != nil || !bytes.Equal(r.Payload, want(k, data)) {
+		t.Fatalf("computed in this process: %x, %v", r.Payload, err)
+	}
+	if names := kept(); !slices.Equal(names, []string{hash}) {
+		t.Errorf("offered: %q", names)
+	}
+	h.Withdraw(hash)
+	eventually(t, "the blob to leave", func() bool { return len(kept()) == 0 })
 }
 
 func TestErrorsOfTheFunctionComeBack(t *testing.T) {

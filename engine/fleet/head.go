@@ -54,7 +54,7 @@ type Head struct {
 	mend    chan struct{}
 	broken  atomic.Bool         // the embedded server says that its store fails
 	fetches *semaphore.Weighted // bytes of large answers being read
-	blobs   *blob.Cache         // for Local
+	blobs   *blob.Cache         // for Local: what is offered, until it is withdrawn
 	metrics net.Addr            // of HeadOptions.Metrics
 
 	mu      sync.Mutex
@@ -121,6 +121,9 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 func (h *Head) begin(ctx context.Context) (err error) {
 	if h.blobs, err = blob.Open(filepath.Join(h.o.Dir, "blobs"), 0); err != nil {
 		return err
+	}
+	if err := h.blobs.Clear(); err != nil { // of an earlier start
+		return fmt.Errorf("fleet: cache: %w", err)
 	}
 	if err := h.patiently(ctx, h.connect); err != nil {
 		return err

@@ -66,6 +66,7 @@ func (h *Head) withdraw(hash string) {
 		return
 	}
 	delete(h.offers, hash)
+	h.blobs.Drop(hash)
 	h.spawn(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
 		defer cancel()

@@ -178,6 +178,44 @@ func TestTheCacheStaysBelowItsLimit(t *testing.T) {
 	}
 }
 
+func TestADroppedBlobLeavesWithItsLastUser(t *testing.T) {
+	var s source
+	n := s.make(Chunk+1, 1)
+	c := open(t, 0)
+	gone := func() bool {
+		left, err := os.ReadDir(c.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(left) == 0
+	}
+	_, release, err := c.Path(t.Context(), n, s.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other, err := c.Path(t.Context(), n, s.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Drop(n.Hash)
+	if release(); gone() {
+		t.Error("a blob in use was removed")
+	}
+	if other(); !gone() {
+		t.Error("a dropped blob is there after its last use")
+	}
+	fetched(t, c, n, &s)
+	if c.Drop(n.Hash); !gone() {
+		t.Error("an unused blob is there after it was dropped")
+	}
+	fetched(t, c, n, &s)
+	s.fail = func(chunk int) error { return errors.New("cut") }
+	c.Path(t.Context(), s.make(2*Chunk, 2), s.get)
+	if err := c.Clear(); err != nil || !gone() {
+		t.Errorf("a cleared cache has something (%v)", err)
+	}
+}
+
 func TestCallersShareADownload(t *testing.T) {
 	var s source
 	n := s.make(Chunk, 1)

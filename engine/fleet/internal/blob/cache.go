@@ -40,6 +40,7 @@ type Cache struct {
 
 	mu      sync.Mutex
 	pinned  map[string]int
+	dropped map[string]bool // to remove when they are released
 	loading map[string]*load
 }
 
@@ -53,7 +54,8 @@ func Open(dir string, limit int64) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("fleet: cache: %w", err)
 	}
-	return &Cache{dir: dir, limit: limit, pinned: map[string]int{}, loading: map[string]*load{}}, nil
+	return &Cache{dir: dir, limit: limit, pinned: map[string]int{}, dropped: map[string]bool{},
+		loading: map[string]*load{}}, nil
 }
 
 // Path returns the file of a blob, which it downloads if it is missing. The file stays until release is called.
@@ -76,11 +78,19 @@ func (c *Cache) Path(ctx context.Context, n message.Need, get Get) (path string,
 	return path, release, nil
 }
 
+// pin counts the uses of a blob. One that is used again is not dropped any more.
 func (c *Cache) pin(hash string, by int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pinned[hash] += by; c.pinned[hash] == 0 {
-		delete(c.pinned, hash)
+	if by > 0 {
+		delete(c.dropped, hash)
+	}
+	if c.pinned[hash] += by; c.pinned[hash] > 0 {
+		return
+	}
+	delete(c.pinned, hash)
+	if c.dropped[hash] {
+		c.remove(hash)
 	}
 }
 

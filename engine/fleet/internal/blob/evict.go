@@ -49,6 +49,39 @@ func (c *Cache) makeRoom(size int64) error {
 	return nil
 }
 
+// Drop removes a blob that nobody will ask for again, at once or when it is released.
+func (c *Cache) Drop(hash string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pinned[hash] > 0 {
+		c.dropped[hash] = true
+		return
+	}
+	c.remove(hash)
+}
+
+// remove removes a blob and what an unfinished download left of it; c.mu is held. A file that cannot be removed is
+// still a sound blob.
+func (c *Cache) remove(hash string) {
+	delete(c.dropped, hash)
+	if !message.IsHash(hash) {
+		return
+	}
+	os.Remove(filepath.Join(c.dir, hash))
+	os.Remove(filepath.Join(c.dir, hash+".part"))
+}
+
+// Clear removes all blobs, of which none may be in use.
+func (c *Cache) Clear() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entries, _, err := c.entries()
+	for _, e := range entries {
+		err = errors.Join(err, os.Remove(filepath.Join(c.dir, e.name)))
+	}
+	return err
+}
+
 // entries lists the blobs, the one that was not used for longest first.
 func (c *Cache) entries() (entries []entry, total int64, err error) {
 	files, err := os.ReadDir(c.dir)
