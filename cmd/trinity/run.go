@@ -56,7 +56,7 @@ type runCmd struct {
 	pythonFlags
 	DLC      bool       `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
 	Threads  int        `help:"Threads of the local engine; 0 is all." default:"0"`
-	Studio   studioAddr `help:"Show the run in a browser meanwhile (--studio=HOST:PORT for another address)."`
+	Studio   studioAddr `help:"Show the project's runs in a browser (--studio=HOST:PORT for another address)."`
 	Rollouts string     `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
 }
 
@@ -74,7 +74,7 @@ func (c *runCmd) Run(s *surroundings) error {
 	o.Python = py
 	o.Rollouts = c.Rollouts
 	if c.Studio != "" {
-		defer beside(s, string(c.Studio), cfg.CheckpointRoot)()
+		defer beside(s, string(c.Studio), filepath.Join(cfg.CheckpointRoot, cfg.Project))()
 	}
 	_, err = run.Run(s.ctx, cfg, o)
 	if errors.Is(err, run.ErrInterrupted) {

@@ -32,7 +32,7 @@ export async function show(view) {
     const rows = order(state.runs.filter((r) => matches(r, state.q)), state.sort);
     const running = rows.filter((r) => r.state === "running").length;
     put(count, `${plural(rows.length, "run")}${running ? `, ${running} running` : ""}`);
-    table.empty = state.runs.length ? "No run matches the filter." : `No runs below ${state.folders.join(", ")}. trinity run writes them to checkpoints/.`;
+    table.empty = state.runs.length ? "No run matches the filter." : `No runs below ${state.folders.join(", ")}. trinity run writes them below the configuration's checkpoint_root_dir.`;
     if (again) { table.rows = rows; table.draw(true); } else table.set(rows);
     put(folders, state.folders.length ? `Folders: ${state.folders.join(", ")}` : "");
   }
