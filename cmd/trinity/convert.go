@@ -50,6 +50,9 @@ func (c *convertCmd) Run(s *surroundings) error {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return fmt.Errorf("--checkpoint-dir %s is not a folder", c.Checkpoint)
 	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // a link's name does not say what it leads to
+		return err
+	}
 	if step := stepAbove(dir); step != "" {
 		return c.step(s, step)
 	}
@@ -98,7 +101,7 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 	}
 	if len(steps) == 0 {
 		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; "+
-			"name a PEFT adapter, a checkpoint or a job directory", dir, engine.AdapterConfigFile, stepPrefix)
+			"name a PEFT adapter, a checkpoint or a job directory", c.Checkpoint, engine.AdapterConfigFile, stepPrefix)
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
 	if c.Output != "" || c.GGUF != "" {

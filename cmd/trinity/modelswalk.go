@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // walk finds the models below a folder, which may be a model itself. An unreadable model does not stop the others.
 func (m *served) walk(root string, s *surroundings) error {
 	w := &modelWalk{served: m, s: s, root: root}
-	err := filepath.WalkDir(root, w.visit)
+	err := disk.WalkDir(root, w.visit)
 	if w.found == 0 && len(w.damaged) > 0 {
 		return errors.Join(w.damaged...)
 	}

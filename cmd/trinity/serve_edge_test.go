@@ -180,6 +180,15 @@ func TestOneModelDamaged(t *testing.T) {
 	if err := m.walk(filepath.Join(root, "bad"), &surroundings{err: &notes}); err == nil {
 		t.Error("a folder with nothing but a damaged model is not an error")
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Skip(err)
+	}
+	linked := newServed()
+	err := linked.walk(link, &surroundings{err: &notes})
+	if got := linked.engine["good"].Dir; err != nil || got != filepath.Join(link, "good") {
+		t.Errorf("through a link, the model is %q: %v", got, err)
+	}
 }
 
 const tinyConfig = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
@@ -182,7 +183,7 @@ func (e *entry) refresh(ctx context.Context, events *hub) {
 
 // diskUse is the bytes of the files below a folder.
 func diskUse(dir string) (n int64) {
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	err := disk.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil
 		}

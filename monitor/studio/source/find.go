@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // maxDepth is how deep below a folder runs are looked for: project, group, name and a stage, and one to spare.
@@ -19,7 +21,7 @@ func Find(ctx context.Context, dir string) ([]Run, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // the first run may make it
 	}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -71,6 +71,18 @@ func TestStates(t *testing.T) {
 	}
 }
 
+func TestFindThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"real/p/a/run.json": "{}"})
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("real", link); err != nil {
+		t.Skip(err)
+	}
+	if got, want := find(t, link).Path(), filepath.Join(link, "p", "a"); got != want {
+		t.Errorf("the run is at %s, want %s", got, want)
+	}
+}
+
 func TestFindDepth(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"p/g/a/run.json": "{}", "p/b/run.json": "{}", "p/b/stage/run.json": "{}",

@@ -1,0 +1,39 @@
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestWalkDirFollowsItsRoot(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.MkdirAll("real/a/b", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", "link"); err != nil {
+		t.Skip(err)
+	}
+	for root, want := range map[string][]string{
+		"link":                     {"link", "link/a", "link/a/b"},
+		"./link/":                  {"link", "link/a", "link/a/b"},
+		filepath.Join(dir, "link"): {dir + "/link", dir + "/link/a", dir + "/link/a/b"},
+		".":                        {".", "link", "real", "real/a", "real/a/b"},
+	} {
+		var got []string
+		err := WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			got = append(got, filepath.ToSlash(path))
+			return err
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", root, got, err, want)
+		}
+	}
+	missing := WalkDir("none", func(_ string, _ fs.DirEntry, err error) error { return err })
+	if !os.IsNotExist(missing) {
+		t.Errorf("a missing folder: %v", missing)
+	}
+}
