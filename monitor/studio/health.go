@@ -56,7 +56,12 @@ func (m meter) last(n int, names ...string) ([]float64, bool) {
 // gap is how far the sampler's probabilities are from the trainer's.
 func (m meter) gap() Light {
 	l := Light{Name: "sampler–trainer gap", State: unknown, Reason: "the run does not measure it"}
-	name := m.log.First("train/kl_sample_train_v1", "optim/kl_sample_train_v1", "rollout_corr/kl")
+	names := []string{"train/kl_sample_train_v1", "optim/kl_sample_train_v1", "rollout_corr/kl"}
+	if step, lost := m.log.Lost(names...); lost {
+		l.State, l.Reason = bad, fmt.Sprintf("not a finite number in step %d", step)
+		return l
+	}
+	name := m.log.First(names...)
 	if name == "" {
 		return l
 	}
@@ -203,7 +208,12 @@ func (m meter) clipped() Light {
 // gradient looks for a norm far above what is usual in the run.
 func (m meter) gradient() Light {
 	l := Light{Name: "gradient norm", State: unknown, Reason: "the run does not measure it"}
-	name := m.log.First("grad_norm", "actor/grad_norm", "optim/grad_norm", "train/grad_norm")
+	names := []string{"grad_norm", "actor/grad_norm", "optim/grad_norm", "train/grad_norm"}
+	if step, lost := m.log.Lost(names...); lost {
+		l.State, l.Reason = bad, fmt.Sprintf("not a finite number in step %d: the loss or the weights broke", step)
+		return l
+	}
+	name := m.log.First(names...)
 	if name == "" {
 		return l
 	}

@@ -86,6 +86,25 @@ func first(t testing.TB, server *httptest.Server) string {
 	return list.Runs[0].ID
 }
 
+// A run whose numbers broke has a page, and its lights say so.
+func TestNotFinite(t *testing.T) {
+	root := t.TempDir()
+	line := `{"step":%d,"actor/entropy":NaN,"grad_norm":NaN,"train/kl_sample_train_v1":null,"critic/rewards/mean":1}` +
+		"\n"
+	text := fmt.Sprintf(line, 1) + fmt.Sprintf(line, 2)
+	if err := os.WriteFile(filepath.Join(job(t, root, "a"), "metrics.jsonl"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, server := opened(t, Options{Dirs: []string{root}})
+	run := get[struct{ Health []Light }](t, server, "/api/runs/"+first(t, server), 200)
+	want := map[string]string{"sampler–trainer gap": bad, "gradient norm": bad, "entropy": unknown}
+	for _, l := range run.Health {
+		if state, ok := want[l.Name]; ok && l.State != state {
+			t.Errorf("%s is %s (%s), want %s", l.Name, l.State, l.Reason, state)
+		}
+	}
+}
+
 func TestRun(t *testing.T) {
 	root := t.TempDir()
 	job(t, root, "a")

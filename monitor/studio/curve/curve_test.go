@@ -21,6 +21,31 @@ func lines(from, to int, value string) string {
 	return b.String()
 }
 
+// A metric that is never finite has no curve; one that ends so has lost its value.
+func TestLogWithoutNumbers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	text := `{"step":1,"a":NaN,"b":1,"c":2}` + "\n" + `{"step":2,"a":Infinity,"b":null,"c":null}` + "\n" +
+		`{"step":3,"c":4}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log := Open(path, "step")
+	if _, err := log.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.First("a", "b"); got != "b" {
+		t.Errorf("the first with a value is %q", got)
+	}
+	if got := log.Names(); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("the names are %v", got)
+	}
+	for name, want := range map[string]int{"a": 2, "b": 2, "c": 0, "d": 0} {
+		if step, lost := log.Lost("d", name); lost != (want > 0) || lost && step != want {
+			t.Errorf("%s is lost in step %d: %v", name, step, lost)
+		}
+	}
+}
+
 func TestLogFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	log := Open(path, "step")

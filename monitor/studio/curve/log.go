@@ -126,13 +126,17 @@ func (l *Log) read(f *os.File) (changed bool, err error) {
 	return changed, nil
 }
 
-// line adds a line. What is no number is left out; a line without a step has the next one.
+// line adds a line. What is no number is left out, but null is written for one that is not finite; a line without a
+// step has the next one.
 func (l *Log) line(line []byte) {
 	n := len(l.steps)
 	l.steps = append(l.steps, 0)
 	step := -1
 	err := rollout.Fields(line, func(key, value []byte, _ int) {
 		v, ok := rollout.Number(value)
+		if string(value) == "null" {
+			v, ok = math.NaN(), string(key) != l.key
+		}
 		if !ok {
 			return
 		}
@@ -165,23 +169,29 @@ func (l *Log) line(line []byte) {
 	l.steps[n] = max(step, 0)
 }
 
-// drop takes a line back.
+// drop takes a line back, and what was put before it for lines without the metric.
 func (l *Log) drop(n int) {
 	l.steps = l.steps[:n]
 	for name, col := range l.cols {
-		if len(col) > n {
-			l.cols[name] = col[:n]
+		if len(col) <= n {
+			continue
 		}
+		for col = col[:n]; len(col) > 0 && math.IsNaN(col[len(col)-1]); {
+			col = col[:len(col)-1]
+		}
+		l.cols[name] = col
 	}
 }
 
-// Names are the metrics that have a value, in order.
+// Names are the metrics that have a finite value, in order.
 func (l *Log) Names() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	names := make([]string, 0, len(l.cols))
-	for name := range l.cols {
-		names = append(names, name)
+	for name, col := range l.cols {
+		if slices.ContainsFunc(col, finite) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -209,23 +219,37 @@ func (l *Log) Series(name string) (steps []int, values []float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, v := range l.cols[name] {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if finite(v) {
 			steps, values = append(steps, l.steps[i]), append(values, v)
 		}
 	}
 	return steps, values
 }
 
-// First is the first of the names that has values, "" for none.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// First is the first of the names that has a finite value, "" for none.
 func (l *Log) First(names ...string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range names {
-		if len(l.cols[name]) > 0 {
+		if slices.ContainsFunc(l.cols[name], finite) {
 			return name
 		}
 	}
 	return ""
+}
+
+// Lost reports whether the last value of the first metric that was written is not finite, and its step.
+func (l *Log) Lost(names ...string) (step int, lost bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		if col := l.cols[name]; len(col) > 0 {
+			return l.steps[len(col)-1], !finite(col[len(col)-1])
+		}
+	}
+	return 0, false
 }
 
 // Size is how many bytes the log takes in memory, roughly.
