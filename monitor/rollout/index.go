@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,9 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Notes is the folder below a job where its index is.
-const Notes = ".studio"
-
 // Index knows where the records of a folder are. It is safe for concurrent use.
 type Index struct {
 	folder Folder
@@ -29,6 +22,7 @@ type Index struct {
 
 	refresh sync.Mutex          // one at a time
 	seen    map[string]int64    // how much of each index file is read
+	kept    int64               // bytes of the studio's index file that counted when it was last looked through
 	frames  map[string]*Segment // of index files, until their file is looked at
 
 	mu     sync.Mutex
@@ -309,105 +303,4 @@ func orZero(v float32) float64 {
 		return 0
 	}
 	return float64(v)
-}
-
-// load reads what index files have that was not read yet.
-func (x *Index) load() {
-	if x.seen == nil {
-		x.seen, x.frames = map[string]int64{}, map[string]*Segment{}
-	}
-	for _, dir := range x.read {
-		names, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.idx"))
-		if err != nil {
-			continue
-		}
-		for _, name := range names {
-			for _, s := range Segments(x.more(name)) {
-				if old := x.frames[s.File]; old == nil || s.Time >= old.Time {
-					x.frames[s.File] = s
-				}
-			}
-		}
-	}
-}
-
-// more is what an index file has beyond what was read of it.
-func (x *Index) more(name string) []byte {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil
-	}
-	from := x.seen[name]
-	if st.Size() < from { // it was replaced
-		from = 0
-	}
-	data := make([]byte, st.Size()-from)
-	n, err := f.ReadAt(data, from)
-	if err != nil && err != io.EOF {
-		return nil
-	}
-	data = data[:n]
-	x.seen[name] = from + int64(whole(data))
-	return data
-}
-
-// Note appends segments to the index file of a writer, in one write. It is not synced: what is lost is
-// made again.
-func Note(dir, writer string, list ...*Segment) error {
-	if len(list) == 0 {
-		return nil
-	}
-	var buf []byte
-	for _, s := range list {
-		buf = s.Append(buf)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, writer+".idx"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	_, err = f.Write(buf)
-	return errors.Join(err, f.Close())
-}
-
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-}
-
-// save adds segments to the index in the first folder that can be written to.
-func (x *Index) save(list []*Segment) error {
-	var errs []error
-	for _, dir := range x.read {
-		err := Note(dir, "studio", list...)
-		if err == nil {
-			return nil
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// Replace writes a file in one step. It need not survive a loss of power.
-func Replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".studio-*")
-	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("rollout: %w", err)
-	}
-	return nil
 }

@@ -181,6 +181,63 @@ func TestIndexFollowsTheFolder(t *testing.T) {
 	}
 }
 
+// An index file does not grow with each change of a file, and is read in parts.
+func TestIndexFileIsBounded(t *testing.T) {
+	notes := t.TempDir()
+	table := &growing{}
+	x := NewIndex(table, notes)
+	file := filepath.Join(notes, "studio.idx")
+	most, live := int64(0), 0
+	for range 60 {
+		table.rows += 200
+		if err := x.Refresh(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		st, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, live = max(most, st.Size()), len(x.Table().Files[0].Segment.Append(nil))
+	}
+	if limit := int64(3*live + smallIndex); most > limit {
+		t.Errorf("the index file had %d bytes, and its segment has %d", most, live)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(data) < 2*partSize { // as older programs left it, with a frame that is damaged
+		data = append(data, data...)
+	}
+	last := append(frameMark[:len(frameMark):len(frameMark)], "\xff\xff\xff\xff damaged"...)
+	last = x.Table().Files[0].Segment.Append(last)
+	if err := os.WriteFile(file, append(data, last...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again := NewIndex(&growing{rows: table.rows, closed: true}, notes)
+	if err := again.Refresh(t.Context(), nil); err != nil || len(again.Table().Files[0].Rows) != table.rows {
+		t.Errorf("the written index is not used: %v", err)
+	}
+}
+
+// growing is a folder with one file, whose size is the number of its rows.
+type growing struct {
+	Folder
+	rows   int
+	closed bool
+}
+
+func (g *growing) Files() ([]File, error) {
+	return []File{{Name: "experiences.db", Size: int64(g.rows), Time: int64(g.rows)}}, nil
+}
+
+func (g *growing) Scan(_ context.Context, f File) (*Segment, error) {
+	if g.closed {
+		return nil, os.ErrPermission
+	}
+	return &Segment{File: f.Name, Size: f.Size, Time: f.Time, Rows: make([]Row, g.rows)}, nil
+}
+
 // refuses is a folder whose files must not be read.
 type refuses struct{ Dir }
 

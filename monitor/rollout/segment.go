@@ -56,7 +56,10 @@ const maxFrame = 1 << 30
 
 // Append appends the segment's frame.
 func (s *Segment) Append(buf []byte) []byte {
-	payload := s.encode(nil)
+	return appendFrame(buf, s.encode(nil))
+}
+
+func appendFrame(buf, payload []byte) []byte {
 	buf = append(buf, frameMark...)
 	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(payload)))
 	buf = binary.LittleEndian.AppendUint32(buf, crc32.Checksum(payload, castagnoli))
@@ -67,44 +70,64 @@ func (s *Segment) Append(buf []byte) []byte {
 func Segments(data []byte) []*Segment {
 	var list []*Segment
 	known := map[string]string{}
+	eachFrame(data, func(payload []byte) {
+		if s, err := decodeSegment(payload, known); err == nil {
+			list = append(list, s)
+		}
+	})
+	return list
+}
+
+// eachFrame visits the payloads of the frames that are not damaged.
+func eachFrame(data []byte, visit func(payload []byte)) {
 	for {
 		i := bytes.Index(data, frameMark)
 		if i < 0 {
-			return list
+			return
 		}
 		data = data[i+len(frameMark):]
 		if len(data) < 8 {
-			return list
+			return
 		}
 		n, sum := binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[4:])
 		if n > maxFrame || int(n) > len(data)-8 || crc32.Checksum(data[8:8+n], castagnoli) != sum {
 			continue
 		}
-		if s, err := decodeSegment(data[8:8+n], known); err == nil {
-			list = append(list, s)
-			data = data[8+n:]
-		}
+		visit(data[8 : 8+n])
+		data = data[8+n:]
 	}
 }
 
-// whole is the length of data up to the end of its last whole frame.
+// whole is the length of data up to the end of its last whole frame, and of what is none behind that.
 func whole(data []byte) int {
 	at := 0
 	for {
 		i := bytes.Index(data[at:], frameMark)
 		if i < 0 {
-			return at
+			return max(at, len(data)-len(frameMark)+1) // a mark may begin there
 		}
 		from := at + i + len(frameMark)
 		if len(data)-from < 8 {
-			return at
+			return at + i
 		}
 		n := int(binary.LittleEndian.Uint32(data[from:]))
+		if n > maxFrame {
+			at = from
+			continue
+		}
 		if n > len(data)-from-8 {
-			return at
+			return at + i
 		}
 		at = from + 8 + n
 	}
+}
+
+// nameAndTime are the file of a segment and the time of its last change.
+func nameAndTime(payload []byte) (file string, at int64, err error) {
+	d := segmentReader{buf: payload, known: map[string]string{}}
+	file = d.text()
+	d.varint() // its size
+	return file, d.varint(), d.err
 }
 
 func (s *Segment) encode(b []byte) []byte {
