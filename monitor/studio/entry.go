@@ -146,11 +146,14 @@ func (e *entry) size() int {
 	return n
 }
 
-// drop lets go of metrics and index; the summary stays.
+// drop lets go of metrics and index; the summary stays. The next look at a running run would read its metrics again.
 func (e *entry) drop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.log, e.index = nil, nil
+	e.index = nil
+	if e.now.look.State != source.Running {
+		e.log = nil
+	}
 }
 
 // refresh reads what changed and makes the summary.

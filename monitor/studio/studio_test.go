@@ -86,6 +86,23 @@ func first(t testing.TB, server *httptest.Server) string {
 	return list.Runs[0].ID
 }
 
+// What takes much memory is let go of, but not the metrics that the next look at a running run reads.
+func TestDropKeepsRunning(t *testing.T) {
+	root := t.TempDir()
+	job(t, root, "a")
+	s, server := opened(t, Options{Dirs: []string{root}})
+	e := s.runs.get(first(t, server))
+	for state, want := range map[source.State]bool{source.Running: true, source.Finished: false} {
+		e.curves()
+		e.opened()
+		e.now.look.State = state
+		e.drop()
+		if kept := e.log != nil; kept != want || e.index != nil {
+			t.Errorf("%s: metrics are kept: %v; the index is: %v", state, kept, e.index != nil)
+		}
+	}
+}
+
 // A run whose numbers broke has a page, and its lights say so.
 func TestNotFinite(t *testing.T) {
 	root := t.TempDir()

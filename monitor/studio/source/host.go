@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +15,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// host is a server itself: its queues, its engine and its sessions, as often as it was asked. What it said is kept in a
-// log of metrics, which begins anew with each studio.
+// host is a server itself: its queues, its engine and its sessions, as often as it was asked. What it said lately is kept
+// in a log of metrics, which begins anew with each studio.
 type host struct {
 	server *Tinker
 	log    string // "": none is kept
 
 	mu       sync.Mutex
 	begun    bool
+	step     int   // of the next line of the log
+	size     int64 // of the log
 	asked    time.Time
 	failed   error
 	settings []Setting
@@ -32,6 +32,7 @@ type host struct {
 	models   int
 	tenants  []tenant // as far as the key may see them
 	last     map[string]float64
+	read     time.Time // when last was
 	times    map[int]time.Time
 }
 
@@ -85,7 +86,6 @@ func (h *host) Refresh(ctx context.Context) error {
 	if time.Since(h.asked) < hostEvery {
 		return nil
 	}
-	since := time.Since(h.asked)
 	h.asked = time.Now()
 	h.failed = h.describe(ctx)
 	text, err := h.server.text(ctx, "/metrics")
@@ -97,7 +97,7 @@ func (h *host) Refresh(ctx context.Context) error {
 	for _, t := range h.tenants {
 		t.readings(now)
 	}
-	return errors.Join(h.failed, h.note(now, since))
+	return errors.Join(h.failed, h.note(now))
 }
 
 // describe asks for what changes seldom.
@@ -122,8 +122,9 @@ func (h *host) describe(ctx context.Context) error {
 	return nil
 }
 
-// note adds a line to the log: the values, and the change of totals per second.
-func (h *host) note(now map[string]float64, since time.Duration) error {
+// note adds a line to the log: the values, and the change of totals per second since the last answer.
+func (h *host) note(now map[string]float64) error {
+	since := h.asked.Sub(h.read)
 	line := map[string]float64{}
 	for name, v := range now {
 		before, _, counts := strings.Cut(name, "_total")
@@ -136,29 +137,23 @@ func (h *host) note(now map[string]float64, since time.Duration) error {
 	if v, ok := line["engine/tokens_per_second/decode"]; ok {
 		line["sample/tokens_per_second"] = v
 	}
-	h.last = now
+	h.last, h.read = now, h.asked
 	if h.log == "" {
 		return nil
 	}
-	how := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !h.begun {
-		h.begun, h.times, how = true, map[int]time.Time{}, how|os.O_TRUNC
+		h.begun, h.times = true, map[int]time.Time{}
+		if err := h.begin(); err != nil {
+			return err
+		}
 	}
-	step := len(h.times)
-	line["step"], h.times[step] = float64(step), h.asked
+	line["step"], h.times[h.step] = float64(h.step), h.asked
+	h.step++
 	data, err := json.Marshal(line)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(h.log), 0o755); err != nil {
-		return fmt.Errorf("source: %w", err)
-	}
-	f, err := os.OpenFile(h.log, how, 0o644)
-	if err != nil {
-		return fmt.Errorf("source: %w", err)
-	}
-	_, err = f.Write(append(data, '\n'))
-	return errors.Join(err, f.Close())
+	return h.add(append(data, '\n'))
 }
 
 // readings are trinity's numbers in Prometheus' text format, but for histograms. trinity_engine_queue_requests with

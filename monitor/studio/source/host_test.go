@@ -11,6 +11,34 @@ import (
 	"time"
 )
 
+// A log that is long enough loses its older half.
+func TestHostLogIsBounded(t *testing.T) {
+	h := &host{log: hostLog(t.TempDir()), begun: true, times: map[int]time.Time{}}
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, `{"sessions":2,"step":%d}`+"\n", i)
+		h.times[i] = time.Now()
+	}
+	h.step, h.size = 100, hostLogSize
+	if err := os.WriteFile(h.log, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.note(map[string]float64{"sessions": 3}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(h.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if n := len(lines); n < 40 || n > 60 || lines[n-1] != `{"sessions":3,"step":100}` || len(h.Clock()) != n {
+		t.Errorf("%d lines are left, the last is %s; %d times", n, lines[n-1], len(h.Clock()))
+	}
+	if err := h.note(map[string]float64{"sessions": 3}); err != nil || h.step != 102 || h.size > hostLogSize/2 {
+		t.Errorf("step %d, %d bytes: %v", h.step, h.size, err)
+	}
+}
+
 // A server's queues and rates become a log of metrics.
 func TestHost(t *testing.T) {
 	decoded := 100
@@ -39,17 +67,31 @@ func TestHost(t *testing.T) {
 	if err := os.WriteFile(old, []byte("of a studio before\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := (&Tinker{URL: server.URL, Notes: dir}).Find(t.Context())
-	if err != nil {
+	long := time.Now().Add(-2 * hostLogKept)
+	if err := os.Chtimes(old, long, long); err != nil {
 		t.Fatal(err)
 	}
-	h := runs[0].(*host)
+	find := func() *host {
+		runs, err := (&Tinker{URL: server.URL, Notes: dir}).Find(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs[0].(*host)
+	}
+	h := find()
 	for range 2 {
-		h.asked = time.Now().Add(-10 * time.Second)
+		h.asked = time.Now().Add(-3 * time.Second) // the answers before the last one failed
+		h.read = time.Now().Add(-10 * time.Second)
 		if err := h.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		decoded += 500
+	}
+	if err := find().Refresh(t.Context()); err != nil { // another studio
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("the log of a studio before is still there")
 	}
 	path, _ := h.Metrics()
 	data, err := os.ReadFile(path)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -63,7 +62,7 @@ func (t *Tinker) Find(ctx context.Context) ([]Run, error) {
 	if t.runs == nil {
 		t.runs, t.host = map[string]*remote{}, &host{server: t}
 		if t.Notes != "" {
-			t.host.log = filepath.Join(t.Notes, "server.jsonl")
+			t.host.log = hostLog(t.Notes)
 		}
 	}
 	runs := []Run{t.host}
