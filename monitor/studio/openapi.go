@@ -34,7 +34,8 @@ func descriptions() map[string]described {
 				"siblings": []string{}}},
 		"GET /api/runs/{run}/metrics": {"Curves, thinned to a number of points. A point is the mean of its steps.",
 			"name* points from to", map[string]any{"series": map[string]curve.Curve{}}},
-		"GET /api/runs/{run}/timeline": {"What each step spent its time on.", "from to",
+		"GET /api/runs/{run}/timeline": {"What each step spent its time on. What is outside is not in the step's " +
+			"time.", "from to",
 			map[string]any{"steps": []span{}}},
 		"GET /api/runs/{run}/steps": {"The files of samples: steps, and evaluations by set.", "",
 			map[string]any{"steps": []map[string]any{}, "indexed": 0.0}},

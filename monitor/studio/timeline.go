@@ -12,6 +12,7 @@ import (
 type part struct {
 	Name    string  `json:"name"` // sample, grade, train, publish, evaluate or other
 	Seconds float64 `json:"seconds"`
+	Outside bool    `json:"outside,omitempty"` // the step's own time does not have it: beside the step or after it
 }
 
 // span is a step on the timeline.
@@ -32,9 +33,15 @@ var timed = []struct {
 		"rollout/time/task_execution/max"}},
 	{"grade", []string{"time/grade", "time/reward"}},
 	{"train", []string{"time/train_step", "time/train"}},
-	{"publish", []string{"time/sync_weight", "time/save_checkpoint", "time/save"}},
+	{"publish", nil}, // published
 	{"evaluate", []string{"time/eval", "time/evaluation", "time/run_evals"}},
 }
+
+// published are the metrics of publishing and saving weights, which add up.
+var published = []string{"time/sync_weight", "time/save_checkpoint", "time/save"}
+
+// waiting is the time that a trainer waited for samples, which has an evaluation before them in it.
+const waiting = "time/read_experience"
 
 // maxSpans is how many steps a timeline has; from and to choose others.
 const maxSpans = 2000
@@ -80,7 +87,15 @@ func spans(log *curve.Log, from, to int) []span {
 	}
 	add("total", log.First("time/step", "time/total"))
 	for _, p := range timed {
-		add(p.part, log.First(p.metrics...))
+		metric := log.First(p.metrics...)
+		add(p.part, metric)
+		if metric == waiting {
+			add("waiting", waiting)
+			add("explore", log.First("time/wait_explore_step"))
+		}
+	}
+	for _, metric := range published {
+		add(metric, metric)
 	}
 	add("task", log.First("rollout/time/run_execution/mean"))
 	add("graded", log.First("rollout/time/grade/mean"))
@@ -94,19 +109,58 @@ func spans(log *curve.Log, from, to int) []span {
 
 // partsOfStep are the parts of a step, and what is left of it.
 func partsOfStep(seconds map[string]float64) []part {
+	for _, metric := range published {
+		seconds["publish"] += seconds[metric]
+	}
+	outside := placeEvaluation(seconds)
 	graded(seconds)
 	parts := []part{}
 	sum := 0.0
 	for _, p := range timed {
 		if v, ok := seconds[p.part]; ok && v > 0 {
-			parts = append(parts, part{p.part, v})
+			parts = append(parts, part{Name: p.part, Seconds: v})
 			sum += v
 		}
 	}
 	if rest := seconds["total"] - sum; rest > 0 {
-		parts = append(parts, part{"other", rest})
+		parts = append(parts, part{Name: "other", Seconds: rest})
+	}
+	if outside > 0 {
+		parts = append(parts, part{Name: "evaluate", Seconds: outside, Outside: true})
 	}
 	return parts
+}
+
+// placeEvaluation takes the evaluation out of the waiting for samples that it was part of, cuts the parts to the step's
+// time, and returns how much of the evaluation is not in it: that of a run's last weights follows their step, and an
+// explorer that is ahead evaluates while the trainer trains.
+func placeEvaluation(seconds map[string]float64) (outside float64) {
+	total, known := seconds["total"]
+	if !known {
+		return 0
+	}
+	all := seconds["evaluate"]
+	if waited, ok := seconds["waiting"]; ok {
+		in := min(all, waited)
+		explored, ok := seconds["explore"]
+		if more := max(0, waited-explored); ok && more < all/2 { // else it is, and exploring began before the waiting
+			in = min(in, more)
+		} else if !ok && all > waited {
+			in = 0
+		}
+		seconds["sample"], seconds["evaluate"] = waited-in, in
+	}
+	over := -total
+	for _, p := range timed {
+		over += seconds[p.part]
+	}
+	for _, p := range []string{"evaluate", "sample", "grade", "publish", "train"} { // what may overlap comes first
+		if cut := min(seconds[p], over); cut > 0 {
+			seconds[p] -= cut
+			over -= cut
+		}
+	}
+	return all - seconds["evaluate"]
 }
 
 // graded tells grading from sampling where a run knows how long its tasks took and were graded: many tasks are under

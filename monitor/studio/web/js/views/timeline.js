@@ -19,31 +19,34 @@ export async function tab(view, run, body) {
       ...parts.slice(0, 5).map((p) => ({ label: words[p][0].toUpperCase() + words[p].slice(1), n: true, wide: true, cell: (t) => seconds(part(t, p)) })),
     ],
   });
-  const sum = h("p.legend");
+  const legend = h("p.legend");
   const load = async (again) => {
     const steps = (await get(["runs", run.id, "timeline"], {}, view.signal)).steps;
-    longest = Math.max(1e-9, ...steps.map(total));
-    const all = steps.reduce((a, t) => a + total(t), 0);
-    put(sum, parts.filter((p) => steps.some((t) => part(t, p))).map((p) => h("span", null, s("svg.swatch", { viewBox: "0 0 12 12", "aria-hidden": "true" }, s("rect", { class: `part-${p}`, width: 12, height: 12 })),
+    longest = Math.max(1e-9, ...steps.map(shown));
+    const all = steps.reduce((a, t) => a + shown(t), 0);
+    put(legend, parts.filter((p) => steps.some((t) => part(t, p))).map((p) => h("span", null, s("svg.swatch", { viewBox: "0 0 12 12", "aria-hidden": "true" }, s("rect", { class: `part-${p}`, width: 12, height: 12 })),
       `${words[p]} ${percent(steps.reduce((a, t) => a + (part(t, p) ?? 0), 0) / (all || 1))}`)));
     if (again) { table.rows = steps; table.draw(true); } else table.set(steps);
   };
-  put(body, sum, table.element);
+  put(body, legend, table.element);
   view.keys(table.keys());
   const fresh = later(() => load(true).catch(() => {}), 900);
   view.listen((e) => { if (e.run === run.id) fresh(); });
   await load(false);
 }
 
-const total = (t) => t.parts.reduce((sum, p) => sum + (p.seconds ?? 0), 0);
-const part = (t, name) => t.parts.find((p) => p.name === name)?.seconds ?? null;
+const sum = (parts) => parts.reduce((a, p) => a + (p.seconds ?? 0), 0);
+const total = (t) => sum(t.parts.filter((p) => !p.outside));
+const shown = (t) => sum(t.parts); // with what is outside the step
+const part = (t, name) => t.parts.some((p) => p.name === name) ? sum(t.parts.filter((p) => p.name === name)) : null;
+const told = (p) => `${words[p.name] ?? p.name}${p.outside ? ", outside the step" : ""} ${seconds(p.seconds)}`;
 
 function bar(t, longest) {
   let x = 0;
-  return s("svg.timebar", { viewBox: "0 0 400 16", preserveAspectRatio: "none", role: "img", "aria-label": t.parts.map((p) => `${words[p.name] ?? p.name} ${seconds(p.seconds)}`).join(", ") },
+  return s("svg.timebar", { viewBox: "0 0 400 16", preserveAspectRatio: "none", role: "img", "aria-label": t.parts.map(told).join(", ") },
     t.parts.map((p) => {
       const width = 400 * ((p.seconds ?? 0) / longest), at = x;
       x += width;
-      return s("rect", { class: `part-${parts.includes(p.name) ? p.name : "other"}`, x: at, y: 2, width: Math.max(0, width - 0.6), height: 12 }, s("title", null, `${words[p.name] ?? p.name} ${seconds(p.seconds)}`));
+      return s("rect", { class: `part-${parts.includes(p.name) ? p.name : "other"}`, x: at, y: p.outside ? 6 : 2, width: Math.max(0, width - 0.6), height: p.outside ? 4 : 12 }, s("title", null, told(p)));
     }));
 }
