@@ -2,7 +2,7 @@
 import uPlot from "../npm/uplot/uPlot.esm.js";
 import { h, put } from "./dom.js";
 import { number, seconds } from "./format.js";
-import { smoothed, columns } from "./series.js";
+import { smoothed, columns, elapsed } from "./series.js";
 
 const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [1, 4]]; // with the colours, so that lines differ without them
 const charts = new Set(); // those in sight share cursor and zoom
@@ -106,10 +106,9 @@ export class Chart {
   }
 
   stepAt(i) {
-    const x = this.data[0][i];
-    if (this.options.axis !== "time") return Math.round(x);
-    const s = this.series[0], near = s.time.reduce((best, t, k) => Math.abs(t - s.time[0] - x) < Math.abs(s.time[best] - s.time[0] - x) ? k : best, 0);
-    return s.step[near];
+    const x = this.data[0][i], s = this.series[0], times = this.options.axis === "time" ? elapsed(s.time ?? []) : [];
+    const near = times.reduce((best, t, k) => t !== null && (best < 0 || Math.abs(t - x) < Math.abs(times[best] - x)) ? k : best, -1);
+    return near < 0 ? Math.round(x) : s.step[near];
   }
 
   // tell shows the values under the cursor, or the last ones.

@@ -12,15 +12,22 @@ export function smoothed(values, weight) {
   });
 }
 
+// elapsed are times since the first that is known; null where none is.
+export function elapsed(times) {
+  const begin = times.find((t) => t !== null && t !== undefined);
+  return times.map((t) => (t === null || t === undefined ? null : t - begin));
+}
+
 // band joins runs that differ in their seed: mean, lowest and highest value of every step that any of them has.
 export function band(series) {
   const at = new Map();
   for (const s of series) {
+    const times = elapsed(s.time ?? []);
     s.step.forEach((step, i) => {
       if (s.value[i] === null) return;
       const all = at.get(step) ?? { step, values: [], times: [] };
       all.values.push(s.value[i]);
-      if (s.time?.[i] != null) all.times.push(s.time[i] - s.time[0]);
+      if (times[i] !== null && times[i] !== undefined) all.times.push(times[i]);
       at.set(step, all);
     });
   }
@@ -37,7 +44,7 @@ export function columns(series, options, smooth) {
   const positive = (values) => options.log ? values.map((v) => (v > 0 ? v : null)) : values;
   for (const s of series) {
     const useTime = options.axis === "time" && s.time?.some((t) => t !== null);
-    const x = useTime ? s.time.map((t) => t - s.time[0]) : s.step;
+    const x = useTime ? elapsed(s.time) : s.step;
     const colour = s.colour ?? 0, points = s.value.length < 2 || (s.value.length < 40 && !options.smooth);
     if (s.min && s.min.some((v, i) => v !== s.value[i] || s.max[i] !== s.value[i])) {
       parts.push([x, positive(s.max)], [x, positive(s.min)]);
