@@ -82,6 +82,8 @@ func (s *Studio) mute(e *entry) string {
 		return "this studio was started without an engine"
 	case e.run.Kind() != source.Trinity && e.run.Kind() != source.Gem:
 		return "the weights of this run are not on this machine"
+	case e.run.Kind() == source.Gem && len(e.run.Checkpoints()) == 0: // its model may be a server's alone
+		return "no checkpoint of this run is on this machine"
 	case e.seen().look.Model == "":
 		return "the run does not say which model it trains"
 	}

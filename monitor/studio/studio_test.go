@@ -556,6 +556,28 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// A run of trinity gem on a server cannot be asked here.
+func TestAskGem(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"gem_state.json": `{"steps_done":4}`, "config.json": `{"model_name":"m"}`,
+		"checkpoints.jsonl": `{"name":"000002","policy_iteration_step":2,"sampler_path":"tinker://r/w/2"}` + "\n"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, server := opened(t, Options{Dirs: []string{root}, Ask: &scripted{}})
+	id := first(t, server)
+	s.runs.get(id).refresh(t.Context(), s.events)
+	got := get[struct {
+		Checkpoints []source.Checkpoint
+		Ask         bool
+		Why         string
+	}](t, server, "/api/runs/"+id+"/checkpoints", 200)
+	if got.Ask || len(got.Checkpoints) > 0 || !strings.Contains(got.Why, "no checkpoint") {
+		t.Errorf("it may be asked: %+v", got)
+	}
+}
+
 // Every route is described and every description is of a route.
 func TestOpenAPI(t *testing.T) {
 	s, server := opened(t, Options{Dirs: []string{t.TempDir()}})

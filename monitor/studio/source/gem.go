@@ -52,9 +52,13 @@ func (g *gem) Look() Look {
 	return l
 }
 
-// Checkpoints implements Run.
+// Checkpoints implements Run: those in folders of this machine. A run on a server has none.
 func (g *gem) Checkpoints() []Checkpoint {
-	return append(saved(g.path), checkpointLog(filepath.Join(g.path, "checkpoints.jsonl"), "policy_step")...)
+	noted := checkpointLog(filepath.Join(g.path, "checkpoints.jsonl"), "policy_iteration_step")
+	return append(saved(g.path), slices.DeleteFunc(noted, func(c Checkpoint) bool {
+		st, err := os.Stat(c.Path)
+		return err != nil || !st.IsDir()
+	})...)
 }
 
 // flatJSON is a JSON object as settings, with dots between the keys of nested ones.

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// host is a server itself: its queues, its engine and its sessions, as often as it was asked. What it said lately is kept
-// in a log of metrics, which begins anew with each studio.
+// host is a server itself: its queues, its engine and its sessions, as often as it was asked. What it said lately is
+// kept in a log of metrics, which begins anew with each studio.
 type host struct {
 	server *Tinker
 	log    string // "": none is kept

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,22 @@ func TestStates(t *testing.T) {
 	write(t, dir, map[string]string{"run.json": "not JSON", "trainer_meta.json": `{"latest_iteration":`})
 	if l := find(t, dir).Look(); l.State != Unknown {
 		t.Errorf("a folder with damaged files is %s", l.State)
+	}
+}
+
+// The checkpoints of trinity gem are those in folders, with their steps; what a server keeps is none.
+func TestGemCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	merged := filepath.Join(dir, "merged")
+	write(t, dir, map[string]string{"gem_state.json": "{}", "merged/config.json": "{}",
+		"tinker/checkpoints/r/weights/a/trinity.json": `{"step":3}`,
+		"checkpoints.jsonl": `{"name":"000002","policy_iteration_step":2,"sampler_path":"tinker://r/w/2"}` + "\n" +
+			fmt.Sprintf(`{"name":"000004","policy_iteration_step":4,"sampler_path":%q}`, merged) + "\n"})
+	got := find(t, dir).Checkpoints()
+	folder := filepath.Join(dir, "tinker", "checkpoints", "r", "weights", "a")
+	want := []Checkpoint{{Name: "weights/a", Step: 3, Path: folder}, {Name: "000004", Step: 4, Path: merged}}
+	if !slices.Equal(got, want) {
+		t.Errorf("the checkpoints are %+v, want %+v", got, want)
 	}
 }
 
