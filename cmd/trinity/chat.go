@@ -156,6 +156,19 @@ func newest(job string) (subject, error) {
 
 // open makes an engine that serves the subject, with its own files in dir.
 func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
+	t, err := c.openAs(s, dir, s.find(c.Model))
+	if err != nil {
+		return nil, err
+	}
+	if t.template == nil {
+		return nil, errors.Join(fmt.Errorf("the model %s has no chat template; give one with --chat-template", c.Model),
+			t.engine.Close())
+	}
+	return t, nil
+}
+
+// openAs is open with the chat template of the job that a folder is, or is in. Without any template t has none.
+func (c *chatCmd) openAs(s *surroundings, dir, job string) (*talk, error) {
 	sub, err := c.subject(s.find(c.Model))
 	if err != nil {
 		return nil, err
@@ -172,12 +185,14 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	if folder, err = s.model(folder); err != nil {
 		return nil, err
 	}
-	if err := t.read(folder, s.find(c.Model), c.Template); err != nil {
+	if err := t.read(folder, job, c.Template); err != nil {
 		return nil, err
 	}
-	ends, err := t.template.StopIDs(t.tokenizer)
-	if err != nil {
-		return nil, err
+	var ends []int32
+	if t.template != nil {
+		if ends, err = t.template.StopIDs(t.tokenizer); err != nil {
+			return nil, err
+		}
 	}
 	models := map[string]engine.Model{sub.base: {Dir: folder, Tokens: t.tokenizer, EndTokens: ends}}
 	t.engine, err = engine.Open(engine.Options{Dir: dir, Threads: c.Threads, Models: models})
@@ -190,9 +205,9 @@ func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
 	return t, nil
 }
 
-// read loads tokenizer and chat template. The template is the given one, else that of the subject's job, else the
-// model's.
-func (t *talk) read(folder, subject, template string) (err error) {
+// read loads tokenizer and chat template. The template is the given one, else that of the job, else the model's, if it
+// has one.
+func (t *talk) read(folder, job, template string) (err error) {
 	if t.tokenizer, err = tokenizer.Load(folder); err != nil {
 		return err
 	}
@@ -200,7 +215,7 @@ func (t *talk) read(folder, subject, template string) (err error) {
 	if err != nil {
 		return err
 	}
-	text, date, err := run.JobTemplate(subject)
+	text, date, err := run.JobTemplate(job)
 	if err != nil {
 		return err
 	}
@@ -215,7 +230,7 @@ func (t *talk) read(folder, subject, template string) (err error) {
 		text = string(data)
 	}
 	if text == "" {
-		return fmt.Errorf("the model in %s has no chat template; give one with --chat-template", folder)
+		return nil
 	}
 	t.template, err = chat.New(text, conf, date)
 	return err

@@ -56,7 +56,7 @@ func (a *asker) open(w studio.Weights) (*talk, error) {
 	}
 	quiet := *a.s
 	quiet.err, quiet.out = io.Discard, io.Discard
-	t, err := c.open(&quiet, dir)
+	t, err := c.openAs(&quiet, dir, w.Job)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -152,6 +152,9 @@ func promptOf(t *talk, q studio.Question) ([]int32, error) {
 		return q.Tokens, nil
 	case len(q.Messages) == 0:
 		return t.tokenizer.Encode(q.Prompt, false), nil
+	case t.template == nil:
+		return nil, errors.New("studio: the model has no chat template, so it cannot be asked with messages; edit " +
+			"the text instead")
 	}
 	last := q.Messages[len(q.Messages)-1].Role
 	options := chat.Options{AddGenerationPrompt: last != "assistant", ContinueFinal: last == "assistant"}

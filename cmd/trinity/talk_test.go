@@ -3,13 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
+	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -25,6 +30,44 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	}
 	t.Cleanup(func() { talk.engine.Close() })
 	return talk, &out
+}
+
+// TestAskWithTemplate: a run's model is asked with the run's chat template, and without any as long as no message is to
+// be rendered.
+func TestAskWithTemplate(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "model")
+	if err := os.CopyFS(model, os.DirFS("../../examples/tiny/model")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"job/run.json": "{}", "model/tokenizer_config.json": "{}",
+		"job/chat_template.jinja": "{% for m in messages %}<{{ m.content }}>{% endfor %}"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &surroundings{ctx: t.Context(), err: io.Discard, env: func(string) (string, bool) { return "", false }}
+	a := &asker{s: s, threads: 1}
+	defer a.Close()
+	q := studio.Question{Messages: []rollout.Message{{Role: "user", Content: "Hi"}}}
+	for job, want := range map[string]string{filepath.Join(dir, "job"): "<Hi>", dir: ""} {
+		talk, err := a.open(studio.Weights{Job: job, Model: model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := promptOf(talk, q)
+		if got := talk.tokenizer.Decode(ids, false); got != want || (err == nil) != (want != "") {
+			t.Errorf("the prompt is %q, %v, want %q", got, err, want)
+		}
+		if _, err := promptOf(talk, studio.Question{Tokens: []int32{1}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := (&chatCmd{Model: model, Threads: 1}).open(s, t.TempDir()); err == nil {
+		t.Error("a conversation without a chat template begins")
+	}
 }
 
 // TestStream: an answer shown as it is drawn equals the answer of one request.
