@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 )
@@ -40,6 +42,7 @@ func (c *convertCmd) Run(s *surroundings) error {
 	if err := c.checkGGUF(); err != nil {
 		return err
 	}
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // what is written has its name when it is whole
 	dir, err := filepath.Abs(c.Checkpoint)
 	if err != nil {
 		return err

@@ -40,16 +40,18 @@ func (c *debugCmd) Run(s *surroundings) error {
 	if c.Module == "inference_model" {
 		return c.serveModel(s, cfg.Model.BaseModel())
 	}
+	ctx, cancel := s.untilStop()
+	defer cancel()
 	o := s.options(0)
 	o.Python = py
 	if c.Module == "prompt" {
-		return run.DebugPrompt(s.ctx, cfg, o)
+		return run.DebugPrompt(ctx, cfg, o)
 	}
 	dir, err := c.output()
 	if err != nil {
 		return err
 	}
-	return run.Debug(s.ctx, cfg, o, dir)
+	return run.Debug(ctx, cfg, o, dir)
 }
 
 // debugMark is a file that says that trinity debug made the folder. It is there from the start, since a workflow that

@@ -45,6 +45,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 		})
 		x.Each = func(r gem.Result) { head(); printResult(s.out, r) }
 	}
+	s.nothingToSave()
 	options := s.options(c.Threads)
 	options.Out, options.Terminal = notes, false
 	options.Python = (&pythonFlags{Python: c.Python}).python(s)

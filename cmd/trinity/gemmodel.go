@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
-// model lets a model play.
+// model lets a model play, until s.ctx ends.
 func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	if c.Temperature < 0 || c.MaxTokens < 1 {
 		return usageError{errors.New("trinity: --temperature must be at least 0 and --max-tokens at least 1")}
@@ -58,5 +58,5 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		fmt.Fprintln(p.out, action)
 		return action, nil
 	}
-	return p.play(c.Seed)
+	return p.play(s.ctx, c.Seed)
 }

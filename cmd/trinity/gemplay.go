@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +40,11 @@ func (c *gemPlayCmd) Run(s *surroundings) error {
 		return usageError{errors.New("trinity: an environment of verifiers writes its prompts in the model's own " +
 			"chat template, so here people and the random player play; trinity gem eval lets a model play")}
 	}
+	ctx, cancel := s.untilStop()
+	defer cancel()
+	own := *s
+	own.ctx = ctx
+	s = &own
 	o := s.options(0)
 	o.Python = (&pythonFlags{Python: c.Python}).python(s)
 	registry, err := run.OpenEnvironments(s.ctx, o, c.Data, c.ID)
@@ -64,9 +69,9 @@ func (c *gemPlayCmd) Run(s *surroundings) error {
 		p.answer = p.atRandom(c.Seed)
 	default:
 		fmt.Fprintln(p.out, `Type a move and press Enter; \boxed{} is added around it. Ctrl-D leaves the game.`)
-		p.answer = byHand(bufio.NewScanner(os.Stdin))
+		p.answer = byHand(s.ctx, lines(os.Stdin))
 	}
-	return p.play(c.Seed)
+	return p.play(s.ctx, c.Seed)
 }
 
 // envParams parses parameters of an environment.
@@ -114,20 +119,25 @@ type player struct {
 	answer func(o env.Observation) (string, error) // the next action; io.EOF leaves the game
 }
 
-// play plays the episode of a seed to its end, or until there are no more actions.
-func (p *player) play(seed uint64) error {
+// play plays the episode of a seed to its end, or until there are no more actions or ctx ends.
+func (p *player) play(ctx context.Context, seed uint64) error {
+	err := p.turns(ctx, seed)
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		fmt.Fprintf(p.out, "\nleft after %d turns with a return of %.3f\n", p.game.Steps(), p.game.Return())
+		return nil
+	}
+	return err
+}
+
+func (p *player) turns(ctx context.Context, seed uint64) error {
 	o, err := p.seen.Reset(seed)
 	if err != nil {
 		return err
 	}
-	for {
+	for ctx.Err() == nil {
 		p.show(p.game.said)
 		fmt.Fprint(p.out, "> ")
 		action, err := p.answer(o)
-		if errors.Is(err, io.EOF) {
-			fmt.Fprintf(p.out, "\nleft after %d turns with a return of %.3f\n", p.game.Steps(), p.game.Return())
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -143,6 +153,7 @@ func (p *player) play(seed uint64) error {
 		fmt.Fprintf(p.out, "(reward %.3f)\n", t.Reward)
 		o = t.Observation
 	}
+	return ctx.Err()
 }
 
 // show prints an observation and the board.
@@ -153,20 +164,22 @@ func (p *player) show(o env.Observation) {
 	}
 }
 
-// byHand reads actions line by line.
-func byHand(lines *bufio.Scanner) func(env.Observation) (string, error) {
+// byHand reads actions line by line, until there are no more or ctx ends.
+func byHand(ctx context.Context, lines <-chan string) func(env.Observation) (string, error) {
 	return func(env.Observation) (string, error) {
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return "", err
+		select {
+		case line, more := <-lines:
+			if !more {
+				return "", io.EOF
 			}
-			return "", io.EOF
+			line = strings.TrimSpace(line)
+			if !strings.Contains(line, `\boxed`) {
+				line = `\boxed{` + line + `}`
+			}
+			return line, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
 		}
-		line := strings.TrimSpace(lines.Text())
-		if !strings.Contains(line, `\boxed`) {
-			line = `\boxed{` + line + `}`
-		}
-		return line, nil
 	}
 }
 

@@ -123,11 +123,16 @@ func exitCode(errOut io.Writer, err error) int {
 	return 1
 }
 
-// untilStop returns a context that ends at the first Ctrl-C, for commands with nothing to save.
-func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
+// nothingToSave says that the first Ctrl-C ends the command.
+func (s *surroundings) nothingToSave() {
 	if s.brief != nil {
 		s.brief.Store(true)
 	}
+}
+
+// untilStop returns a context that ends at the first Ctrl-C, for commands with nothing to save.
+func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
+	s.nothingToSave()
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	go func() {
 		select {

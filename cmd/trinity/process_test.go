@@ -134,6 +134,32 @@ func (p *process) stop() error {
 	return err
 }
 
+// Ctrl-C leaves a game that waits for a move.
+func TestPlayEndsAtInterrupt(t *testing.T) {
+	cmd := trinity(t.TempDir(), "gem", "play", "game:GuessTheNumber-v0-easy")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	said := &lockedBuffer{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	defer kill.Stop()
+	for begin := time.Now(); !strings.Contains(said.String(), "> ") && time.Since(begin) < time.Minute; {
+		time.Sleep(20 * time.Millisecond)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	err = cmd.Wait()
+	if text := said.String(); err != nil || !strings.Contains(text, "left after 0 turns") ||
+		strings.Contains(text, "finishing") {
+		t.Errorf("after Ctrl-C: %v, and it said:\n%s", err, text)
+	}
+}
+
 // A server started right after kill -9 waits for the folder; one started beside a running server names its pid.
 func TestServeStartsAtOnceAfterKill(t *testing.T) {
 	p := newProcess(t, t.TempDir())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,7 +22,9 @@ func (c *validateCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	in, err := run.Inspect(s.ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(),
+	ctx, cancel := s.untilStop()
+	defer cancel()
+	in, err := run.Inspect(ctx, cfg, run.Options{LookupEnv: s.env, Find: s.find, Hub: s.cachedHub(),
 		Cache: s.cacheDir, Ollama: s.ollama(), Stop: s.stop, Python: py})
 	if err != nil {
 		return err
@@ -31,13 +34,13 @@ func (c *validateCmd) Run(s *surroundings) error {
 		fmt.Fprintln(s.out, "# note:", note)
 	}
 	for _, part := range in.Parts() {
-		err = errors.Join(err, c.report(s, part))
+		err = errors.Join(err, c.report(ctx, s, part))
 	}
 	return errors.Join(err, in.Close())
 }
 
 // report prints what could not be checked of a configuration or a stage, and its estimate.
-func (c *validateCmd) report(s *surroundings, in *run.Inspection) error {
+func (c *validateCmd) report(ctx context.Context, s *surroundings, in *run.Inspection) error {
 	if in.Stage != "" {
 		fmt.Fprintln(s.out, "# stage", in.Stage)
 	}
@@ -51,7 +54,10 @@ func (c *validateCmd) report(s *surroundings, in *run.Inspection) error {
 	if c.NoEstimate {
 		return nil
 	}
-	budget, err := in.Estimate(s.ctx)
+	budget, err := in.Estimate(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		fmt.Fprintln(s.out, "# no estimate:", strings.ReplaceAll(err.Error(), "\n", " "))
 		return nil
