@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,11 +141,7 @@ func serveStudio(ctx context.Context, s *surroundings, addr string, o studio.Opt
 		rand.Read(secret) // never fails
 		o.Token = hex.EncodeToString(secret)
 	}
-	url := "http://" + l.Addr().String() + "/"
-	if o.Token != "" {
-		url += "?token=" + o.Token
-	}
-	fmt.Fprintf(s.out, "studio   %s\n", url)
+	fmt.Fprintf(s.out, "studio   %s\n", studioURL(l.Addr(), o.Token))
 	st := studio.New(o)
 	srv := web.Server(st, web.Options{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)})
 	l = web.Listen(l, web.Connections{PerAddress: 256, Total: 1024, Log: o.Log})
@@ -166,6 +163,15 @@ func serveStudio(ctx context.Context, s *surroundings, addr string, o studio.Opt
 		return nil
 	})
 	return work.Wait()
+}
+
+// studioURL is the address to open.
+func studioURL(at net.Addr, token string) string {
+	address := "http://" + at.String() + "/"
+	if token != "" {
+		address += "?token=" + url.QueryEscape(token)
+	}
+	return address
 }
 
 // cachedModel is the folder of a model that is on this machine; nothing is downloaded.

@@ -3,6 +3,7 @@ package studio
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"net"
 	"net/http"
 	"net/netip"
@@ -39,11 +40,24 @@ func (s *Studio) guard(next http.Handler) http.Handler {
 	})
 }
 
-const cookie = "trinity_studio"
+// cookie is the name of the cookie that has the token. Browsers send cookies to all ports of a host, so the name tells
+// studios apart.
+func cookie(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return "trinity_studio_" + port
+	}
+	return "trinity_studio"
+}
+
+// kept is what the cookie has of a token, in which characters may stand that a cookie cannot have.
+func kept(token string) string {
+	sum := sha256.Sum256([]byte("trinity studio\n" + token))
+	return hex.EncodeToString(sum[:])
+}
 
 // remember keeps the token in a cookie and takes it out of the address.
 func (s *Studio) remember(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.opts.Token, Path: "/", HttpOnly: true,
+	http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: kept(s.opts.Token), Path: "/", HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
 	to := *r.URL
 	q := to.Query()
@@ -58,8 +72,8 @@ func (s *Studio) carries(r *http.Request) bool {
 	if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && equal(key, s.opts.Token) {
 		return true
 	}
-	c, err := r.Cookie(cookie)
-	return err == nil && equal(c.Value, s.opts.Token)
+	c, err := r.Cookie(cookie(r))
+	return err == nil && equal(c.Value, kept(s.opts.Token))
 }
 
 // equal compares secrets in constant time.

@@ -345,6 +345,33 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A token may have characters that mean something in an address or that no cookie may have, and studios on two ports of
+// a host do not take each other's cookies for theirs.
+func TestOddToken(t *testing.T) {
+	const token = `a+b&c#d%e;f"g\h i`
+	s := New(Options{Dirs: []string{t.TempDir()}, Token: token})
+	ask := func(host, address string, cookies ...*http.Cookie) *http.Response {
+		r := httptest.NewRequest("GET", address, nil)
+		r.Host = host
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Result()
+	}
+	res := ask("127.0.0.1:1234", "/?token="+url.QueryEscape(token))
+	if res.StatusCode != http.StatusSeeOther || len(res.Cookies()) != 1 {
+		t.Fatalf("the token is answered with %s and %v", res.Status, res.Cookies())
+	}
+	c := res.Cookies()[0]
+	for host, want := range map[string]int{"127.0.0.1:1234": 200, "127.0.0.1:1235": 401} {
+		if got := ask(host, "/api/runs", c).StatusCode; got != want {
+			t.Errorf("with the cookie at %s: %d, want %d", host, got, want)
+		}
+	}
+}
+
 // A sample may have anything in it.
 func TestHostile(t *testing.T) {
 	root := t.TempDir()
