@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -54,7 +55,7 @@ func (c *studioCmd) Run(s *surroundings) error {
 	return err
 }
 
-// report writes one run as a file.
+// report writes one run as a file. A file that is there stays if that fails.
 func (c *studioCmd) report(ctx context.Context, o studio.Options) error {
 	if len(c.Dirs) != 1 {
 		return usageError{errors.New("trinity: --report takes a file and one run: trinity studio --report FILE RUN")}
@@ -66,14 +67,11 @@ func (c *studioCmd) report(ctx context.Context, o studio.Options) error {
 	if err := st.Look(ctx); err != nil {
 		return err
 	}
-	f, err := os.Create(c.Report)
-	if err != nil {
+	var page bytes.Buffer
+	if err := st.Report(&page, c.Dirs[0]); err != nil {
 		return err
 	}
-	if err := st.Report(f, c.Dirs[0]); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(c.Report))
-	}
-	return f.Close()
+	return os.WriteFile(c.Report, page.Bytes(), 0o666)
 }
 
 // beside serves a studio while a run is under way. What goes wrong with it is told and does not end the run.

@@ -1,5 +1,5 @@
 // Package studio serves what runs wrote to a browser on this machine, from the list of runs down to a token, and as
-// JSON. It reads the files of runs and writes only its own notes, an index and tags, below .studio.
+// JSON. It reads the files of runs and writes only its own notes, an index and tags, below .studio, or into a cache.
 //
 // Start reading at New; routes.go lists what is served.
 package studio
