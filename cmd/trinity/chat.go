@@ -249,7 +249,7 @@ func (t *talk) sample(ctx context.Context, sub subject, dir string) error {
 		if err := os.MkdirAll(filepath.Join(dir, p.ModelID, string(p.Kind)), 0o755); err != nil {
 			return err
 		}
-		if err := os.Symlink(from, filepath.Join(dir, p.ModelID, string(p.Kind), p.Name)); err != nil {
+		if err := linkFolder(from, filepath.Join(dir, p.ModelID, string(p.Kind), p.Name)); err != nil {
 			return err
 		}
 		path = p.String()
