@@ -27,7 +27,8 @@ type Conversation struct {
 // Conversation tokenises a whole conversation and marks what its assistant
 // wrote. A template with {% generation %} says so itself. For another, each
 // assistant message is what lies between the messages before it, rendered with
-// the generation prompt, and the messages up to it; messages before the last
+// the generation prompt as far as the conversation shows that too, and the
+// messages up to it; messages before the last
 // one of a user are left out if the template mentions <think>, since such
 // templates drop earlier thoughts.
 func (t *Template) Conversation(tok *tokenizer.Tokenizer, messages []Message, o Options) (*Conversation, error) {
@@ -115,24 +116,45 @@ func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text 
 		if messages[i].Role != "assistant" {
 			continue
 		}
-		before := ""
-		if i > 0 {
-			var err error
-			o.AddGenerationPrompt = true
-			if before, err = t.Render(messages[:i], o); err != nil {
-				return err
-			}
+		from, ok, err := t.begin(c, tok, text, messages[:i], o)
+		if err != nil {
+			return err
 		}
-		o.AddGenerationPrompt = false
 		through, err := t.Render(messages[:i+1], o)
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(text, before) {
-			c.markSpan(tok, text, jinja.Span{Start: len(before), End: t.end(tok, text, through, len(before))})
+		if ok {
+			c.markSpan(tok, text, jinja.Span{Start: from, End: t.end(tok, text, through, from)})
 		}
 	}
 	return nil
+}
+
+// begin returns where the assistant message behind history begins in text: after the generation prompt or, if the
+// template opens an answer in another way than it shows one (that of DeepSeek-R1 opens a thought), where the tokens of
+// the two part. ok is false if text shows the history itself in another way.
+func (t *Template) begin(c *Conversation, tok *tokenizer.Tokenizer, text string, history []Message,
+	o Options) (at int, ok bool, err error) {
+	if len(history) == 0 {
+		return 0, true, nil
+	}
+	o.AddGenerationPrompt = true
+	open, err := t.Render(history, o)
+	if err != nil || strings.HasPrefix(text, open) {
+		return len(open), err == nil, err
+	}
+	o.AddGenerationPrompt = false
+	closed, err := t.Render(history, o)
+	if err != nil || !strings.HasPrefix(text, closed) || !strings.HasPrefix(open, closed) {
+		return 0, false, nil
+	}
+	ids, n := tok.Encode(open, false), 0
+	for n < min(len(ids), len(c.Tokens)) && ids[n] == c.Tokens[n] {
+		n++
+	}
+	at = min(common(text, open), len(tok.DecodeBytes(ids[:n], false)))
+	return max(at, len(closed)), true, nil
 }
 
 // end returns where the assistant message that begins at from ends in text;

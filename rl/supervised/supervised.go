@@ -31,7 +31,9 @@ type Examples struct {
 	Pairs bool // each row is two experiences: chosen, rejected
 	Turns bool // every answer of a conversation is trained, not the last alone
 
-	Warn func(string) // told of a row whose answer lies after MaxTokens
+	Warn func(string) // told of a row whose answer lies after MaxTokens, and once of a template's other prompt
+
+	told bool // of the prompt
 }
 
 // Next returns the experiences of the next batch of rows, or dataset.ErrEnd.
@@ -156,18 +158,39 @@ func (s *Examples) lastTurn(id experience.EID, index int, list []chat.Message,
 	if err != nil {
 		return nil, err
 	}
+	if role := list[len(list)-1].Role; role != "assistant" {
+		return nil, fmt.Errorf("supervised: the last message of the row is of role %q and not of the assistant, so "+
+			"there is no answer to train; drop it", role)
+	}
 	o.AddGenerationPrompt = true
 	prompt, err := s.Template.Encode(s.Tokenizer, list[:len(list)-1], o)
 	if err != nil {
 		return nil, err
 	}
-	if len(prompt) == 0 || len(prompt) >= len(whole) {
+	n := s.common(index, prompt, whole)
+	if n == 0 || n >= len(whole) {
 		return nil, errors.New("supervised: the row has no prompt, or no answer after it; drop it")
 	}
-	if whole = whole[:s.most(len(whole))]; len(prompt) >= len(whole) {
+	if whole = whole[:s.most(len(whole))]; n >= len(whole) {
 		return s.tooLong(id, index, whole), nil
 	}
-	return experience.Turn{Prompt: prompt, Response: whole[len(prompt):]}.Experience(id), nil
+	return experience.Turn{Prompt: whole[:n:n], Response: whole[n:]}.Experience(id), nil
+}
+
+// common is how many tokens prompt and whole begin with alike. That is all of the prompt, unless the template opens an
+// answer in another way than it shows one: that of DeepSeek-R1 opens a thought.
+func (s *Examples) common(index int, prompt, whole []int32) int {
+	n := 0
+	for n < min(len(prompt), len(whole)) && prompt[n] == whole[n] {
+		n++
+	}
+	if n < len(prompt) && !s.told {
+		s.told = true
+		s.Warn(fmt.Sprintf("%s: the chat template's prompt for an answer has %d tokens, and %d of them begin the "+
+			"whole conversation too; what the conversation has after those is trained, in this row and in others",
+			s.Rows.Place(index), len(prompt), n))
+	}
+	return n
 }
 
 // most is how many of n tokens are read.

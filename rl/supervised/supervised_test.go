@@ -3,13 +3,111 @@ package supervised
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
+
+// Templates show a turn as chatML does; the second opens an answer with a thought, as that of DeepSeek-R1.
+const (
+	plain = `{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`
+	thinking = `{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content.split('</think>')[-1] }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+<think>
+{% endif %}`
+)
+
+// examples are rows of a file with messages, or with a prompt, a chosen and a rejected answer.
+func examples(t *testing.T, template string, rows ...string) (s *Examples, warned *[]string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src, err := dataset.Open(path, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	tok, err := tokenizer.Load("../../hf/tokenizer/testdata/qwen2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := chat.New(template, nil, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned = new([]string)
+	return &Examples{Rows: src, Tokenizer: tok, Template: tmpl, Format: dataset.Format{MessagesKey: "messages",
+		ChosenKey: "chosen", RejectedKey: "rejected"},
+		Warn: func(text string) { *warned = append(*warned, text) }}, warned
+}
+
+// trained is the text of the tokens that are trained.
+func trained(s *Examples, e *experience.Experience) string {
+	var ids []int32
+	for i, on := range e.ActionMask {
+		if on {
+			ids = append(ids, e.Tokens[e.PromptLength+i])
+		}
+	}
+	return s.Tokenizer.Decode(ids, false)
+}
+
+// Whatever the template opens an answer with, all of the answer is trained, as a last turn and among all turns.
+func TestAnswerAfterAnotherOpening(t *testing.T) {
+	rows := []string{`{"messages": [{"role": "user", "content": "Two?"}, {"role": "assistant", "content": "2"}]}`,
+		`{"messages": [{"role": "user", "content": "Four?"}, {"role": "assistant", "content": "It is 4."}]}`}
+	for name, template := range map[string]string{"plain": plain, "thinking": thinking} {
+		for _, turns := range []bool{false, true} {
+			s, warned := examples(t, template, rows...)
+			s.Turns = turns
+			for i, want := range []string{"2<|im_end|>", "It is 4.<|im_end|>"} {
+				list, err := s.Row(dataset.Item{Index: i})
+				if err != nil {
+					t.Fatalf("%s, all turns %v: %v", name, turns, err)
+				}
+				if got := strings.TrimSpace(trained(s, list[0])); got != want {
+					t.Errorf("%s, all turns %v: %q is trained, want %q", name, turns, got, want)
+				}
+			}
+			if want := name == "thinking" && !turns; len(*warned) > 1 || (len(*warned) == 1) != want {
+				t.Errorf("%s, all turns %v: %q was told", name, turns, *warned)
+			}
+		}
+	}
+}
+
+func TestPairAfterAnotherOpening(t *testing.T) {
+	s, _ := examples(t, thinking, `{"messages": [{"role": "user", "content": "Two?"}], "chosen": "2", "rejected": "No."}`)
+	s.Pairs = true
+	list, err := s.Row(dataset.Item{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"2<|im_end|>", "No.<|im_end|>"} {
+		if got := strings.TrimSpace(trained(s, list[i])); got != want {
+			t.Errorf("%q is trained, want %q", got, want)
+		}
+	}
+}
+
+func TestLastMessageIsTheAssistants(t *testing.T) {
+	s, _ := examples(t, plain,
+		`{"messages": [{"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "Two?"}]}`)
+	if _, err := s.Row(dataset.Item{}); err == nil || !strings.Contains(err.Error(), `of role "user"`) {
+		t.Errorf("a row that ends in a question: %v", err)
+	}
+}
 
 // An answer's thoughts and calls are trained as its content is, whether the last answer or every one counts.
 func TestCallsAndThoughtsAreTrained(t *testing.T) {
