@@ -58,7 +58,7 @@ func (h *Hub) downloadOnce(ctx context.Context, r repo, commit string, f remote,
 	if err := b.open(); err != nil {
 		return false, fmt.Errorf("hub: %s: %w", f.name, err)
 	}
-	defer b.data.Close()
+	defer b.data.Close() // closed already once it is whole or damaged
 	resumed = len(b.state.Done) > 0
 	if err := b.fill(ctx, commit); err != nil {
 		return resumed, err
@@ -229,9 +229,9 @@ func (b *blobFile) note(part int) error {
 	return disk.WriteFile(b.hub.fs, b.path()+".json", data)
 }
 
-// finish gives the blob its name.
+// finish gives the blob its name, once it is closed.
 func (b *blobFile) finish() error {
-	if err := b.data.Sync(); err != nil {
+	if err := errors.Join(b.data.Sync(), b.data.Close()); err != nil {
 		return fmt.Errorf("hub: %s: %w", b.file.name, err)
 	}
 	name := b.hub.blob(b.repo, b.file.etag)

@@ -65,7 +65,8 @@ func server(t testing.TB, r hubtest.Repo) *hubtest.Server {
 }
 
 func client(t testing.TB, s *hubtest.Server, change ...func(*Options)) *Hub {
-	o := Options{Cache: t.TempDir(), Endpoint: s.URL, PartSize: 16 << 10, Pause: time.Millisecond}
+	o := Options{Cache: t.TempDir(), Endpoint: s.URL, PartSize: 16 << 10, Pause: time.Millisecond,
+		fs: disktest.Held{FS: disk.OS()}}
 	for _, f := range change {
 		f(&o)
 	}

@@ -32,8 +32,8 @@ func (b *blobFile) verify() error {
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != b.file.etag {
 		fs := b.hub.fs
-		return errors.Join(&damagedError{b.file.name, got, b.file.etag}, fs.Remove(b.path()+".json"),
-			fs.Remove(b.path()))
+		return errors.Join(&damagedError{b.file.name, got, b.file.etag}, b.data.Close(),
+			fs.Remove(b.path()+".json"), fs.Remove(b.path()))
 	}
 	return nil
 }

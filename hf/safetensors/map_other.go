@@ -10,8 +10,5 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	return data, func() error { return nil }, err
 }
 
-// syncDir does nothing where folders cannot be synced.
-func syncDir(string) error { return nil }
-
 // forget has nothing to drop.
 func forget([]byte) {}

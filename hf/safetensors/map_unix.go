@@ -5,7 +5,6 @@ package safetensors
 import (
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,13 +39,4 @@ func forget(data []byte) {
 	if len(data) > 0 {
 		_ = unix.Madvise(data, unix.MADV_DONTNEED) // it only saves memory
 	}
-}
-
-// syncDir makes a rename inside dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Write writes a file with tensors and free-form strings (metadata may be nil; Python's loaders want {"format": "pt"}).
@@ -137,5 +139,5 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err = os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return disk.OS().SyncDir(dir)
 }

@@ -67,7 +67,7 @@ func Repair(path string, o Options, each func(kind byte, payload []byte) error) 
 	if err := l.reopen(); err != nil {
 		return nil, err
 	}
-	return aside, errors.Join(l.f.Close(), l.mark.close())
+	return aside, l.closeFiles()
 }
 
 // salvage returns the sound records of a file and the parts between them.

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,35 +22,44 @@ func (l *Log) Rewrite(write func(add func(kind byte, payload []byte) error) erro
 	if l.closed {
 		return fmt.Errorf("wal: %s: %w", l.path, fs.ErrClosed)
 	}
-	if err := l.swap(write); err != nil {
-		return err
+	closing := l.closeFiles() // Windows replaces no open file
+	swapping := l.swap(write)
+	if swapping == nil {
+		l.buf, l.ragged, l.swapped = nil, false, true // the new file has what was not written yet
 	}
-	l.buf, l.ragged, l.swapped = nil, false, true // the new file has what was not written yet
-	if err := l.follow(); err != nil {
-		l.stalled = err
-		return err
+	opening := l.follow()
+	switch {
+	case opening != nil:
+		l.stalled = opening // the next write tries again
+	case swapping == nil:
+		l.durable, l.stalled = l.end, nil
 	}
-	l.durable, l.stalled = l.end, nil
 	l.cond.Broadcast()
-	return nil
+	return errors.Join(closing, swapping, opening)
 }
 
-// follow opens the file that a swap has put in the place of the open one, and makes its name durable.
+// follow makes the name of a file durable that a rewrite has put in the place of another, and opens the file.
 func (l *Log) follow() error {
-	if !l.swapped {
+	if l.swapped {
+		if err := l.syncName(); err != nil {
+			return err
+		}
+		l.swapped = false
+	}
+	if l.f != nil {
 		return nil
 	}
-	if err := l.syncName(); err != nil {
-		return err
+	return l.reopen()
+}
+
+// closeFiles closes the file and its marks, unless they are.
+func (l *Log) closeFiles() error {
+	if l.f == nil {
+		return nil
 	}
-	old, marks := l.f, l.mark
-	if err := l.reopen(); err != nil {
-		return err
-	}
-	l.swapped = false
-	old.Close() // nobody reads it any more
-	marks.close()
-	return nil
+	f, m := l.f, l.mark
+	l.f, l.mark = nil, nil
+	return errors.Join(f.Close(), m.close())
 }
 
 // replace replaces the file by one of the next generation with the records that write adds, and makes it durable.

@@ -71,7 +71,7 @@ type Log struct {
 	durable    int64          // bytes of them that are fsynced
 	size       int64          // sound, durable bytes of the file
 	ragged     bool           // the file may be longer than size
-	swapped    bool           // f is not the file at path any more
+	swapped    bool           // a rewrite has put the file at path, whose name is not durable yet
 	cut        int64          // bytes of an unfinished write that opening cut off
 	dropped    []droppedRange // records dropped by failed writes
 	syncing    bool
@@ -214,7 +214,7 @@ func (l *Log) Close() error {
 	}
 	l.closed = true
 	l.zip.close()
-	return errors.Join(err, l.f.Close(), l.mark.close())
+	return errors.Join(err, l.closeFiles())
 }
 
 // Remove deletes the log at path, which must not be open. A missing one is no error. The marks are removed first, so

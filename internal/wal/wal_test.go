@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -49,8 +50,8 @@ func put(t *testing.T, l *wal.Log, texts ...string) {
 }
 
 func TestKeepsWhatWasSynced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
-	l, got := must(t, path, wal.Options{})
+	path, o := filepath.Join(t.TempDir(), "a.log"), wal.Options{FS: disktest.Held{FS: disk.OS()}}
+	l, got := must(t, path, o)
 	if len(got) != 0 {
 		t.Fatalf("a new log has %q", got)
 	}
@@ -58,7 +59,7 @@ func TestKeepsWhatWasSynced(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l, got = must(t, path, wal.Options{})
+	l, got = must(t, path, o)
 	if want := []string{"r one", "r two", "r " + strings.Repeat("x", 100_000)}; !slices.Equal(got, want) {
 		t.Fatalf("got %d records", len(got))
 	}
@@ -68,10 +69,61 @@ func TestKeepsWhatWasSynced(t *testing.T) {
 	}
 	put(t, l, "three")
 	l.Close()
-	if l, got = must(t, path, wal.Options{}); !slices.Equal(got, []string{"b base", "r three"}) {
+	if l, got = must(t, path, o); !slices.Equal(got, []string{"b base", "r three"}) {
 		t.Fatalf("after a rewrite: %q", got)
 	}
 	l.Close()
+}
+
+// A log that could not be opened again after a rewrite has what it promised, and goes on when it can be.
+func TestRewriteThatCannotReopen(t *testing.T) {
+	path, dfs := filepath.Join(t.TempDir(), "a.log"), &noAppend{FS: disk.OS()}
+	l, _ := must(t, path, wal.Options{FS: dfs})
+	put(t, l, "one")
+	at, err := l.Append('r', []byte("two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{"", "base"} {
+		dfs.now.Store(true)
+		err = l.Rewrite(func(add func(byte, []byte) error) error {
+			if text == "" {
+				return errors.New("no records")
+			}
+			return add('b', []byte(text))
+		})
+		if err == nil || l.Heal() == nil {
+			t.Fatalf("rewrite %d: no error, or healed though the file cannot be opened", i)
+		}
+		dfs.now.Store(false)
+		if err := errors.Join(l.Heal(), l.Sync(at)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := wal.Check(path, wal.Options{}, func(byte, []byte) error { return nil })
+		if err != nil || r.Records != 2-i {
+			t.Fatalf("after rewrite %d: %d records, %v", i, r.Records, err)
+		}
+	}
+	put(t, l, "three")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := must(t, path, wal.Options{}); !slices.Equal(got, []string{"b base", "r three"}) {
+		t.Fatalf("got %q", got)
+	}
+}
+
+// noAppend opens no file to append while now is set.
+type noAppend struct {
+	disk.FS
+	now atomic.Bool
+}
+
+func (n *noAppend) Append(path string) (disk.File, error) {
+	if n.now.Load() {
+		return nil, syscall.EACCES
+	}
+	return n.FS.Append(path)
 }
 
 func TestManyAtOnceShareSyncs(t *testing.T) {

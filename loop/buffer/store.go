@@ -261,13 +261,13 @@ func (s *Store) Drop(last int) error {
 
 // remove removes the groups of a step. The caller holds mu.
 func (s *Store) remove(step int) error {
+	closing := s.steps[step].log.Close() // Windows removes no open file
 	if err := wal.Remove(s.fs, s.path(step)); err != nil {
 		return fmt.Errorf("buffer: cannot remove the groups of step %d: %w", step, err)
 	}
-	log := s.steps[step].log
 	delete(s.steps, step)
-	if err := log.Close(); err != nil {
-		return fmt.Errorf("buffer: cannot close the file of step %d: %w", step, err)
+	if closing != nil {
+		return fmt.Errorf("buffer: cannot close the file of step %d: %w", step, closing)
 	}
 	return nil
 }

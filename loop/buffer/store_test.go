@@ -77,7 +77,7 @@ func TestStoreSurvivesReopening(t *testing.T) {
 
 func TestStoreDrop(t *testing.T) {
 	dir := t.TempDir()
-	s := openStore(t, dir, nil)
+	s := openStore(t, dir, disktest.Held{FS: disk.OS()})
 	mustPut(t, s, record(1, "a"), record(2, "a"), record(3, "a"))
 	if err := s.Drop(2); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func (c *Cache) fetch(ctx context.Context, n message.Need, get Get) error {
 	if err != nil {
 		return fmt.Errorf("fleet: cache: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() // closed already once it is whole or damaged
 	first, err := resume(f, n.Size)
 	if err != nil {
 		return fmt.Errorf("fleet: cache: %w", err)
@@ -148,7 +148,10 @@ func (c *Cache) fetch(ctx context.Context, n message.Need, get Get) error {
 		}
 	}
 	if err := check(f, n); err != nil {
-		return errors.Join(err, os.Remove(part))
+		return errors.Join(err, f.Close(), os.Remove(part)) // Windows removes no open file
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("fleet: cache: %w", err)
 	}
 	if err := os.Rename(part, filepath.Join(c.dir, n.Hash)); err != nil {
 		return fmt.Errorf("fleet: cache: %w", err)
