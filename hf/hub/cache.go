@@ -64,7 +64,7 @@ func (h *Hub) blob(r repo, etag string) string {
 // listFolder lists the files of a snapshot. A link to a blob that is not there is no file.
 func listFolder(dir string) (Listing, error) {
 	l := Listing{Local: true, Read: func(_ context.Context, name string) ([]byte, error) {
-		return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		return disk.ReadFile(filepath.Join(dir, filepath.FromSlash(name)), disk.BigFile)
 	}}
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -3,11 +3,12 @@ package hub
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // fetch downloads what choose names of the repository and returns its folder. Files get their names in the snapshot
@@ -52,11 +53,15 @@ func (h *Hub) read(ctx context.Context, r repo, commit, name string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
+	if f.size > disk.BigFile {
+		return nil, fmt.Errorf("%s has %d bytes, and the limit for such a file is %d; choose another repository", name,
+			f.size, int64(disk.BigFile))
+	}
 	m := &meter{}
 	if err := h.download(ctx, r, commit, f, m); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(h.blob(r, f.etag))
+	return disk.ReadFile(h.blob(r, f.etag), disk.BigFile)
 }
 
 func (h *Hub) locateAll(ctx context.Context, r repo, commit string, names []string) ([]remote, error) {

@@ -71,7 +71,7 @@ func New(o Options) *Hub {
 // Listing is what a repository holds: in the cache, or on the hub.
 type Listing struct {
 	Names []string                                               // paths with slashes, sorted
-	Read  func(ctx context.Context, name string) ([]byte, error) // one file's content, for small files
+	Read  func(ctx context.Context, name string) ([]byte, error) // one file's content, up to disk.BigFile bytes
 	// of the cache, which may hold a part of the repository only
 	Local bool
 }

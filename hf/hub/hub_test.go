@@ -176,6 +176,53 @@ func TestDataset(t *testing.T) {
 	}
 }
 
+// A file that is read to choose the others is refused by its size, before it is fetched and in the cache.
+func TestReadIsBounded(t *testing.T) {
+	repo := hubtest.Repo{Files: map[string][]byte{"README.md": noise(40_000)}}
+	s := hubtest.New(t, map[string]hubtest.Repo{"datasets/a/b": repo})
+	read := func(ctx context.Context, l Listing) ([]string, error) {
+		_, err := l.Read(ctx, "README.md")
+		return l.Names, err
+	}
+	h := client(t, s)
+	tell := *h.Client
+	tell.Transport = huge{}
+	h.Client = &tell
+	_, err := h.Dataset(context.Background(), "a/b", read)
+	if err == nil || !strings.Contains(err.Error(), "README.md has 536870913 bytes, and the limit") {
+		t.Errorf("a huge file: %v", err)
+	}
+	for _, r := range s.Requests() {
+		if strings.HasPrefix(r, http.MethodGet) && strings.Contains(r, "README.md") {
+			t.Errorf("it was fetched: %s", r)
+		}
+	}
+	h = client(t, s)
+	dir, err := h.Dataset(context.Background(), "a/b", read)
+	if err == nil {
+		err = os.Truncate(filepath.Join(dir, "README.md"), disk.BigFile+1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Offline = true
+	if _, err := h.Dataset(context.Background(), "a/b", read); err == nil ||
+		!strings.Contains(err.Error(), "README.md has more than 536870912 bytes") {
+		t.Errorf("a huge file in the cache: %v", err)
+	}
+}
+
+// huge says of large files that they are larger.
+type huge struct{}
+
+func (huge) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && resp.Header.Get("X-Linked-Size") != "" {
+		resp.Header.Set("X-Linked-Size", strconv.Itoa(disk.BigFile+1))
+	}
+	return resp, err
+}
+
 // Each refusal says what happened and what to do.
 func TestRefusals(t *testing.T) {
 	gated, private := llama(), llama()
