@@ -51,10 +51,15 @@ func plan(ctx context.Context, f *gguf.File) ([]content, error) {
 	if err != nil {
 		return nil, err
 	}
-	tok, tokConfig, err := tokenizerFiles(f.Metadata)
+	v, err := readVocabulary(f.Metadata)
 	if err != nil {
 		return nil, err
 	}
+	tok, tokConfig, err := v.files()
+	if err != nil {
+		return nil, err
+	}
+	s.endAt(v.ends)
 	config, err := encode(s.config())
 	if err != nil {
 		return nil, err

@@ -111,7 +111,11 @@ func realTokenizerJSON(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	data, _, err := tokenizerFiles(f.Metadata)
+	v, err := readVocabulary(f.Metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _, err := v.files()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,8 +164,17 @@ func (s *shape) ends(r *reader) {
 	}
 	s.bos = read("bos")
 	for _, name := range []string{"eos", "eot"} {
-		if id := read(name); id != nil && !slices.Contains(s.eos, *id) {
-			s.eos = append(s.eos, *id)
+		if id := read(name); id != nil {
+			s.endAt([]int64{*id})
+		}
+	}
+}
+
+// endAt adds tokens that end an answer.
+func (s *shape) endAt(ids []int64) {
+	for _, id := range ids {
+		if !slices.Contains(s.eos, id) {
+			s.eos = append(s.eos, id)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
@@ -32,19 +33,17 @@ type vocabulary struct {
 	tokens []string
 	types  []int64        // nil: all are normal
 	ids    map[string]int // of tokens
+	turns  map[int]bool   // tokens that are control whatever types has
+	ends   []int64        // those of turns that end an answer or a call
 }
 
-// tokenizerFiles are tokenizer.json and tokenizer_config.json of a file.
-func tokenizerFiles(m gguf.Metadata) (tok, conf []byte, err error) {
-	v, err := readVocabulary(m)
-	if err != nil {
-		return nil, nil, err
-	}
+// files are tokenizer.json and tokenizer_config.json.
+func (v vocabulary) files() (tok, conf []byte, err error) {
 	settings, err := v.config()
 	if err != nil {
 		return nil, nil, err
 	}
-	whole, given, err := m.Text("tokenizer.huggingface.json")
+	whole, given, err := v.m.Text("tokenizer.huggingface.json")
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -91,12 +90,33 @@ func readVocabulary(m gguf.Metadata) (vocabulary, error) {
 		}
 		v.ids[s] = id
 	}
+	v.findTurns()
 	return v, nil
+}
+
+// startOfTurn begins a turn of Gemma. google's files of Gemma 3 with quantisation-aware training have it and
+// <end_of_turn> as normal tokens, so that no text would have them.
+const startOfTurn = "<start_of_turn>"
+
+// findTurns finds the tokens around turns by their texts. llama.cpp too makes the ends control tokens.
+func (v *vocabulary) findTurns() {
+	v.turns = map[int]bool{}
+	for _, text := range slices.Concat(gguf.EndsOfTurn(), gguf.EndsOfCall()) {
+		if id, ok := v.ids[text]; ok && (v.cut(id) || v.kindOf(id) == tokenNormal) {
+			v.turns[id], v.ends = true, append(v.ends, int64(id))
+		}
+	}
+	if id, ok := v.ids[startOfTurn]; ok && v.kindOf(id) == tokenNormal {
+		v.turns[id] = true
+	}
 }
 
 // kindOf is the type of a token.
 func (v vocabulary) kindOf(id int) int64 {
-	if v.types == nil {
+	switch {
+	case v.turns[id]:
+		return tokenControl
+	case v.types == nil:
 		return tokenNormal
 	}
 	return v.types[id]

@@ -9,14 +9,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
-// endsOfTurn are the texts of tokens that end an answer, and endsOfCall those that end a call of a tool, as llama.cpp
-// knows them (llama-vocab.cpp).
-func endsOfTurn() []string {
-	return []string{"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>"}
-}
-
-func endsOfCall() []string { return []string{"<|eom_id|>"} }
-
 // readSpecial reads what the special tokens are, and the chat templates.
 func (v *vocabulary) readSpecial(tok *tokenizer.Tokenizer, conf *tokenizer.Config, ends []int32) error {
 	ids := map[string]int32{}
@@ -29,7 +21,7 @@ func (v *vocabulary) readSpecial(tok *tokenizer.Tokenizer, conf *tokenizer.Confi
 	if _, ok := ids["eos"]; !ok && len(ends) > 0 {
 		ids["eos"] = ends[0]
 	}
-	for key, texts := range map[string][]string{"eot": endsOfTurn(), "eom": endsOfCall()} {
+	for key, texts := range map[string][]string{"eot": gguf.EndsOfTurn(), "eom": gguf.EndsOfCall()} {
 		for _, text := range slices.Backward(texts) {
 			if id, ok := tok.TokenID(text); ok && tok.IsSpecial(id) {
 				ids[key] = id
