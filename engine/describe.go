@@ -58,6 +58,9 @@ func Describe(dir string) (Description, error) {
 	return d, nil
 }
 
+// CheckConfig returns an error for the contents of a config.json of which the engine would compute the model wrongly.
+func CheckConfig(data []byte) error { return model.CheckConfig(data) }
+
 // contextOf is the longest sequence that a model takes, tokens.
 func contextOf(c model.Config) int {
 	if c.MaxPos > 0 {

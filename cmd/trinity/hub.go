@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
@@ -53,6 +54,7 @@ func (s *surroundings) hubOptions() hub.Options {
 		home = "."
 	}
 	o := hub.FromEnv(s.env, home)
+	o.Check = engine.CheckConfig
 	bar := &downloadBar{s: s}
 	o.Progress = bar.show
 	return o

@@ -146,5 +146,5 @@ func (s *surroundings) fromHub(ctx context.Context, repo, commit string) (string
 	if !hub.IsName(name) {
 		return "", fmt.Errorf("%q is not a name on the hub", name)
 	}
-	return s.hub().Model(ctx, name)
+	return s.hub().Weights(ctx, name)
 }

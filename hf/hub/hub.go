@@ -17,10 +17,12 @@ import (
 
 // Options are where the cache is and how to download into it.
 type Options struct {
-	Cache    string         // the folder that holds models--… and datasets--…
-	Endpoint string         // https://huggingface.co by default
-	Token    string         // of an account, for gated and private repositories; "" if there is none
-	Offline  bool           // never ask the hub
+	Cache    string // the folder that holds models--… and datasets--…
+	Endpoint string // https://huggingface.co by default
+	Token    string // of an account, for gated and private repositories; "" if there is none
+	Offline  bool   // never ask the hub
+	// Check may refuse a model by the contents of its config.json before its weights are downloaded; nil refuses none.
+	Check    func(config []byte) error
 	Progress func(Progress) // told how a download goes, by one goroutine at a time; may be nil
 	Client   *http.Client   // a client with timeouts for connecting by default
 	fs       disk.FS        // disk.OS unless a test has another
@@ -81,7 +83,12 @@ type Choose func(ctx context.Context, l Listing) ([]string, error)
 
 // Model returns the folder of a model: configuration, tokenizer, chat template and safetensors weights.
 func (h *Hub) Model(ctx context.Context, name string) (string, error) {
-	return h.find(ctx, models, name, chooseModel)
+	return h.find(ctx, models, name, h.chooseModel)
+}
+
+// Weights is Model for those who need no tokenizer.
+func (h *Hub) Weights(ctx context.Context, name string) (string, error) {
+	return h.find(ctx, models, name, h.chooseDescribed)
 }
 
 // Files returns a folder that holds the files of a model's repository that choose names, in the repository's layout.

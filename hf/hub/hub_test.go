@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -228,8 +229,13 @@ func TestRefusals(t *testing.T) {
 	gated, private := llama(), llama()
 	gated.Gated, private.Private = true, true
 	bare := hubtest.Repo{Files: map[string][]byte{"config.json": []byte("{}"), "pytorch_model.bin": noise(2000)}}
+	mute := llama()
+	delete(mute.Files, "tokenizer.json")
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/a/gated": gated, "models/a/private": private,
-		"models/a/bin": bare, "models/a/b": llama()})
+		"models/a/bin": bare, "models/a/b": llama(), "models/a/mute": mute})
+	refuse := func(o *Options) {
+		o.Check = func(c []byte) error { return fmt.Errorf("refused with %d bytes", len(c)) }
+	}
 	for _, tt := range []struct {
 		name  string
 		model string
@@ -246,6 +252,8 @@ func TestRefusals(t *testing.T) {
 			[]string{"no model a/nothing", "may have no access"}},
 		{"no such revision", "a/b@v9", nil, []string{`no revision "v9"`, "/tree/main"}},
 		{"weights of another format", "a/bin", nil, []string{"neither model.safetensors", "converted"}},
+		{"no tokenizer", "a/mute", nil, []string{"there is no tokenizer.json", "choose a repository"}},
+		{"refused by the check", "a/b", refuse, []string{"model a/b at", "refused with 38 bytes"}},
 		{"offline", "a/b", func(o *Options) { o.Offline = true },
 			[]string{"HF_HUB_OFFLINE is set", "model a/b is not in it", "models--a--b", "unset"}},
 		{"unreachable", "a/b", func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
@@ -268,6 +276,16 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, r := range s.Requests() {
+		if strings.HasPrefix(r, http.MethodGet) && strings.Contains(r, "00001-of-00002") {
+			t.Errorf("weights of a refused model were fetched: %s", r)
+		}
+	}
+	if dir, err := client(t, s).Weights(context.Background(), "a/mute"); err != nil {
+		t.Errorf("weights without a tokenizer: %v", err)
+	} else if _, err := os.Stat(filepath.Join(dir, "model-00001-of-00002.safetensors")); err != nil {
+		t.Error(err)
 	}
 	for _, name := range []string{"a/gated", "a/private"} {
 		h := client(t, s, func(o *Options) { o.Token = hubtest.Token })

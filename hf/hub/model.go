@@ -15,17 +15,29 @@ const (
 	indexFile   = "model.safetensors.index.json"
 )
 
-// chooseModel takes the files beside config.json that describe the model, and its weights in safetensors. Other formats
-// of the same weights, and folders below, stay where they are.
-func chooseModel(ctx context.Context, l Listing) ([]string, error) {
-	if !slices.Contains(l.Names, "config.json") {
-		return nil, errors.New("there is no config.json" + remedy(l))
+const configFile = "config.json"
+
+// chooseModel is chooseDescribed for a model that has a tokenizer.
+func (h *Hub) chooseModel(ctx context.Context, l Listing) ([]string, error) {
+	files, err := h.chooseDescribed(ctx, l)
+	if err == nil && !slices.Contains(l.Names, "tokenizer.json") {
+		err = errors.New("there is no tokenizer.json, and no other form of a tokenizer is read; choose a repository " +
+			"of the model that has one")
 	}
-	if l.Local && !slices.Contains(l.Names, "tokenizer.json") {
-		return nil, errors.New("there is no tokenizer.json")
+	return files, err
+}
+
+// chooseDescribed takes the files beside config.json that describe the model, and its weights in safetensors. Other
+// formats of the same weights, and folders below, stay where they are.
+func (h *Hub) chooseDescribed(ctx context.Context, l Listing) ([]string, error) {
+	if !slices.Contains(l.Names, configFile) {
+		return nil, errors.New("there is no config.json" + remedy(l))
 	}
 	weights, err := chooseWeights(ctx, l)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.check(ctx, l); err != nil {
 		return nil, err
 	}
 	for _, n := range l.Names {
@@ -34,6 +46,18 @@ func chooseModel(ctx context.Context, l Listing) ([]string, error) {
 		}
 	}
 	return weights, nil
+}
+
+// check asks whether a model on the hub is worth its download. Whoever reads the folder refuses one in the cache.
+func (h *Hub) check(ctx context.Context, l Listing) error {
+	if h.Check == nil || l.Local {
+		return nil
+	}
+	config, err := l.Read(ctx, configFile)
+	if err != nil {
+		return err
+	}
+	return h.Check(config)
 }
 
 // remedy says how the GGUF files of a repository are named.

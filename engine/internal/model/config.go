@@ -82,6 +82,14 @@ func LoadConfig(dir string) (Config, error) {
 	return c, nil
 }
 
+// CheckConfig returns the error of LoadConfig for the contents of a config.json.
+func CheckConfig(data []byte) error {
+	if _, err := parseConfig(data); err != nil {
+		return fmt.Errorf("model: config.json: %w", err)
+	}
+	return nil
+}
+
 func parseConfig(data []byte) (Config, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
