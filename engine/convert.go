@@ -42,21 +42,22 @@ func ReadAdapter(dir string) (Adapter, error) {
 
 // Merge writes the model of the folder base with the adapter added to its weights to the folder out, which it makes:
 // an ordinary Hugging Face folder with the base's files and dtypes. If the adapter is on the unembedding of a tied
-// model, the result is untied. After a crash out is complete or absent. The warning is that of [Options.Log]: a fast
-// kernel failed its self-test and was not used.
-func Merge(base string, a Adapter, out string) (warning, err error) {
+// model, the result is untied. A template that is not empty becomes the chat template of out. After a crash out is
+// complete or absent. The warning is that of [Options.Log]: a fast kernel failed its self-test and was not used.
+func Merge(base string, a Adapter, out, template string) (warning, err error) {
 	k, warning := kernel.Best(kernel.Native())
 	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
 	defer pool.Close()
 	if err := disk.OS().MkdirAll(filepath.Dir(out)); err != nil {
 		return warning, err
 	}
-	return warning, model.Merge(base, a.peft, out, disk.OS(), nn.Compute{K: k, P: pool})
+	return warning, model.Merge(base, a.peft, out, template, disk.OS(), nn.Compute{K: k, P: pool})
 }
 
 // CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and
-// tokenizer, and no other files. A folder that has a config.json is complete.
-func CopyModel(from, out string) error {
+// tokenizer, and no other files. A template that is not empty becomes the chat template of out. A folder that has a
+// config.json is complete.
+func CopyModel(from, out, template string) error {
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("engine: %s is not empty; choose another folder or remove it", out)
 	}
@@ -70,6 +71,13 @@ func CopyModel(from, out string) error {
 	for _, name := range model.FolderFiles() {
 		if _, err := os.Stat(filepath.Join(from, name)); err == nil && name != configFile {
 			names = append(names, name)
+		}
+	}
+	if template != "" {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == model.TemplateFile })
+		err := disk.WriteFile(disk.OS(), filepath.Join(out, model.TemplateFile), []byte(template))
+		if err != nil {
+			return err
 		}
 	}
 	for _, name := range slices.Concat(names, []string{configFile}) {

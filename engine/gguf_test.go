@@ -76,7 +76,7 @@ func TestWriteGGUF(t *testing.T) {
 					t.Fatal(err)
 				}
 				g.Adapter, folder = &a, filepath.Join(t.TempDir(), "merged")
-				if _, err := Merge(g.Base, a, folder); err != nil {
+				if _, err := Merge(g.Base, a, folder, ""); err != nil {
 					t.Fatal(err)
 				}
 				adapterAlone(t, g, tt.adapter == "qwen3-head")

@@ -96,7 +96,7 @@ func savedCase(t *testing.T, e *Engine, c tinker.TrainingClient, base, name stri
 		t.Fatal(err)
 	}
 	merged := filepath.Join(t.TempDir(), "merged")
-	if err := model.Merge(familyDir(t, base), p, merged, disk.OS(), e.compute); err != nil {
+	if err := model.Merge(familyDir(t, base), p, merged, "", disk.OS(), e.compute); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(merged, "config.json")); err != nil {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 type convertCmd struct {
@@ -167,7 +169,11 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		return c.gguf(s, dir, out)
 	}
 	if !has(dir, engine.AdapterConfigFile) {
-		if err := engine.CopyModel(dir, out); err != nil {
+		template, err := ownTemplate(dir, dir)
+		if err != nil {
+			return err
+		}
+		if err := engine.CopyModel(dir, out, template); err != nil {
 			return err
 		}
 		fmt.Fprintf(s.out, "copied the full weights of %s to %s\n", dir, out)
@@ -177,7 +183,11 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	warning, err := engine.Merge(base, a, out)
+	template, err := ownTemplate(dir, base)
+	if err != nil {
+		return err
+	}
+	warning, err := engine.Merge(base, a, out, template)
 	if warning != nil {
 		fmt.Fprintln(s.err, "warning:", warning)
 	}
@@ -187,6 +197,20 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n",
 		dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
 	return nil
+}
+
+// ownTemplate is the chat template of the job that the folder dir is in; "" if the model in base has the same, or there
+// is no such job.
+func ownTemplate(dir, base string) (string, error) {
+	text, _, err := run.JobTemplate(dir)
+	if err != nil {
+		return "", err
+	}
+	conf, err := tokenizer.LoadConfig(base)
+	if err != nil || text == conf.ChatTemplate {
+		return "", err
+	}
+	return text, nil
 }
 
 // adapter reads the adapter in a folder and finds its base model; a.Base is the name it was found by.

@@ -33,7 +33,7 @@ func (c *convertCmd) copyModel(s *surroundings) error {
 	if c.GGUF != "" {
 		return c.convert(s, m.Dir, c.Output)
 	}
-	if err := engine.CopyModel(m.Dir, c.Output); err != nil {
+	if err := engine.CopyModel(m.Dir, c.Output, ""); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.out, "wrote the weights of %s, in bf16, to %s\n", c.Checkpoint, c.Output)

@@ -17,23 +17,27 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
+// TemplateFile is the chat template of a model folder. It wins over one in tokenizer_config.json.
+const TemplateFile = "chat_template.jinja"
+
 // FolderFiles are the files of a model folder besides its weights.
 func FolderFiles() []string {
 	return []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
 		"tokenizer.model",
-		"special_tokens_map.json", "chat_template.jinja", "chat_template.json", "vocab.json", "merges.txt",
+		"special_tokens_map.json", TemplateFile, "chat_template.json", "vocab.json", "merges.txt",
 		"added_tokens.json"}
 }
 
 // Merge writes the model of folder base with the adapter's additions in its weights to the new folder out: an ordinary
 // Hugging Face folder with the base's shards and dtypes. If the adapter is on the head of a tied model, the result has
-// a head of its own. One tensor is in memory at a time. out is complete or absent.
-func Merge(base string, a PEFT, out string, to disk.FS, on nn.Compute) error {
+// a head of its own. A template that is not empty replaces the base's chat template. One tensor is in memory at a time.
+// out is complete or absent.
+func Merge(base string, a PEFT, out, template string, to disk.FS, on nn.Compute) error {
 	c, err := LoadConfig(base)
 	if err != nil {
 		return err
 	}
-	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new",
+	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new", template: template,
 		untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
 	a.Fill(c)
 	if m.deltas, err = match(a.LoRA.specs(c), a.Tensors); err != nil {
@@ -66,6 +70,8 @@ type merger struct {
 	deltas map[string][]float32 // of the adapter, by name
 	out    string
 	untie  bool // the head is made from the embedding
+
+	template string // in place of the base's; "": the base's
 }
 
 func (m *merger) write(base string) error {
@@ -138,6 +144,9 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 func (m *merger) copyFiles(base string) error {
 	for _, name := range FolderFiles() {
 		data, err := disk.ReadFile(filepath.Join(base, name), disk.BigFile)
+		if name == TemplateFile && m.template != "" {
+			data, err = []byte(m.template), nil
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -31,7 +31,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			base, out := filepath.Join("testdata", "families", tt.base), filepath.Join(t.TempDir(), "merged")
-			if err := Merge(base, p, out, disk.OS(), r.Compute); err != nil {
+			if err := Merge(base, p, out, "", disk.OS(), r.Compute); err != nil {
 				t.Fatal(err)
 			}
 			if files, err := os.ReadDir(out); err != nil || len(files) != tt.files {
@@ -51,7 +51,7 @@ func TestMerge(t *testing.T) {
 			}
 			tokens, rows, want := expectedLogits(t, dir)
 			near(t, "logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
-			if err := Merge(base, p, out, disk.OS(), r.Compute); err == nil ||
+			if err := Merge(base, p, out, "", disk.OS(), r.Compute); err == nil ||
 				!strings.Contains(err.Error(), "exists already") {
 				t.Errorf("merging into a full folder: %v", err)
 			}
@@ -62,7 +62,7 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "merged")
-	if err := Merge("testdata/families/llama32", p, out, disk.OS(), r.Compute); err == nil ||
+	if err := Merge("testdata/families/llama32", p, out, "", disk.OS(), r.Compute); err == nil ||
 		!strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("another model's adapter: %v", err)
 	}
@@ -81,7 +81,7 @@ func TestMergeSurvivesEveryCrash(t *testing.T) {
 	for stop := 1; ; stop++ {
 		crash := &disktest.Crash{FS: disk.OS(), At: stop}
 		out := filepath.Join(t.TempDir(), "merged")
-		err := Merge("testdata/families/llama32", p, out, crash, r.Compute)
+		err := Merge("testdata/families/llama32", p, out, "", crash, r.Compute)
 		if exists(out) {
 			if _, err := Load(out, r.Compute); err != nil {
 				t.Fatalf("stopped at operation %d: %v", stop, err)
