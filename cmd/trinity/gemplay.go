@@ -122,7 +122,7 @@ type player struct {
 // play plays the episode of a seed to its end, or until there are no more actions or ctx ends.
 func (p *player) play(ctx context.Context, seed uint64) error {
 	err := p.turns(ctx, seed)
-	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+	if errors.Is(err, io.EOF) || err != nil && ctx.Err() != nil {
 		fmt.Fprintf(p.out, "\nleft after %d turns with a return of %.3f\n", p.game.Steps(), p.game.Return())
 		return nil
 	}
