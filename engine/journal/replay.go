@@ -146,16 +146,10 @@ func completeSaves(records []any, known map[operationKey]loggedResult) {
 	}
 }
 
-// settled reports whether a request need not be executed again: its result is known, and it did not change the
-// model. A failed save stays failed.
+// settled reports whether a request need not be executed again: its result is known, and it did not change the model,
+// as no failed one does. What failed stays failed, also if it would succeed now.
 func (r loggedResult) settled() bool {
-	switch r.Name {
-	case opForward, opSaveState, opSaveSampler:
-		return true
-	case opLoadState:
-		return r.Error != ""
-	}
-	return false
+	return r.Error != "" || r.Name == opForward || r.Name == opSaveState || r.Name == opSaveSampler
 }
 
 // skip uses up the number of a settled request: a request without data fails and changes nothing.

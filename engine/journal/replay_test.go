@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,18 +75,36 @@ func TestLostResultOfSave(t *testing.T) {
 	j := deletion(t, modelDir, dir)
 	killed := asKilled(t, dir)
 	j.Close()
-	log := filepath.Join(killed, "journal", "log-00000001.seg")
+	changeResult(t, killed, 1, func([]byte) []byte { return nil })
+	again := mustOpen(t, modelDir, killed, disk.OS(), journal.Options{})
+	defer again.Close()
+	c := mustBegin(t, again)
+	out := must[tinker.SaveOutput](t)(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "latest"}))
+	want := tinker.Path{ModelID: "s:train:0", Kind: tinker.KindState, Name: "latest"}.String()
+	if out.Path != want || savedAt(t, killed) != 3 {
+		t.Errorf("the first save again: %q, want %q; the checkpoint is of request %d, want 3", out.Path, want,
+			savedAt(t, killed))
+	}
+}
+
+// changeResult replaces the logged result of a request; nil removes it.
+func changeResult(t *testing.T, dir string, seq int64, change func([]byte) []byte) {
+	t.Helper()
 	type record struct {
 		kind    byte
 		payload []byte
 	}
 	var records []record
-	l, err := wal.Open(log, wal.Options{}, func(kind byte, payload []byte) error {
-		if kind != 'R' || !bytes.Contains(payload, []byte(`"seq_id":1,`)) {
-			records = append(records, record{kind, payload})
-		}
-		return nil
-	})
+	l, err := wal.Open(filepath.Join(dir, "journal", "log-00000001.seg"), wal.Options{},
+		func(kind byte, payload []byte) error {
+			if kind == 'R' && bytes.Contains(payload, fmt.Appendf(nil, `"seq_id":%d,`, seq)) {
+				payload = change(payload)
+			}
+			if payload != nil {
+				records = append(records, record{kind, payload})
+			}
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +117,46 @@ func TestLostResultOfSave(t *testing.T) {
 	if err := errors.Join(err, l.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A step that failed, for instance for lack of memory, is not executed by a later start.
+func TestFailedStepStaysFailed(t *testing.T) {
+	modelDir, dir := tinyModel(t), t.TempDir()
+	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Hour})
+	c := mustBegin(t, j)
+	want, err := outcome(c.m.Forward(ctx, batch(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(2)))
+	step := tinker.OptimStepRequest{SeqID: 3, Adam: tinker.DefaultAdam()}
+	must[tinker.OptimStepOutput](t)(c.m.OptimStep(ctx, step))
+	must[tinker.ForwardOutput](t)(c.m.Forward(ctx, batch(4))) // writes the results before it
+	killed := asKilled(t, dir)
+	j.Close()
+	changeResult(t, killed, 3, func(payload []byte) []byte {
+		var r map[string]json.RawMessage
+		if err := json.Unmarshal(payload, &r); err != nil {
+			t.Fatal(err)
+		}
+		delete(r, "value")
+		r["error"], r["category"] = json.RawMessage(`"no memory"`), json.RawMessage(`"server"`)
+		payload, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payload
+	})
 	again := mustOpen(t, modelDir, killed, disk.OS(), journal.Options{})
 	defer again.Close()
-	c := mustBegin(t, again)
-	out := must[tinker.SaveOutput](t)(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "latest"}))
-	want := tinker.Path{ModelID: "s:train:0", Kind: tinker.KindState, Name: "latest"}.String()
-	if out.Path != want || savedAt(t, killed) != 3 {
-		t.Errorf("the first save again: %q, want %q; the checkpoint is of request %d, want 3", out.Path, want,
-			savedAt(t, killed))
+	c = mustBegin(t, again)
+	if _, err := outcome(c.m.OptimStep(ctx, step)); err == nil || !strings.Contains(err.Error(), "no memory") {
+		t.Errorf("the step again: %v", err)
+	}
+	req := batch(1)
+	req.SeqID = 5
+	if got, err := outcome(c.m.Forward(ctx, req)); err != nil || got != want {
+		t.Errorf("after a step that failed: %s, %v; want %s", got, err, want)
 	}
 }
 
