@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -63,6 +64,30 @@ func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *versio
 
 // pack makes a version of params. root is any version of the base's weights; full parameters need none.
 func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, error) {
+	memory, err := r.reserve()
+	if err != nil {
+		return nil, err
+	}
+	return r.packIn(memory, params, root)
+}
+
+// reserve reserves the memory of a version of full parameters; an adapter has none of this kind.
+func (r *trainingRun) reserve() (*kernel.Memory, error) {
+	if !r.full() {
+		return nil, nil
+	}
+	return r.config().Reserve()
+}
+
+// config is that of a version of full parameters.
+func (r *trainingRun) config() model.Config {
+	c := r.base.config
+	c.BF16 = r.bf16
+	return c
+}
+
+// packIn is pack with what reserve returned.
+func (r *trainingRun) packIn(memory *kernel.Memory, params []model.Tensor, root *version) (*version, error) {
 	if !r.full() {
 		a, err := root.w.NewAdapter(modelLoRA(r.lora), params, r.e.compute.K)
 		if err != nil {
@@ -70,9 +95,7 @@ func (r *trainingRun) pack(params []model.Tensor, root *version) (*version, erro
 		}
 		return r.e.newVersion(r.base, root.w, root.weights, a), nil
 	}
-	c := r.base.config
-	c.BF16 = r.bf16
-	w, err := model.NewWeights(c, params, r.e.compute)
+	w, err := model.NewWeightsIn(memory, r.config(), params, r.e.compute)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +199,11 @@ func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput,
 	if err := r.fitsOptimizer(req); err != nil {
 		return tinker.OptimStepOutput{}, err
 	}
+	memory, err := r.reserve() // first: a step that fails must change nothing
+	if err != nil {
+		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
+	}
 	var norm float64
-	var err error
 	closed := r.e.training.do(&job{r: r, alone: func() {
 		norm, err = r.update(req)
 	}})
@@ -191,7 +217,7 @@ func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput,
 		}
 		return tinker.OptimStepOutput{}, err
 	}
-	v, err := r.pack(r.params, r.version) // runs beside other computations: packing needs no turn
+	v, err := r.packIn(memory, r.params, r.version) // runs beside other computations: packing needs no turn
 	if err != nil {
 		return tinker.OptimStepOutput{}, fmt.Errorf("engine: %w", err)
 	}

@@ -128,7 +128,11 @@ func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute)
 		}
 	}
 	c.BF16 = from.allBF16(c)
-	return pack(c, from, on)
+	memory, err := c.Reserve()
+	if err != nil {
+		return nil, err
+	}
+	return pack(memory, c, from, on), nil
 }
 
 // StoredBF16 reports whether all weights of the model folder dir are bf16, so that [Load] computes in bf16, whatever

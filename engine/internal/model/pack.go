@@ -79,12 +79,12 @@ func (c Config) panelBytes() int {
 	return n
 }
 
-// collectFrom is the size of weights from which pack runs the garbage collector first: it does not see the memory of
+// collectFrom is the size of weights from which Reserve runs the garbage collector first: it does not see the memory of
 // earlier versions.
 const collectFrom = 64 << 20
 
-// pack builds the weights. The widest matrices come first: while a matrix is packed, its bytes are in memory twice.
-func pack(c Config, from source, on nn.Compute) (*Weights, error) {
+// Reserve reserves the memory for the packed matrices of one Weights.
+func (c Config) Reserve() (*kernel.Memory, error) {
 	n := c.panelBytes()
 	if n >= collectFrom {
 		runtime.GC()
@@ -93,6 +93,12 @@ func pack(c Config, from source, on nn.Compute) (*Weights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
+	return memory, nil
+}
+
+// pack builds the weights in new memory. The widest matrices come first: while a matrix is packed, its bytes are in
+// memory twice.
+func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights {
 	p := packer{on, c, from, memory}
 	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE)}
 	if c.Arch.Gemma {
@@ -108,7 +114,7 @@ func pack(c Config, from source, on nn.Compute) (*Weights, error) {
 		w.layers = append(w.layers, p.layer(l))
 	}
 	w.norm = p.norm(normName)
-	return w, nil
+	return w
 }
 
 func (p packer) layer(l int) layer {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
@@ -35,11 +36,20 @@ type layer struct {
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
 // one the model does not have are errors.
 func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
+	memory, err := c.Reserve()
+	if err != nil {
+		return nil, err
+	}
+	return NewWeightsIn(memory, c, full, on)
+}
+
+// NewWeightsIn is NewWeights in memory that Reserve has reserved for it.
+func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 	data, err := match(parameters(c), full)
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", c.Arch.Name, err)
 	}
-	return pack(c, floatSource(data), on)
+	return pack(memory, c, floatSource(data), on), nil
 }
 
 // Tensors returns the full parameters as float32, in the order of RandomTensors. The values are the packed ones, so
