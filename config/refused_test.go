@@ -34,7 +34,6 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"trainer.trainer_config={actor_rollout_ref: {actor: {ppo_mini_batch_size: 7}}}", noted,
 			"is buffer.train_batch_size"},
 		{"trainer.enable_preview=false", idle, "trainer.enable_preview"},
-		{"explorer.env_vars={A: b}", idle, "explorer.env_vars"},
 		{"explorer.runner_state_report_interval=3", idle, "explorer.runner_state_report_interval"},
 		{"explorer.rollout_model.temperature=0.3", idle, "explorer.rollout_model.temperature"},
 		{"explorer.rollout_model.enable_history=true", idle, "explorer.rollout_model.enable_history"},

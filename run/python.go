@@ -64,7 +64,7 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 	set, err := plugin.Open(ctx, plugin.Options{Dirs: dirs, Dotted: dotted,
 		RewardTimeout: time.Duration(x.RewardTimeout * float64(time.Second)), Rewards: x.RewardConcurrency,
 		Python: python.Options{Executable: o.Python.Executable, Dirs: slices.Concat(dirs, o.Python.Path),
-			Imports: []string{environments.Module}, Processes: x.PythonProcesses,
+			Env: variables(x.EnvVars), Imports: []string{environments.Module}, Processes: x.PythonProcesses,
 			Threads: x.PythonThreads, Memory: int64(x.PythonMemory) << 20,
 			Log: log.add}})
 	if err != nil {
@@ -76,6 +76,14 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 	o.python = &plugins{Set: set, log: log}
 	o.python.environments = o.environmentsOn(ctx, set.Host(), log)
 	return o, nil
+}
+
+// variables are explorer.env_vars as environment variables, in order of their names.
+func variables(of map[string]any) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, fmt.Sprintf("%s=%v", name, of[name]))
+	}
+	return list
 }
 
 // dottedOf are the names of a configuration that are dotted paths of Python, such as my_package.workflow.Mine.

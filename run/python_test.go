@@ -156,6 +156,18 @@ func TestPythonMetrics(t *testing.T) {
 	}
 }
 
+// explorer.env_vars are variables of the processes of Python.
+func TestPythonVariables(t *testing.T) {
+	t.Parallel()
+	o := pythonIn(t, "plugins")
+	args := and(tiny, tasksetKey+"default_reward_fn_type=from_environment", "explorer.env_vars={OWN_REWARD: 0.75}")
+	for _, l := range runs(t, loadPython(t, t.TempDir(), o, args...), o) {
+		if got := l.Metrics["rollout/given/mean"]; got != 0.75 {
+			t.Errorf("step %d: the reward is %v", l.Step, got)
+		}
+	}
+}
+
 // A reward function of Python grades the answers of a workflow of this program, with its arguments.
 func TestPythonReward(t *testing.T) {
 	t.Parallel()

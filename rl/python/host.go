@@ -17,6 +17,7 @@ type Options struct {
 	Executable string        // the Python to run, a path or a name in PATH; see Find. Default python3.
 	Folder     string        // where the carried library is unpacked, such as the job's. Default: a temporary one.
 	Dirs       []string      // folders of the user's modules, on sys.path behind the library
+	Env        []string      // NAME=value, beside the environment of this process
 	Imports    []string      // modules that fill trinity._host.calls, imported at the start of every process
 	Processes  int           // at least one, the default
 	Threads    int           // calls of plain functions that run at once in a process; default 1024

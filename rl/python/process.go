@@ -95,7 +95,8 @@ func (p *process) start() error {
 		err = &Lost{Call: "start", Process: p.index, Reason: ErrClosed}
 	} else {
 		p.program, err = p.host.guard.Start(programs.Options{
-			Command: []string{p.host.opts.Executable, "-c", bootstrap, string(settings)}, In: in, Out: out,
+			Command: []string{p.host.opts.Executable, "-c", bootstrap, string(settings)}, Env: p.host.opts.Env,
+			In: in, Out: out,
 			Output: func(line string) { p.log(wireLog{Level: "warning", Text: line}) }})
 	}
 	if err != nil {

@@ -1,5 +1,6 @@
 """Reward functions in the forms that plug-in files have."""
 
+import os
 from typing import Optional
 
 from trinity.common.rewards import REWARD_FUNCTIONS, RewardFn
@@ -56,3 +57,9 @@ class AsyncReward(RewardFn):
 
         await asyncio.sleep(0.001)
         return {"score": 0.5 * digits(response)}
+
+
+@REWARD_FUNCTIONS.register_module("from_environment")
+def from_environment(response: str, **kwargs) -> dict:
+    """What explorer.env_vars says."""
+    return {"given": float(os.environ["OWN_REWARD"])}
