@@ -11,7 +11,8 @@ import (
 // rendered shows each member that a template sees of each message.
 func rendered(t *testing.T, messages []chat.Message) string {
 	t.Helper()
-	const shown = `{% for m in messages %}[{% for k, v in m.items() %}{{ k }}={{ v | tojson }};{% endfor %}]{% endfor %}`
+	const shown = `{% for m in messages %}[{% for k, v in m.items() %}{{ k }}={{ v | tojson }};{% endfor %}]` +
+		`{% endfor %}`
 	template, err := chat.New(shown, nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)

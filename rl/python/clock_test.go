@@ -39,8 +39,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestCancelledBeforeItBegan: a call that is given up while it waits, for a thread or for the event loop, is not run, and
-// its process is not taken for one that hangs.
+// TestCancelledBeforeItBegan: a call that is given up while it waits, for a thread or for the event loop, is not run,
+// and its process is not taken for one that hangs.
 func TestCancelledBeforeItBegan(t *testing.T) {
 	const grace = time.Second
 	h := open(t, func(o *python.Options) { o.Threads, o.Grace = 1, grace })
@@ -72,8 +72,8 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestHungThread: where a call that was given up holds the only thread, those behind it are made in another process, and
-// a session behind it is lost.
+// TestHungThread: where a call that was given up holds the only thread, those behind it are made in another process,
+// and a session behind it is lost.
 func TestHungThread(t *testing.T) {
 	h := open(t, func(o *python.Options) { o.Threads, o.Grace = 1, 200*time.Millisecond })
 	s, err := h.Session(t.Context())

@@ -88,7 +88,8 @@ func TestAnswerAfterAnotherOpening(t *testing.T) {
 }
 
 func TestPairAfterAnotherOpening(t *testing.T) {
-	s, _ := examples(t, thinking, `{"messages": [{"role": "user", "content": "Two?"}], "chosen": "2", "rejected": "No."}`)
+	const row = `{"messages": [{"role": "user", "content": "Two?"}], "chosen": "2", "rejected": "No."}`
+	s, _ := examples(t, thinking, row)
 	s.Pairs = true
 	list, err := s.Row(dataset.Item{})
 	if err != nil {

@@ -155,7 +155,8 @@ func TestPrintsWithoutNewline(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range chatty {
 		path := filepath.Join(dir, "verifiers", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +169,8 @@ func TestPrintsWithoutNewline(t *testing.T) {
 		}
 	})
 	v := New(Options{Path: []string{dir}})
-	carrying, err := v.Check(map[string]any{"env_id": "verifiers:sums", "taskset": map[string]any{"address": s.address}})
+	carrying, err := v.Check(map[string]any{"env_id": "verifiers:sums",
+		"taskset": map[string]any{"address": s.address}})
 	if err != nil {
 		t.Fatal(err)
 	}
