@@ -68,13 +68,12 @@ func CopyModel(from, out, template string) error {
 	if err := disk.OS().MkdirAll(out); err != nil {
 		return err
 	}
-	for _, name := range model.FolderFiles() {
+	for _, name := range model.FolderFiles(from, template == "") {
 		if _, err := os.Stat(filepath.Join(from, name)); err == nil && name != configFile {
 			names = append(names, name)
 		}
 	}
 	if template != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == model.TemplateFile })
 		err := disk.WriteFile(disk.OS(), filepath.Join(out, model.TemplateFile), []byte(template))
 		if err != nil {
 			return err
@@ -97,6 +96,9 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer src.Close()
+	if err := disk.OS().MkdirAll(filepath.Dir(to)); err != nil {
+		return err
+	}
 	return disk.Replace(disk.OS(), to, func(w io.Writer) error {
 		_, err := io.Copy(w, src)
 		return err

@@ -43,15 +43,26 @@ type Options struct {
 // Template renders conversations. It does not change, and any number of
 // goroutines may use it at once.
 type Template struct {
-	source  string
-	parsed  *jinja.Template
+	plain   *source
+	tools   *source    // where tools are at hand; plain if the model has no other
 	special *jinja.Map // bos_token and the like
 	date    time.Time
 }
 
+// source is one text of a template.
+type source struct {
+	text   string
+	parsed *jinja.Template
+}
+
+// toolUse is the name of the template that a model may have for conversations
+// with tools.
+const toolUse = "tool_use"
+
 // New makes a Template of its text, the tokens of tokenizer_config.json, and
 // the date that strftime_now tells; a run keeps one date from its first start
-// on.
+// on. If the text is the config's own, the config's template tool_use renders
+// conversations with tools, as in transformers.
 func New(text string, config *tokenizer.Config, date time.Time) (*Template, error) {
 	if text == "" {
 		return nil, fmt.Errorf("chat: the model has no chat template; give one with custom_chat_template")
@@ -60,6 +71,20 @@ func New(text string, config *tokenizer.Config, date time.Time) (*Template, erro
 	if err != nil {
 		return nil, fmt.Errorf("chat: the chat template cannot be read: %w", err)
 	}
+	t := &Template{plain: &source{text, parsed}, special: specialTokens(config), date: date}
+	t.tools = t.plain
+	if config == nil || text != config.ChatTemplate || config.Templates[toolUse] == "" {
+		return t, nil
+	}
+	if parsed, err = jinja.Parse(config.Templates[toolUse]); err != nil {
+		return nil, fmt.Errorf("chat: the chat template %s cannot be read: %w", toolUse, err)
+	}
+	t.tools = &source{config.Templates[toolUse], parsed}
+	return t, nil
+}
+
+// specialTokens are the tokens that templates may name. config may be nil.
+func specialTokens(config *tokenizer.Config) *jinja.Map {
 	special := &jinja.Map{}
 	if config != nil {
 		for _, s := range []struct{ name, token string }{
@@ -71,7 +96,15 @@ func New(text string, config *tokenizer.Config, date time.Time) (*Template, erro
 			}
 		}
 	}
-	return &Template{source: text, parsed: parsed, special: special, date: date}, nil
+	return special
+}
+
+// source is the text that renders a conversation with these options.
+func (t *Template) source(o Options) *source {
+	if o.Tools != nil {
+		return t.tools
+	}
+	return t.plain
 }
 
 // Render returns the text of a conversation.
@@ -126,7 +159,7 @@ func (t *Template) execute(messages []Message, o Options) (jinja.Result, error) 
 	}
 	ctx.Set("documents", nil)
 	ctx.Set("add_generation_prompt", o.AddGenerationPrompt)
-	res, err := t.parsed.Render(ctx, jinja.Options{Now: t.date})
+	res, err := t.source(o).parsed.Render(ctx, jinja.Options{Now: t.date})
 	if err != nil {
 		return res, fmt.Errorf("chat: the chat template failed: %w", err)
 	}

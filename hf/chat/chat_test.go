@@ -180,6 +180,40 @@ func TestStopIDs(t *testing.T) {
 	}
 }
 
+// A model's template tool_use is for conversations with tools, and a template
+// that was chosen instead of the model's is for all.
+func TestToolUse(t *testing.T) {
+	const plain = "{% for m in messages %}{{ m.content }}{% endfor %}"
+	conf := &tokenizer.Config{ChatTemplate: plain, Templates: map[string]string{"default": plain,
+		"tool_use": "{{ tools[0] }}<tool_call>" + plain}}
+	user, tools := []Message{{Role: "user", Content: "Hi"}}, jinja.List{"add"}
+	for _, c := range []struct {
+		name, text string
+		tools      jinja.List
+		want       string
+		style      CallStyle
+	}{
+		{"without tools", plain, nil, "Hi", QwenCalls},
+		{"with tools", plain, tools, "add<tool_call>Hi", QwenCalls},
+		{"with tools and a chosen template", plain + "!", tools, "Hi!", NoCalls},
+	} {
+		tmpl, err := New(c.text, conf, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tmpl.Render(user, Options{Tools: c.tools}); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
+		}
+		if got := tmpl.CallStyle(); got != c.style {
+			t.Errorf("%s: style %v, want %v", c.name, got, c.style)
+		}
+	}
+	conf.Templates["tool_use"] = "{% if %}"
+	if _, err := New(plain, conf, time.Time{}); err == nil || !strings.Contains(err.Error(), "template tool_use") {
+		t.Errorf("a broken tool_use: %v", err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	if _, err := New("", nil, time.Time{}); err == nil || !strings.Contains(err.Error(), "no chat template") {
 		t.Errorf("New without a template: %v", err)

@@ -39,7 +39,7 @@ func (t *Template) Conversation(tok *tokenizer.Tokenizer, messages []Message, o 
 	}
 	c := &Conversation{Tokens: tok.Encode(res.Text, false)}
 	c.Mask = make([]bool, len(c.Tokens))
-	if t.marks() {
+	if t.source(o).marks() {
 		for _, s := range res.Generations {
 			c.markSpan(tok, res.Text, s)
 		}
@@ -56,8 +56,8 @@ func (t *Template) Conversation(tok *tokenizer.Tokenizer, messages []Message, o 
 }
 
 // marks reports whether the template has {% generation %} blocks.
-func (t *Template) marks() bool {
-	for rest := t.source; ; {
+func (s *source) marks() bool {
+	for rest := s.text; ; {
 		_, after, found := strings.Cut(rest, "{%")
 		if !found {
 			return false
@@ -105,7 +105,7 @@ func (c *Conversation) markSpan(tok *tokenizer.Tokenizer, text string, span jinj
 func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text string, messages []Message,
 	o Options) error {
 	start := 0
-	if strings.Contains(t.source, "<think>") {
+	if strings.Contains(t.source(o).text, "<think>") {
 		for i := range messages {
 			if messages[i].Role == "user" {
 				start = i

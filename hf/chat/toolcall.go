@@ -34,10 +34,11 @@ const (
 	thinkClose = "</think>"
 )
 
-// CallStyle tells from the template's text how its model writes tool calls.
+// CallStyle tells from the text of the template for tools how its model writes
+// tool calls.
 func (t *Template) CallStyle() CallStyle {
 	says := func(marks ...string) bool {
-		return !slices.ContainsFunc(marks, func(m string) bool { return !strings.Contains(t.source, m) })
+		return !slices.ContainsFunc(marks, func(m string) bool { return !strings.Contains(t.tools.text, m) })
 	}
 	switch {
 	case says(callOpen, functionOpen, parameterOpen):

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
@@ -14,7 +16,7 @@ import (
 // spelling of the tokens that templates name. A token that is not set is "".
 type Config struct {
 	ChatTemplate string // the default one
-	// Templates holds the named templates of files that have several.
+	// Templates holds the named templates of models that have several.
 	Templates map[string]string
 
 	BOSToken string
@@ -51,7 +53,8 @@ func (t *tokenText) UnmarshalJSON(data []byte) error {
 }
 
 // LoadConfig reads tokenizer_config.json of a folder. A chat_template.jinja
-// beside it wins over the template inside. Neither file needs to exist.
+// beside it wins over the templates inside, and additional_chat_templates has
+// others by their names. None of them needs to exist.
 func LoadConfig(dir string) (*Config, error) {
 	data, err := disk.ReadFile(filepath.Join(dir, "tokenizer_config.json"), disk.SmallFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,11 +69,41 @@ func LoadConfig(dir string) (*Config, error) {
 	}
 	text, err := disk.ReadFile(filepath.Join(dir, "chat_template.jinja"), disk.SmallFile)
 	if err == nil {
-		c.ChatTemplate = string(text)
+		c.ChatTemplate, c.Templates = string(text), nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
+	if err := c.addTemplates(filepath.Join(dir, TemplatesDir)); err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
 	return c, nil
+}
+
+// TemplatesDir is the folder of a model's templates besides chat_template.jinja,
+// each in a file of its name.
+const TemplatesDir = "additional_chat_templates"
+
+// addTemplates reads the templates in a folder, which may be missing.
+func (c *Config) addTemplates(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), ".jinja")
+		if !ok {
+			continue
+		}
+		text, err := disk.ReadFile(filepath.Join(dir, f.Name()), disk.SmallFile)
+		if err != nil {
+			return err
+		}
+		if c.Templates == nil {
+			c.Templates = map[string]string{}
+		}
+		c.Templates[name] = string(text)
+	}
+	return nil
 }
 
 // ParseConfig reads the contents of a tokenizer_config.json.

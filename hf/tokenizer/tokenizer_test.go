@@ -175,6 +175,28 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// Templates in files replace those of tokenizer_config.json.
+func TestTemplatesInFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, TemplatesDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"tokenizer_config.json": `{"chat_template": [
+		{"name": "default", "template": "old"}, {"name": "rag", "template": "old"}]}`, "chat_template.jinja": "D",
+		TemplatesDir + "/tool_use.jinja": "T", TemplatesDir + "/README.md": "no template"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := LoadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.ChatTemplate != "D" || len(c.Templates) != 1 || c.Templates["tool_use"] != "T" {
+		t.Errorf("the templates are %q and %q", c.ChatTemplate, c.Templates)
+	}
+}
+
 func TestDecoderHoldsBack(t *testing.T) {
 	tok := load(t, "gpt2")
 	var ids []int32

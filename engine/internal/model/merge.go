@@ -14,18 +14,28 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// TemplateFile is the chat template of a model folder. It wins over one in tokenizer_config.json.
+// TemplateFile is the chat template of a model folder. It wins over those in tokenizer_config.json.
 const TemplateFile = "chat_template.jinja"
 
-// FolderFiles are the files of a model folder besides its weights.
-func FolderFiles() []string {
-	return []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-		"tokenizer.model",
-		"special_tokens_map.json", TemplateFile, "chat_template.json", "vocab.json", "merges.txt",
-		"added_tokens.json"}
+// FolderFiles lists the files of the model folder dir besides its weights. Some of them may be missing. The chat
+// templates that have files are left out if they are not wanted.
+func FolderFiles(dir string, templates bool) []string {
+	list := []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+		"tokenizer.model", "special_tokens_map.json", "vocab.json", "merges.txt", "added_tokens.json"}
+	if !templates {
+		return list
+	}
+	named, _ := os.ReadDir(filepath.Join(dir, tokenizer.TemplatesDir)) // most models have none
+	for _, f := range named {
+		if filepath.Ext(f.Name()) == ".jinja" {
+			list = append(list, filepath.Join(tokenizer.TemplatesDir, f.Name()))
+		}
+	}
+	return append(list, TemplateFile, "chat_template.json")
 }
 
 // Merge writes the model of folder base with the adapter's additions in its weights to the new folder out: an ordinary
@@ -142,16 +152,16 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 
 // copyFiles copies the files of a model folder besides its weights.
 func (m *merger) copyFiles(base string) error {
-	for _, name := range FolderFiles() {
+	for _, name := range FolderFiles(base, m.template == "") {
 		data, err := disk.ReadFile(filepath.Join(base, name), disk.BigFile)
-		if name == TemplateFile && m.template != "" {
-			data, err = []byte(m.template), nil
-		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil && name == "config.json" && m.untie {
 			data, err = untied(data)
+		}
+		if err == nil && filepath.Dir(name) != "." {
+			err = m.to.MkdirAll(filepath.Join(m.out, filepath.Dir(name)))
 		}
 		if err == nil {
 			err = disk.WriteFile(m.to, filepath.Join(m.out, name), data)
@@ -160,7 +170,10 @@ func (m *merger) copyFiles(base string) error {
 			return err
 		}
 	}
-	return nil
+	if m.template == "" {
+		return nil
+	}
+	return disk.WriteFile(m.to, filepath.Join(m.out, TemplateFile), []byte(m.template))
 }
 
 // untied returns config.json with tie_word_embeddings off.

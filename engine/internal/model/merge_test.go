@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
@@ -68,6 +69,41 @@ func TestMerge(t *testing.T) {
 	}
 	if exists(out) || exists(out+"~new") {
 		t.Error("a failed merge leaves something")
+	}
+}
+
+// The base's chat templates come along, or the given one in place of all of them.
+func TestMergeTemplates(t *testing.T) {
+	r, _ := newRunner(t, 1)
+	p, err := ReadPEFT("testdata/peft/qwen3-head")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := t.TempDir()
+	if err := os.CopyFS(base, os.DirFS("testdata/families/qwen3")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(base, tokenizer.TemplatesDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"tokenizer_config.json": `{"chat_template": "old"}`,
+		TemplateFile: "plain", tokenizer.TemplatesDir + "/tool_use.jinja": "tools"} {
+		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for template, want := range map[string]string{"": "plain tools", "own": "own "} {
+		out := filepath.Join(t.TempDir(), "merged")
+		if err := Merge(base, p, out, template, disk.OS(), r.Compute); err != nil {
+			t.Fatal(err)
+		}
+		c, err := tokenizer.LoadConfig(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ChatTemplate + " " + c.Templates["tool_use"]; got != want {
+			t.Errorf("with template %q the model has %q, want %q", template, got, want)
+		}
 	}
 }
 

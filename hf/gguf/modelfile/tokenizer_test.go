@@ -3,6 +3,7 @@ package modelfile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
@@ -133,17 +133,24 @@ func TestPadding(t *testing.T) {
 	}
 }
 
-// Templates besides the default are kept by their names.
+// Templates besides the default are kept by their names, unless another template than the default is written.
 func TestTemplates(t *testing.T) {
-	v, err := readVocabulary(folder(t, "qwen2", `{"chat_template": [{"name": "default", "template": "a"},
-		{"name": "tool_use", "template": "b"}]}`), "", 960, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []gguf.Pair{{Key: "tokenizer.chat_template", Value: "a"},
-		{Key: "tokenizer.chat_template.tool_use", Value: "b"}} {
-		if !slices.ContainsFunc(v.special, func(p gguf.Pair) bool { return p == want }) {
-			t.Errorf("%v has no %v", v.special, want)
+	dir := folder(t, "qwen2", `{"chat_template": [{"name": "default", "template": "a"},
+		{"name": "tool_use", "template": "b"}]}`)
+	for template, want := range map[string]map[string]any{"": {"": "a", ".tool_use": "b"},
+		"a": {"": "a", ".tool_use": "b"}, "c": {"": "c"}} {
+		v, err := readVocabulary(dir, template, 960, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]any{}
+		for _, p := range v.special {
+			if name, ok := strings.CutPrefix(p.Key, "tokenizer.chat_template"); ok && name != "s" {
+				got[name] = p.Value
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("with template %q: %v, want %v", template, got, want)
 		}
 	}
 }

@@ -101,8 +101,8 @@ func readVocabulary(dir, template string, rows int, ends []int32) (*vocabulary, 
 	if err != nil {
 		return nil, err
 	}
-	if template != "" {
-		conf.ChatTemplate = template
+	if template != "" && template != conf.ChatTemplate {
+		conf.ChatTemplate, conf.Templates = template, nil // one for all conversations
 	}
 	if err := v.readSpecial(tok, conf, ends); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
