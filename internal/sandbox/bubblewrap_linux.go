@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 )
 
@@ -36,8 +35,14 @@ func (b *Box) bubblewrap(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 			args = append(args, "--ro-bind", path, path)
 		}
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size",
-		strconv.FormatInt(s.Limits.Disk, 10), "--tmpfs", "/tmp", "--ro-bind", program, self)
+	args = append(args, "--proc", "/proc")
+	for _, name := range devices { // --dev would make a /dev that can be written to, without a limit
+		args = append(args, "--dev-bind", "/dev/"+name, "/dev/"+name)
+	}
+	for _, link := range links {
+		args = append(args, "--symlink", link.to, link.from)
+	}
+	args = append(args, "--perms", "1777", "--tmpfs", "/tmp", "--ro-bind", program, self)
 	for _, dir := range s.Show {
 		args = append(args, "--ro-bind", dir.From, dir.To)
 	}

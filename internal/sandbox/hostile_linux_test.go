@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestHello(t *testing.T) {
@@ -89,9 +92,13 @@ func TestNoFilesOfTheHost(t *testing.T) {
 				t.Errorf("%s is readable: %q", path, r.Stdout)
 			}
 		}
-		w := sh(t, b, Limits{}, "for f in /usr/x /etc/x /x /dev/x; do echo 1 > $f; done; ls /usr/x /x /etc/x")
-		if !strings.Contains(string(w.Stderr), "Read-only file system") || w.Exit == 0 {
+		w := sh(t, b, Limits{}, "for f in /usr/x /etc/x /x /dev/x; do echo 1 > $f; [ -e $f ] && echo $f; done")
+		if !strings.Contains(string(w.Stderr), "Read-only file system") || len(w.Stdout) > 0 {
 			t.Errorf("the system is writable: %s%s", w.Stdout, w.Stderr)
+		}
+		w = sh(t, b, Limits{}, "find / /dev -xdev -type d -writable")
+		if string(w.Stdout) != "/tmp\n" {
+			t.Errorf("it can write to %s", w.Stdout)
 		}
 		r, err := b.Run(t.Context(), Job{Args: []string{"/bin/cat", secret}, ReadOnly: []string{filepath.Dir(secret)}})
 		if err != nil || string(r.Stdout) != "42" {
@@ -180,11 +187,15 @@ func TestDiskFilling(t *testing.T) {
 			t.Errorf("%d bytes on a disk of 4 MiB", size)
 		}
 		r = sh(t, b, l, "head -c 5000000 /dev/zero > /tmp/a; ls -l /tmp/a; "+
-			"i=0; while [ $i -lt 5000 ]; do : > /tmp/$i || break; i=$((i+1)); done; echo $i")
+			"i=0; while [ $i -lt 5000 ]; do true > /tmp/$i || break; i=$((i+1)); done; echo $i")
 		said := string(r.Stderr)
 		if !strings.Contains(said, "too large") && !strings.Contains(said, "No space") &&
 			!strings.Contains(said, "limit") {
 			t.Errorf("a file beyond the limit: %s%s", r.Stdout, said)
+		}
+		words := strings.Fields(string(r.Stdout))
+		if n, err := strconv.Atoi(words[len(words)-1]); err != nil || n > 1024 {
+			t.Errorf("%d files on a disk of 4 MiB", n)
 		}
 	})
 }
@@ -203,6 +214,38 @@ func TestMemoryBomb(t *testing.T) {
 		}
 		if r.Stopped != StopMemory || r.Why(l) != "stopped at more than 128 MiB of memory, the limit" {
 			t.Errorf("several processes: %+v %s", r, r.Stderr)
+		}
+	})
+}
+
+// Memory that no process maps, and that the watcher therefore does not see, cannot be had. Shared memory is part of /tmp.
+func TestUnseenMemory(t *testing.T) {
+	calls := map[string]string{
+		"memfd_create": fmt.Sprintf("%d, $name, 0", unix.SYS_MEMFD_CREATE),
+		"memfd_secret": fmt.Sprintf("%d, 0", unix.SYS_MEMFD_SECRET),
+		"shmget":       fmt.Sprintf("%d, 0, 4096, 01600", unix.SYS_SHMGET),
+		"semget":       fmt.Sprintf("%d, 0, 32000, 01600", unix.SYS_SEMGET),
+		"msgget":       fmt.Sprintf("%d, 0, 01600", unix.SYS_MSGGET),
+	}
+	eachBox(t, func(t *testing.T, b *Box) {
+		if len(without) > 0 {
+			t.Skip(without)
+		}
+		for name, args := range calls {
+			r := sh(t, b, Limits{}, `perl -e 'my $name = "x"; print syscall(`+args+`), " ", $!'`)
+			if strings.Contains(string(r.Stderr), "not found") {
+				t.Skip("there is no perl")
+			}
+			if got := string(r.Stdout); got != "-1 Operation not permitted" {
+				t.Errorf("%s: %s%s", name, got, r.Stderr)
+			}
+		}
+		r := sh(t, b, Limits{Disk: 4 << 20}, "echo shared > /dev/shm/a && cat /dev/shm/a; "+
+			"for i in 1 2 3; do head -c 3000000 /dev/zero > /dev/shm/$i; done; cat /dev/shm/? | wc -c")
+		var text string
+		var size int
+		if _, err := fmt.Sscan(string(r.Stdout), &text, &size); err != nil || text != "shared" || size > 4<<20 {
+			t.Errorf("shared memory beside a disk of 4 MiB: %q %s", r.Stdout, r.Stderr)
 		}
 	})
 }

@@ -17,6 +17,12 @@ var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/lib
 // devices are the devices that a program sees.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
+// links are the links in /dev. Shared memory is in /tmp, whose size is limited.
+var links = []struct{ from, to string }{
+	{"/dev/shm", "/tmp"}, {"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"},
+	{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"},
+}
+
 // passwd and group name the users of the sandbox.
 const (
 	passwd = "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n"
@@ -67,9 +73,13 @@ func mountAll(s *spec) (notes []string, err error) {
 
 // writable mounts /tmp, the one folder to write to.
 func writable(s *spec) error {
-	options := fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", s.Limits.Disk, max(64, s.Limits.Disk>>12))
-	return errors.Join(os.Mkdir("/new/tmp", 0o755), step("mount /tmp",
-		unix.Mount("tmpfs", "/new/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)))
+	return errors.Join(os.Mkdir("/new/tmp", 0o755), mountTmp("/new/tmp", s.Limits, 0))
+}
+
+// mountTmp mounts a folder in memory with the limits of the disk. flags may be MS_REMOUNT, for one that is mounted.
+func mountTmp(path string, l Limits, flags uintptr) error {
+	options := fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", l.Disk, max(64, l.Disk>>12))
+	return step("mount "+path, unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|flags, options))
 }
 
 // step names what failed.
@@ -161,10 +171,12 @@ func dynamic(program string) (notes []string, err error) {
 			return nil, err
 		}
 	}
+	for _, link := range links {
+		if err := os.Symlink(link.to, "/new"+link.from); err != nil {
+			return nil, err
+		}
+	}
 	return notes, errors.Join(
-		os.Symlink("/tmp", "/new/dev/shm"), os.Symlink("/proc/self/fd", "/new/dev/fd"),
-		os.Symlink("/proc/self/fd/0", "/new/dev/stdin"), os.Symlink("/proc/self/fd/1", "/new/dev/stdout"),
-		os.Symlink("/proc/self/fd/2", "/new/dev/stderr"),
 		os.WriteFile("/new/etc/passwd", []byte(passwd), 0o444), os.WriteFile("/new/etc/group", []byte(group), 0o444),
 		unix.Sethostname([]byte("sandbox")))
 }

@@ -66,7 +66,11 @@ type watcher struct {
 }
 
 func (w *watcher) run() error {
-	if !w.Mounted {
+	if w.Mounted { // bubblewrap cannot limit the number of files
+		if err := mountTmp("/tmp", w.Limits, unix.MS_REMOUNT); err != nil {
+			return err
+		}
+	} else {
 		notes, err := mountAll(w.spec)
 		if err != nil {
 			return err
