@@ -168,6 +168,38 @@ func TestPythonVariables(t *testing.T) {
 	}
 }
 
+// Operators and gigpo read what plug-in files put into an experience's info, which is no metric of the run.
+func TestPythonInfo(t *testing.T) {
+	t.Parallel()
+	o := pythonIn(t, "plugins")
+	var out bytes.Buffer
+	o.Out = &out
+	shaped := "{name: rate_quality}, {name: reward_shaping_mapper, args: {reward_shaping_configs: " +
+		"[{stats_key: quality}, {stats_key: qualty}]}}"
+	args := and(tiny, tasksetKey+"default_workflow_type=informed", operatorsOf(shaped), "buffer.total_steps=1",
+		"trainer.total_steps=1", "algorithm.algorithm_type=gigpo")
+	sum, err := Run(t.Context(), loadPython(t, t.TempDir(), o, args...), o)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if n := strings.Count(out.String(), `reward_shaping_mapper reads "qual`); n != 1 ||
+		strings.Contains(out.String(), "env_state_hash") {
+		t.Errorf("%d of one misspelt name were told of:\n%s", n, out.String())
+	}
+	m := sum.Lines[0].Metrics
+	for name, want := range map[string]float64{"reward_diff/mean": 0.75, "gigpo/anchor_groups_total": 2,
+		"gigpo/anchor_groups_size_gt1": 2} {
+		if got := m["experience_pipeline/"+name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	for _, name := range m.Keys() {
+		if strings.Contains(name, "info/") || strings.Contains(name, "step_reward") {
+			t.Errorf("%s is a metric of the run", name)
+		}
+	}
+}
+
 // A reward function of Python grades the answers of a workflow of this program, with its arguments.
 func TestPythonReward(t *testing.T) {
 	t.Parallel()

@@ -128,6 +128,8 @@ type Explorer struct {
 	pace  pace
 	slots chan struct{} // one for each part that runs
 
+	missed []string // numbers that were said to be missing
+
 	version int // of the sampler below; -1 when there is none
 	sampler tinker.SamplingClient
 }
@@ -252,6 +254,7 @@ func (x *Explorer) Score(ctx context.Context, step int, list []*experience.Exper
 		drops = append(drops, operator.Drop{Rule: x.AdvantageName, N: n})
 	}
 	x.sayLoss(step, sampled, drops, list)
+	x.sayMissing(step, list)
 	for _, m := range []map[string]float64{shaped, scored} {
 		for k, v := range m {
 			metrics["experience_pipeline/"+k] = v

@@ -1,7 +1,9 @@
 package explorer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -41,4 +43,33 @@ func silent(list []*experience.Experience) bool {
 		}
 	}
 	return true
+}
+
+// reader is an operator or an advantage function that reads numbers of experiences by name.
+type reader interface{ Reads() []string }
+
+// sayMissing tells the user once of each number that an operator or the advantage function reads and no experience has.
+func (x *Explorer) sayMissing(step int, list []*experience.Experience) {
+	if len(list) == 0 || x.Warn == nil {
+		return
+	}
+	say := func(part string, names []string) {
+		for _, name := range names {
+			has := func(e *experience.Experience) bool { _, ok := e.Measured(name); return ok }
+			if slices.ContainsFunc(list, has) || slices.Contains(x.missed, name) {
+				continue
+			}
+			x.missed = append(x.missed, name)
+			x.Warn(fmt.Sprintf("explore step %d: %s reads %q, and none of %d samples has such a number in its info or "+
+				"metrics", step, part, name, len(list)))
+		}
+	}
+	for _, s := range x.Pipeline {
+		if r, ok := s.Operator.(reader); ok {
+			say(s.Name, r.Reads())
+		}
+	}
+	if r, ok := x.Advantage.(reader); ok {
+		say(cmp.Or(x.AdvantageName, "the advantage function"), r.Reads())
+	}
 }

@@ -3,6 +3,7 @@ package explorer
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -76,12 +77,13 @@ func sumOf(g []*experience.Experience, name string) float64 {
 }
 
 // byMetric gathers each metric's values over the experiences of a task, in order of runs, and the reward; rare
-// ones are left out.
+// ones and those of the info are left out.
 func byMetric(g []*experience.Experience) map[string][]float64 {
 	values := map[string][]float64{}
 	for _, e := range g {
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
-			if name != workflow.OutOfRoom && name != workflow.NewSequences {
+			if name != workflow.OutOfRoom && name != workflow.NewSequences &&
+				!strings.HasPrefix(name, experience.InfoPrefix) {
 				values[name] = append(values[name], e.Metrics[name])
 			}
 		}

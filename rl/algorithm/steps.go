@@ -84,9 +84,9 @@ func lastSteps(task []*experience.Experience) []*experience.Experience {
 // gigpo adds two scores: of the episode among the runs of its task, and of the step among all steps that were taken in
 // the same state of the environment (Feng et al., arXiv 2505.10978).
 //
-// A workflow names the state and rewards a step through an experience's Metrics: under stateKey a number that is equal
-// for equal states of equal tasks (such as the first 52 bits of a hash of the observation), under rewardKey the step's
-// reward. A run without step rewards has its reward at the last step.
+// A workflow names the state and rewards a step through an experience's info or metrics: under stateKey a number that is
+// equal for equal states of equal tasks (such as the first 52 bits of a hash of the observation), under rewardKey the
+// step's reward. A run without step rewards has its reward at the last step.
 type gigpo struct {
 	omega, gamma, epsilon float64
 	normalise             bool
@@ -102,6 +102,9 @@ func newGiGPO(args Args) (Advantage, error) {
 	r.Require(a.gamma >= 0 && a.gamma <= 1, "gamma", a.gamma, "between 0 and 1")
 	return a, r.Close()
 }
+
+// Reads are the numbers of experiences without which no step has a score of its own.
+func (a gigpo) Reads() []string { return []string{a.stateKey} }
 
 // Assign implements Advantage; it keeps list and its order.
 func (a gigpo) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
@@ -147,7 +150,7 @@ func (a gigpo) returns(run []*experience.Experience, into map[*experience.Experi
 	rewards := make([]float64, len(steps))
 	graded := false
 	for i, e := range steps {
-		r, ok := e.Metrics[a.rewardKey]
+		r, ok := e.Measured(a.rewardKey)
 		rewards[i], graded = r, graded || ok
 	}
 	if !graded {
@@ -172,7 +175,7 @@ func (a gigpo) anchored(list []*experience.Experience,
 	var states []float64
 	groups := make(map[float64][]*experience.Experience)
 	for _, e := range list {
-		state, ok := e.Metrics[a.stateKey]
+		state, ok := e.Measured(a.stateKey)
 		if !ok {
 			continue
 		}

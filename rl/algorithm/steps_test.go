@@ -78,7 +78,7 @@ func TestGiGPO(t *testing.T) {
 	for _, e := range []*experience.Experience{first[0], second[0]} {
 		e.Metrics = map[string]float64{"env_state_hash": 7}
 	}
-	first[1].Metrics = map[string]float64{"env_state_hash": 8}
+	first[1].Metrics = map[string]float64{experience.InfoPrefix + "env_state_hash": 8}
 	list := slices.Concat(second, first)
 	kept, m := assign(t, "gigpo", Args{"gamma": 0.5, "omega": 0.1}, list)
 	// episodes: 4 and 0, mean 2; first steps: 0.5*4 and 0, mean 1.

@@ -78,6 +78,18 @@ type Experience struct {
 	StopReason     StopReason
 }
 
+// InfoPrefix begins the names, among Metrics, of numbers that a plug-in file put into an experience's info. Operators
+// and advantages read them; the run does not report them.
+const InfoPrefix = "info/"
+
+// Measured is the number of a name, of the info if it has one, else of the metrics.
+func (e *Experience) Measured(name string) (v float64, ok bool) {
+	if v, ok = e.Metrics[InfoPrefix+name]; !ok {
+		v, ok = e.Metrics[name]
+	}
+	return v, ok
+}
+
 // ResponseLength is R, the number of tokens after the prompt.
 func (e *Experience) ResponseLength() int { return len(e.Tokens) - e.PromptLength }
 

@@ -15,7 +15,7 @@ func group(task string, rewards ...float64) []*experience.Experience {
 	var list []*experience.Experience
 	for i, r := range rewards {
 		e := &experience.Experience{EID: experience.EID{Batch: "1", Task: task, Run: i},
-			Metrics: map[string]float64{"quality": 2, "difficulty": 3, "zero": 0}}
+			Metrics: map[string]float64{"quality": 2, "difficulty": 3, "zero": 0, "info/difficulty": 6}}
 		if !math.IsNaN(r) {
 			e.SetReward(r)
 		}
@@ -57,9 +57,9 @@ func TestOperators(t *testing.T) {
 			group("c", 5)), []float64{0, 1}, map[string]float64{"filtered_count": 3}},
 		{"groups that differ enough", "reward_std_filter", map[string]any{"threshold": 0.5}, group("b", 0, 1), nil,
 			map[string]float64{"filtered_count": 2}},
-		{"(reward + quality) times half the difficulty", "reward_shaping_mapper",
+		{"(reward + quality) times a quarter of the difficulty, of the info", "reward_shaping_mapper",
 			shaping(map[string]any{"stats_key": "quality"}, map[string]any{"stats_key": "difficulty", "op_type": "MUL",
-				"weight": 0.5}),
+				"weight": 0.25}),
 			group("a", 1, 0, math.NaN()), []float64{4.5, 3, -9}, map[string]float64{"reward_diff/mean": 3.25,
 				"reward_diff/max": 3.5, "reward_diff/min": 3}},
 		{"what cannot be done is left out", "reward_shaping_mapper",

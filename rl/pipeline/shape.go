@@ -15,7 +15,7 @@ import (
 type rewardShaping struct{ rules []rule }
 
 type rule struct {
-	key    string // of the experience's metrics
+	key    string // of the experience's info or metrics
 	op     string // ADD, SUB, MUL or DIV
 	weight float64
 }
@@ -67,6 +67,15 @@ func (r rule) apply(reward, metric float64) float64 {
 	return reward / v
 }
 
+// Reads are the numbers of experiences without which it changes nothing.
+func (s rewardShaping) Reads() []string {
+	names := make([]string, len(s.rules))
+	for i, r := range s.rules {
+		names[i] = r.key
+	}
+	return names
+}
+
 func (s rewardShaping) Process(_ context.Context,
 	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	var diffs []float64
@@ -76,7 +85,7 @@ func (s rewardShaping) Process(_ context.Context,
 		}
 		reward := *e.Reward
 		for _, r := range s.rules {
-			if metric, ok := e.Metrics[r.key]; ok {
+			if metric, ok := e.Measured(r.key); ok {
 				reward = r.apply(reward, metric)
 			}
 		}

@@ -25,6 +25,18 @@ class Halve(ExperienceOperator):
         return exps, {"halve_calls": self.calls, "halved_mean": metrics["halved/reward/mean"]}
 
 
+@EXPERIENCE_OPERATORS.register_module("rate_quality")
+class RateQuality(ExperienceOperator):
+    """Leaves a number in info, beside those of a workflow, which stay."""
+
+    def process(self, exps: List[Experience]) -> Tuple[List[Experience], Dict]:
+        for exp in exps:
+            assert exp.info["step_reward"] in (0, 1) and "odd" in exp.metrics, exp.info
+            assert not any("step_reward" in k or "said" in k for k in exp.metrics), exp.metrics
+            exp.info["quality"] = 0.75
+        return exps, {}
+
+
 @EXPERIENCE_OPERATORS.register_module("drop_first_run")
 class DropFirstRun(ExperienceOperatorV1):
     async def prepare(self):

@@ -1,9 +1,12 @@
 """Experiences on their way between Go and Python. Numbers travel as base64, so that float32 stay the same bits."""
 
+import hashlib
 import math
 
 from trinity import _array
 from trinity.common.experience import Experience
+
+_INFO = "info/"  # begins the names of the numbers of info, which Go keeps beside the metrics and does not report
 
 
 def sampled(a):
@@ -23,8 +26,10 @@ def known(a):
     for name in ("batch", "task", "run", "step", "suffix"):
         setattr(e.eid, name, a["eid"][name])
     e.reward = a.get("reward")
-    e.metrics = dict(a.get("metrics") or {})
-    e.info = {**e.metrics, **(a.get("info") or {})}
+    numbers = a.get("metrics") or {}
+    e.metrics = {k: v for k, v in numbers.items() if not k.startswith(_INFO)}
+    e._given = {**e.metrics, **(a.get("info") or {})}
+    e.info = {**e._given, **{k[len(_INFO):]: v for k, v in numbers.items() if k.startswith(_INFO)}}
     return e
 
 
@@ -47,7 +52,7 @@ def _out(e, i, what):
         raise NotImplementedError(f"{what}: experience {i} is a pair of answers; pairs are read from a data set here "
                                   "(algorithm dpo), not returned by workflows")
     out = {"run": int(e.eid.run), "step": int(e.eid.step), "task": str(e.eid.task),
-           "prompt_length": int(e.prompt_length), "reward": number(e.reward), "metrics": metrics(e.metrics),
+           "prompt_length": int(e.prompt_length), "reward": number(e.reward), "metrics": {**_info(e), **metrics(e.metrics)},
            "prompt_text": e.prompt_text, "response_text": e.response_text, "truncate_status": e.truncate_status}
     tokens = _array.to_bytes(e.tokens, "int32")
     logprobs = None if e.logprobs is None else _array.to_bytes(e.logprobs, "float32")
@@ -62,6 +67,23 @@ def _out(e, i, what):
         out["token_rewards"] = _array.to_bytes(e.token_level_reward, "float32")
     if e.messages is not None:
         out["messages"] = e.messages
+    return out
+
+
+def _info(e):
+    """The finite numbers that were put into info, and texts that name a state as numbers that are equal for equal texts."""
+    given, out = getattr(e, "_given", {}), {}
+    for k, v in e.info.items() if isinstance(e.info, dict) else ():
+        if k in given and v is given[k]:
+            continue
+        if isinstance(v, str) and ("state" in str(k) or "hash" in str(k)):
+            v = int.from_bytes(hashlib.sha256(v.encode(errors="replace")).digest()[:8], "big") >> 12
+        try:
+            n = metrics({k: v}).get(str(k))
+        except (TypeError, ValueError, OverflowError):  # an array, or a number beyond floats
+            continue
+        if isinstance(n, float):
+            out[_INFO + str(k)] = n
     return out
 
 
