@@ -84,9 +84,9 @@ func lastSteps(task []*experience.Experience) []*experience.Experience {
 // gigpo adds two scores: of the episode among the runs of its task, and of the step among all steps that were taken in
 // the same state of the environment (Feng et al., arXiv 2505.10978).
 //
-// A workflow names the state and rewards a step through an experience's info or metrics: under stateKey a number that is
-// equal for equal states of equal tasks (such as the first 52 bits of a hash of the observation), under rewardKey the
-// step's reward. A run without step rewards has its reward at the last step.
+// A workflow names the state and rewards a step through an experience's info or metrics: under stateKey a number that
+// is equal for equal states of equal tasks (such as the first 52 bits of a hash of the observation), under rewardKey
+// the step's reward. A run without step rewards has its reward at the last step.
 type gigpo struct {
 	omega, gamma, epsilon float64
 	normalise             bool
