@@ -218,7 +218,8 @@ func TestMemoryBomb(t *testing.T) {
 	})
 }
 
-// Memory that no process maps, and that the watcher therefore does not see, cannot be had. Shared memory is part of /tmp.
+// Memory that no process maps, and that the watcher therefore does not see, cannot be had. Shared memory is part of
+// /tmp.
 func TestUnseenMemory(t *testing.T) {
 	calls := map[string]string{
 		"memfd_create": fmt.Sprintf("%d, $name, 0", unix.SYS_MEMFD_CREATE),
