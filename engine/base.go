@@ -201,7 +201,7 @@ func (b *base) fingerprint(full bool) (string, error) {
 	}
 	files := []string{filepath.Join(b.dir, "config.json")}
 	if !full {
-		weights, err := filepath.Glob(filepath.Join(b.dir, "*.safetensors"))
+		weights, err := disk.Glob(b.dir, "*.safetensors")
 		if err != nil {
 			return "", fmt.Errorf("engine: base model %q: %w", b.name, err)
 		}

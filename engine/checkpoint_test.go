@@ -281,7 +281,8 @@ func TestRefusedStates(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	e := open(t, Options{Now: func() time.Time { return now }})
+	dir := filepath.Join(t.TempDir(), "grpo[1]") // not a pattern
+	e := open(t, Options{Dir: dir, Now: func() time.Time { return now }})
 	c := create(t, e, 0, lora(2))
 	for name, ttl := range map[string]time.Duration{"hour": time.Hour, "ever": 0} {
 		f, err := c.SaveState(testContext(t), tinker.SaveRequest{Name: name, TTL: ttl})

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -100,7 +100,7 @@ func VerifyCheckpoints(dir string) (found int, damaged, err error) {
 }
 
 func verifyTensors(folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "*.safetensors"))
+	files, err := disk.Glob(folder, "*.safetensors")
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}

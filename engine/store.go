@@ -181,7 +181,7 @@ func (s *store) remove(p tinker.Path) error {
 // tidy cleans up after a crash: it removes unfinished folders, and restores a replaced checkpoint whose successor was
 // not renamed.
 func (s *store) tidy() error {
-	left, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*~*"))
+	left, err := disk.Glob(s.dir, "*/*/*~*")
 	if err != nil {
 		return fmt.Errorf("engine: %s: %w", s.dir, err)
 	}
@@ -204,7 +204,7 @@ func (s *store) tidy() error {
 
 // all returns the paths of the checkpoints, sorted.
 func (s *store) all() ([]tinker.Path, error) {
-	found, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", manifestFile))
+	found, err := disk.Glob(s.dir, "*/*/*/"+manifestFile)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", s.dir, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // mlflowFolder is MLflow's store of files (mlflow/store/tracking/file_store.py, MLflow 1 to 3): a folder for each
@@ -39,7 +41,7 @@ type experimentMeta struct {
 
 // experiment finds an experiment by its name, or makes it.
 func (s mlflowFolder) experiment(name string, now int64) (id string, err error) {
-	found, err := filepath.Glob(filepath.Join(globSafe(s.root), "*", "meta.yaml"))
+	found, err := disk.Glob(s.root, "*/meta.yaml")
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +114,7 @@ var mlflowStatus = map[string]int{"RUNNING": 1, "FINISHED": 3}
 
 // find is the folder of a run.
 func (s mlflowFolder) find(run string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(globSafe(s.root), "*", run))
+	found, err := disk.Glob(s.root, "*/"+run)
 	if err != nil || len(found) == 0 {
 		return "", errors.Join(err, fmt.Errorf("%s has no run %s", s.root, run))
 	}
@@ -217,11 +219,6 @@ func appendBelow(dir, name, text string) error {
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
-}
-
-// globSafe is a path with no sign that means something in a pattern.
-func globSafe(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 func fileURL(path string) string {

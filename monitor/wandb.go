@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // wandbFile is a Weights & Biases run as its own library keeps it offline, which `wandb sync` sends to the service: a
@@ -56,7 +58,7 @@ func openWandb(c Config, role string) (*wandbFile, error) {
 
 func openWandbFile(c Config, role string) (w *wandbFile, id string, err error) {
 	w = &wandbFile{begin: c.Now()}
-	old, err := filepath.Glob(filepath.Join(c.Dir, "monitor", "wandb", role, "offline-run-*", "run-*.wandb"))
+	old, err := disk.Glob(filepath.Join(c.Dir, "monitor", "wandb", role), "offline-run-*/run-*.wandb")
 	if err != nil {
 		return nil, "", fmt.Errorf("monitor: %w", err)
 	}

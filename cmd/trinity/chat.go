@@ -133,7 +133,7 @@ func readNote(dir string) (note checkpointNote, err error) {
 
 // newest is the checkpoint with the most train steps in a job directory.
 func newest(job string) (subject, error) {
-	notes, err := filepath.Glob(filepath.Join(job, "tinker", "checkpoints", "*", "*", "*", "trinity.json"))
+	notes, err := disk.Glob(job, "tinker/checkpoints/*/*/*/trinity.json")
 	if err != nil {
 		return subject{}, err
 	}

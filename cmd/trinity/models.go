@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // served has the base models of a server.
@@ -128,7 +129,7 @@ func (m *served) private(data string) (map[string]string, error) {
 
 // cached adds the supported models of the hub's cache, by hub id.
 func (m *served) cached(cache string, s *surroundings) {
-	repos, err := filepath.Glob(filepath.Join(cache, "models--*"))
+	repos, err := disk.Glob(cache, "models--*")
 	if err != nil {
 		return
 	}
@@ -139,7 +140,7 @@ func (m *served) cached(cache string, s *surroundings) {
 			continue // not downloaded completely
 		}
 		dir := filepath.Join(repo, "snapshots", strings.TrimSpace(string(commit)))
-		if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err != nil || len(weights) == 0 {
+		if weights, err := disk.Glob(dir, "*.safetensors"); err != nil || len(weights) == 0 {
 			continue
 		}
 		if err := m.add(id, dir); err != nil {

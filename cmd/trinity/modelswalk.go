@@ -68,7 +68,7 @@ func (w *modelWalk) count(err error) {
 
 // isModelFolder reports whether a folder has a configuration and weights.
 func isModelFolder(dir string) bool {
-	weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+	weights, err := disk.Glob(dir, "*.safetensors")
 	return err == nil && len(weights) > 0 && has(dir, "config.json")
 }
 

@@ -8,9 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
-	"sort"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -207,7 +206,5 @@ func (s *snapfile) close() error { return s.f.Close() }
 
 // snapshots lists the snapshot files of a journal, in name order.
 func snapshots(dir string) ([]string, error) {
-	all, err := filepath.Glob(filepath.Join(dir, "model-*.snap"))
-	sort.Strings(all)
-	return all, err
+	return disk.Glob(dir, "model-*.snap")
 }

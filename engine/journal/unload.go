@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sort"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -139,11 +138,10 @@ func (j *Journal) tombstonePath(modelID string) string {
 
 // readTombstones registers the unloaded models.
 func (j *Journal) readTombstones() error {
-	paths, err := filepath.Glob(filepath.Join(j.dir, "model-*.gone"))
+	paths, err := disk.Glob(j.dir, "model-*.gone")
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	sort.Strings(paths)
 	for _, path := range paths {
 		t, err := readTombstone(path)
 		if err != nil {

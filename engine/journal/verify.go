@@ -3,8 +3,8 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
@@ -17,7 +17,7 @@ func Verify(dir string, seen func(line string)) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	var errs []error
-	buried, err := filepath.Glob(filepath.Join(dir, "model-*.gone"))
+	buried, err := disk.Glob(dir, "model-*.gone")
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 func isGGUF(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gguf") }
@@ -31,7 +32,7 @@ func FileName(path string) string {
 // folder is the model of a folder: a Hugging Face folder as it is, or the only GGUF model in it. Repositories of GGUF
 // files may have a config.json too, but no safetensors.
 func (f Finder) folder(ctx context.Context, dir string) (Model, error) {
-	if weights, err := filepath.Glob(filepath.Join(dir, "*.safetensors")); err == nil && len(weights) > 0 {
+	if weights, err := disk.Glob(dir, "*.safetensors"); err == nil && len(weights) > 0 {
 		return Model{Dir: dir}, nil
 	}
 	files, err := GGUFs(dir)

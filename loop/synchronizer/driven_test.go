@@ -126,7 +126,7 @@ func TestOrderIsKeptTo(t *testing.T) {
 }
 
 func TestFolder(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "grpo[1]") // not a pattern
 	f := Folder{disk.OS(), dir}
 	if _, ok, err := f.Trainer(); ok || err != nil {
 		t.Errorf("a trainer that never was: %v, %v", ok, err)

@@ -88,7 +88,7 @@ func (f Folder) Trainer() (status TrainerStatus, ok bool, err error) {
 
 // Explorers are how the explorers stand.
 func (f Folder) Explorers() ([]ExplorerStatus, error) {
-	paths, err := filepath.Glob(filepath.Join(f.Dir, "sync", "explorer-*.json"))
+	paths, err := disk.Glob(f.Dir, "sync/explorer-*.json")
 	if err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
@@ -120,7 +120,7 @@ func (f Folder) Oldest() (int, error) {
 
 // Versions are the published weights by version.
 func (f Folder) Versions() (map[int]string, error) {
-	files, err := filepath.Glob(filepath.Join(f.Dir, "global_step_*", "remote_sampler_path.txt"))
+	files, err := disk.Glob(f.Dir, "global_step_*/remote_sampler_path.txt")
 	if err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}

@@ -42,7 +42,7 @@ func (w Weights) stepDir(step int) string {
 
 // noted are the files of a name in the folders of all steps, in the order of their paths.
 func (w Weights) noted(name string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(w.Dir, "global_step_*", name))
+	files, err := disk.Glob(w.Dir, "global_step_*/"+name)
 	if err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}

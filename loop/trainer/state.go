@@ -88,7 +88,7 @@ func foreign(jobDir, path string) (State, error) {
 	if err == nil {
 		return State{Step: n, Saved: n, NextSeqID: 1, Foreign: true, Position: foreignPosition(path)}, nil
 	}
-	if found, gerr := filepath.Glob(filepath.Join(jobDir, "global_step_*", "actor")); gerr == nil && len(found) > 0 {
+	if found, gerr := disk.Glob(jobDir, "global_step_*/actor"); gerr == nil && len(found) > 0 {
 		return State{}, fmt.Errorf("trainer: %s is of a run with Trinity-RFT's verl backend, whose checkpoints (%s) "+
 			"are not read; begin in another job directory, with model.model_path naming its huggingface folder", path,
 			found[0])

@@ -9,7 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Notes is the folder below a job where its index is.
@@ -21,7 +22,7 @@ func (x *Index) load() {
 		x.seen, x.frames = map[string]int64{}, map[string]*Segment{}
 	}
 	for _, dir := range x.read {
-		names, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.idx"))
+		names, err := disk.Glob(dir, "*.idx")
 		if err != nil {
 			continue
 		}
@@ -96,10 +97,6 @@ func Note(dir, writer string, list ...*Segment) error {
 	}
 	_, err = f.Write(buf)
 	return errors.Join(err, f.Close())
-}
-
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // save adds segments to the index in the first folder that can be written to.

@@ -2,10 +2,11 @@ package plugin
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // Mentioned are the names that plug-in files register, as far as their text shows it: by the registry, then by the
@@ -19,7 +20,7 @@ var registers = regexp.MustCompile(
 func Scan(dirs []string) Mentioned {
 	found := Mentioned{}
 	for _, dir := range dirs {
-		files, err := filepath.Glob(filepath.Join(dir, "*.py"))
+		files, err := disk.Glob(dir, "*.py")
 		if err != nil {
 			continue
 		}

@@ -80,7 +80,7 @@ func shardNames(dir string) ([]string, error) {
 	data, err := disk.ReadFile(path, disk.BigFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := ""
-		if old, err := filepath.Glob(filepath.Join(dir, "*.bin")); err == nil && len(old) > 0 {
+		if old, err := disk.Glob(dir, "*.bin"); err == nil && len(old) > 0 {
 			hint = fmt.Sprintf("; %s is an older format, save the model again with safe_serialization",
 				filepath.Base(old[0]))
 		}

@@ -35,10 +35,9 @@ func (j *job) Metrics() (path, key string) {
 	return path, "step"
 }
 
-// glob lists files by a pattern below a folder, whatever its name.
+// glob lists files by the elements of a pattern below a folder.
 func glob(dir string, pattern ...string) []string {
-	dir = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-	names, err := filepath.Glob(filepath.Join(append([]string{dir}, pattern...)...))
+	names, err := disk.Glob(dir, strings.Join(pattern, "/"))
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -119,7 +120,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 
 // weightsIn looks for the files of a model's weights.
 func weightsIn(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+	files, err := disk.Glob(dir, "*.safetensors")
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("the folder %s has no weights: neither model.safetensors nor model.safetensors.index.json "+
 			"and its parts", dir)
