@@ -6,7 +6,7 @@ type Explorer struct {
 	RunnerPerModel             int              `yaml:"runner_per_model"`
 	MaxTimeout                 float64          `yaml:"max_timeout"` // seconds for one attempt at a task
 	MaxRetryTimes              int              `yaml:"max_retry_times"`
-	EnvVars                    map[string]any   `yaml:"env_vars"` // of the processes of Python
+	EnvVars                    map[string]any   `yaml:"env_vars"`        // of the processes of Python
 	ConcurrentMode             string           `yaml:"concurrent_mode"` // sequential, asynchronous or multi-threading
 	MaxRepeatTimesPerRunner    *int             `yaml:"max_repeat_times_per_runner"`
 	RunnerNum                  *int             `yaml:"runner_num" applies:"no"` // deprecated
