@@ -35,6 +35,34 @@ func TestExtendWithoutTheWeights(t *testing.T) {
 	}
 }
 
+// Epochs say how often examples are read; trainer.total_steps ends that earlier, and never reads them again.
+func TestStepsOfExamples(t *testing.T) {
+	t.Parallel()
+	unraced(t, "TestSecondProcessIsRefused/sft")
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	rows := strings.Repeat(`{"question": "1+1", "response": "2"}`+"\n", 4)
+	if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		epochs, trainer, want int
+		note                  bool
+	}{{1, 200, 2, true}, {3, 200, 6, true}, {3, 5, 5, false}, {1, 2, 2, false}} {
+		args := and(tiny, "mode=train", "algorithm.algorithm_type=sft", "buffer.train_batch_size=2",
+			"buffer.total_steps=null", fmt.Sprint("buffer.total_epochs=", tt.epochs), fmt.Sprint("trainer.total_steps=",
+				tt.trainer), "buffer.trainer_input.experience_buffer={storage_type: file, path: "+path+", format: "+
+				"{prompt_type: plaintext, prompt_key: question, response_key: response}}")
+		sum, out := said(t, options(), args...)
+		if n := len(sum.Lines); n != tt.want {
+			t.Errorf("%d epochs of 2 steps, at most %d steps: %d steps, want %d", tt.epochs, tt.trainer, n, tt.want)
+		}
+		says := fmt.Sprintf("trainer.total_steps is %d, and training ends after %d steps", tt.trainer, tt.want)
+		if strings.Contains(out, says) != tt.note {
+			t.Errorf("said\n%s\nwant %q in it: %v", out, says, tt.note)
+		}
+	}
+}
+
 // A run on examples is extended too, and says what a decaying learning rate makes of that.
 func TestExtendExamples(t *testing.T) {
 	t.Parallel()

@@ -135,7 +135,7 @@ func openSource(
 	ctx context.Context, p parts, from buffer.Exchange, pos buffer.Position, steps int,
 ) (trainer.Source, training, error) {
 	if from == nil {
-		rows, err := p.data().Train(ctx, pos, steps)
+		rows, err := p.data().Train(ctx, pos)
 		if err != nil {
 			return nil, training{}, err
 		}

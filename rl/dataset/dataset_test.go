@@ -202,6 +202,8 @@ func TestReader(t *testing.T) {
 		{"two epochs, wrapping inside a batch", 5, Plan{BatchSize: 2, Epochs: 2},
 			[][]int{{0, 1}, {2, 3}, {4, 0}, {1, 2}, {3, 4}}},
 		{"steps win over epochs", 3, Plan{BatchSize: 2, Epochs: 9, TotalSteps: 2}, [][]int{{0, 1}, {2, 0}}},
+		{"no more steps than the limit", 3, Plan{BatchSize: 2, Epochs: 9, MaxSteps: 2}, [][]int{{0, 1}, {2, 0}}},
+		{"a limit makes no epochs", 5, Plan{BatchSize: 2, MaxSteps: 9}, [][]int{{0, 1}, {2, 3}}},
 		{"a batch larger than the dataset", 2, Plan{BatchSize: 3, TotalSteps: 2}, [][]int{{0, 1, 0}, {1, 0, 1}}},
 		{"eval keeps the rest and goes once", 5, Plan{BatchSize: 2, Epochs: 3, TotalSteps: 9, Selector: "shuffle",
 			Eval: true}, [][]int{{0, 1}, {2, 3}, {4}}},

@@ -10,7 +10,8 @@ type Plan struct {
 	BatchSize  int
 	Epochs     int // passes over the rows; used when TotalSteps is 0; 0 means one
 	TotalSteps int // batches to read, wrapping around; 0 means by Epochs
-	// one pass in file order, the last batch perhaps partial; Epochs and TotalSteps do not count
+	MaxSteps   int // batches after which the reading ends in any case; 0: no limit
+	// one pass in file order, the last batch perhaps partial; Epochs and the steps do not count
 	Eval     bool
 	Selector string         // one of Selectors, or "" for sequential
 	Seed     int64          // of what the selector draws
@@ -66,6 +67,9 @@ func NewReader(size int, plan Plan) (*Reader, error) {
 		r.total = plan.TotalSteps * plan.BatchSize
 	default:
 		r.total = size * max(1, plan.Epochs)
+	}
+	if !plan.Eval && plan.MaxSteps > 0 {
+		r.total = min(r.total, plan.MaxSteps*plan.BatchSize)
 	}
 	if !plan.Eval && r.total < plan.BatchSize {
 		return nil, fmt.Errorf("dataset: %d rows for %d epochs do not fill one batch of %d; lower batch_size, or "+

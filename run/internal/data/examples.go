@@ -78,19 +78,25 @@ func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	return f
 }
 
-// Train opens the experience buffer of mode train, at the place where the job stopped.
-func (o Opener) Train(ctx context.Context, pos buffer.Position, steps int) (buffer.DataSet, error) {
+// Train opens the experience buffer of mode train, at the place where the job stopped. The buffer's epochs or steps say
+// how much of it is read, and trainer.total_steps ends that earlier.
+func (o Opener) Train(ctx context.Context, pos buffer.Position) (buffer.DataSet, error) {
 	if o.Method.Schema == "experience" {
 		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+
 			"algorithm %s trains on experiences, so use mode both", o.Config.Algorithm.Type)
 	}
-	read := dataset.Plan{BatchSize: o.Config.Buffer.TrainBatchSize, Epochs: o.Config.Buffer.TotalEpochs,
-		TotalSteps: steps}
+	b, most := o.Config.Buffer, plan.Value(o.Config.Trainer.TotalSteps)
+	read := dataset.Plan{BatchSize: b.TrainBatchSize, Epochs: b.TotalEpochs, TotalSteps: plan.Value(b.TotalSteps),
+		MaxSteps: most}
 	s, err := o.openExamples(ctx, o.Config.Buffer.TrainerInput.ExperienceBuffer,
 		"buffer.trainer_input.experience_buffer",
 		read, o.Method.Schema == "dpo")
 	if err != nil {
 		return buffer.DataSet{}, err
+	}
+	if n := s.Reader.Steps(); n < most {
+		o.Note(fmt.Sprintf("trainer.total_steps is %d, and training ends after %d steps, with the data; raise "+
+			"buffer.total_epochs or give buffer.total_steps to train more", most, n))
 	}
 	return buffer.DataSet{Examples: s}, s.Reader.Restore(dataset.State{CurrentIndex: pos.Count})
 }

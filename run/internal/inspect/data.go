@@ -175,8 +175,7 @@ func (in *Inspection) lookAtExamples(ctx context.Context) bool {
 		}
 		return false // their number is not known in advance
 	}
-	in.steps = plan.Steps(in.cfg, in.method, 0)
-	s, err := in.data(in.cfg).Train(ctx, buffer.Position{}, in.steps)
+	s, err := in.data(in.cfg).Train(ctx, buffer.Position{})
 	if !in.add(key, in.absent(eb.Path, err)) {
 		return false
 	}
