@@ -242,9 +242,9 @@ func (l *link) lost(err error) error {
 	}
 }
 
-// check drops a server that hangs, so that the next rollout has another.
+// check drops a server that hangs, so that the next rollout has another. After ctx there is no next one.
 func (l *link) check(ctx context.Context) {
-	if l.client.health(ctx, l.patience) != nil {
+	if l.client.health(ctx, l.patience) != nil && ctx.Err() == nil {
 		l.close(0)
 	}
 }

@@ -52,10 +52,10 @@ func TestFaults(t *testing.T) {
 
 // TestHangsAtOnce: an environment that hangs when it is tried is an error that says where, and others are tried.
 func TestHangsAtOnce(t *testing.T) {
-	o := open(t, 500*time.Millisecond)
+	o := open(t, 100*time.Millisecond)
 	for _, where := range []string{"constructor", "reset", "step"} {
 		_, err := o.Make("python:faulty.py:Hanging?where="+where, nil)
-		if err == nil || !strings.Contains(err.Error(), "did not return within 500ms") ||
+		if err == nil || !strings.Contains(err.Error(), "did not return within 1s") ||
 			!strings.Contains(err.Error(), "time.sleep(60)") {
 			t.Errorf("%s: error %v", where, err)
 		}

@@ -25,7 +25,7 @@ const Module = "trinity._env"
 
 // Options say how environments are played. The zero value of a field is its default.
 type Options struct {
-	Timeout time.Duration            // for one making, reset or step while it runs; default 2 minutes
+	Timeout time.Duration            // for one reset or step while it runs, ten times that in trials; default 2 minutes
 	Stop    <-chan struct{}          // ends trials when it is closed; nil: Close does
 	Find    func(path string) string // where the file of a relative path is; default: as it stands
 	Note    func(text string)        // tells the user what is found out of an environment; default: nobody
@@ -142,9 +142,13 @@ type described struct {
 // errStopped is the cause of a trial that Options.Stop ended.
 var errStopped = errors.New("it was stopped")
 
-// trial is the context of a trial, whose every step has the timeout.
+// patience is how many timeouts each step of a trial may take: a constructor may download what it plays with.
+const patience = 10
+
+// trial is the context of a trial.
 func (s *Source) trial() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(s.limited(s.ctx))
+	limit := patience * s.opts.Timeout
+	ctx, cancel := context.WithCancelCause(python.WithLimit(s.ctx, limit, timedOut(limit)))
 	go func() {
 		select {
 		case <-s.user.Done():
