@@ -5,6 +5,8 @@ package record
 
 import (
 	"context"
+	"maps"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
@@ -23,7 +25,9 @@ type Explored struct {
 	Aside    bool           // the trainer is in another process: there is a line of metrics for each explore step
 	Kept     *explorer.Kept // what the explorer keeps; nil where a program samples for itself
 
-	left map[int][]*experience.Experience // by step, until the step is written
+	left   map[int][]*experience.Experience // by step, until the step is written
+	line   int                              // that of the last step
+	counts map[string]float64               // of its line so far
 }
 
 // LeftOut takes the samples of a step that are not trained on, for the record.
@@ -45,6 +49,7 @@ func (r *Explored) Explored(
 		return err
 	}
 	if at := r.Lines.Line(step, len(list)); at > 0 {
+		r.count(at, metrics)
 		r.Monitor.Add(at, "explorer", metrics)
 		r.Monitor.Samples(at, "explorer", r.Rollouts.Path(step))
 	}
@@ -63,4 +68,18 @@ func (r *Explored) Explored(
 		return nil // what the trainer has not read yet is only in the store
 	}
 	return r.Kept.Done(step, step)
+}
+
+// count adds what the steps before in the same line counted, such as tasks that failed. Of other metrics the last
+// step's stand there.
+func (r *Explored) count(line int, metrics map[string]float64) {
+	if line != r.line {
+		r.line, r.counts = line, map[string]float64{}
+	}
+	for name, n := range metrics {
+		if strings.HasPrefix(name, "rollout/") && strings.HasSuffix(name, "_count") {
+			r.counts[name] += n
+		}
+	}
+	maps.Copy(metrics, r.counts)
 }

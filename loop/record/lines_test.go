@@ -35,3 +35,18 @@ func TestTrainLines(t *testing.T) {
 		}
 	}
 }
+
+// What explore steps of one line count is added up; of other metrics the last step's stand there.
+func TestCountsOfALine(t *testing.T) {
+	const failed, reward = "rollout/failed_task_count", "rollout/reward/mean"
+	r := Explored{}
+	for i, c := range []struct {
+		line         int
+		failed, want float64
+	}{{1, 1, 1}, {1, 0, 1}, {1, 2, 3}, {2, 1, 1}} {
+		m := map[string]float64{failed: c.failed, reward: float64(i)}
+		if r.count(c.line, m); m[failed] != c.want || m[reward] != float64(i) {
+			t.Errorf("explore step %d: %v, want %v failed tasks in its line", i+1, m, c.want)
+		}
+	}
+}
