@@ -189,7 +189,7 @@ func TestKeepBytes(t *testing.T) {
 	}
 }
 
-// gated is a disk whose log cannot be synced while the gate is shut.
+// gated is a disk whose log cannot be synced behind a write while the gate is shut.
 type gated struct {
 	disk.FS
 	gate chan struct{} // closed: open
@@ -197,19 +197,27 @@ type gated struct {
 
 type gatedFile struct {
 	disk.File
-	gate chan struct{}
+	gate    chan struct{}
+	written bool
 }
 
 func (g *gated) Append(path string) (disk.File, error) {
 	f, err := g.FS.Append(path)
 	if err == nil && strings.Contains(path, "log-") {
-		return &gatedFile{f, g.gate}, nil
+		return &gatedFile{File: f, gate: g.gate}, nil
 	}
 	return f, err
 }
 
+func (f *gatedFile) Write(b []byte) (int, error) {
+	f.written = true
+	return f.File.Write(b)
+}
+
 func (f *gatedFile) Sync() error {
-	<-f.gate
+	if f.written {
+		<-f.gate
+	}
 	return f.File.Sync()
 }
 
