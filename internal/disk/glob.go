@@ -3,6 +3,7 @@ package disk
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -12,7 +13,7 @@ func Glob(dir, pattern string) ([]string, error) {
 	if dir == "" {
 		dir = "."
 	}
-	names, err := fs.Glob(os.DirFS(dir), pattern)
+	names, err := fs.Glob(os.DirFS(dir), path.Clean(pattern))
 	for i, name := range names {
 		names[i] = filepath.Join(dir, filepath.FromSlash(name))
 	}

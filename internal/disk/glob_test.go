@@ -24,6 +24,10 @@ func TestGlob(t *testing.T) {
 		if got, err := disk.Glob(dir, "step_*/note.txt"); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
+		folder := []string{filepath.Join(dir, "step_2")}
+		if got, err := disk.Glob(dir, "step_2/"); err != nil || !slices.Equal(got, folder) {
+			t.Errorf("%s: with a slash at the end: %q, %v", name, got, err)
+		}
 		if got, err := disk.Glob(filepath.Join(dir, "none"), "*"); err != nil || len(got) > 0 {
 			t.Errorf("%s: a missing folder has %q, %v", name, got, err)
 		}
