@@ -103,8 +103,8 @@ type Learner interface {
 
 // Tasks gives the tasks of each step.
 type Tasks interface {
-	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. dataset.ErrEnd means that there are
-	// no more.
+	// Batch returns the n tasks of a step (1, 2, …), the same whenever it is asked. dataset.ErrEnd means that there
+	// are no more.
 	Batch(step, n int) ([]workflow.Task, error)
 }
 

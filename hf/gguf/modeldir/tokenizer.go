@@ -98,13 +98,16 @@ func readVocabulary(m gguf.Metadata) (vocabulary, error) {
 // <end_of_turn> as normal tokens, so that no text would have them.
 const startOfTurn = "<start_of_turn>"
 
-// findTurns finds the tokens around turns by their texts. llama.cpp too makes the ends control tokens.
+// findTurns finds by their texts the tokens around turns that the file gives another type. llama.cpp too makes the ends
+// control tokens. Where the file says so itself its folder stays as it is: jobs know their base model by its bytes.
 func (v *vocabulary) findTurns() {
 	v.turns = map[int]bool{}
 	for _, text := range slices.Concat(gguf.EndsOfTurn(), gguf.EndsOfCall()) {
-		if id, ok := v.ids[text]; ok && (v.cut(id) || v.kindOf(id) == tokenNormal) {
-			v.turns[id], v.ends = true, append(v.ends, int64(id))
+		id, ok := v.ids[text]
+		if !ok || v.kindOf(id) == tokenControl || !v.cut(id) && v.kindOf(id) != tokenNormal {
+			continue
 		}
+		v.turns[id], v.ends = true, append(v.ends, int64(id))
 	}
 	if id, ok := v.ids[startOfTurn]; ok && v.kindOf(id) == tokenNormal {
 		v.turns[id] = true
