@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,11 +81,16 @@ func TestBenchGoesOn(t *testing.T) {
 	t.Parallel()
 	var graded, most atomic.Int64
 	var once sync.Once
-	stop := make(chan struct{})
+	stop, dir := make(chan struct{}), t.TempDir()
 	o := options()
 	o.Plugins.Rewards = map[string]reward.Func{"counted": func(x reward.Sample) (reward.Scores, error) {
 		if n := graded.Add(1); n >= most.Load() && most.Load() > 0 {
-			once.Do(func() { close(stop) })
+			once.Do(func() {
+				for end := time.Now().Add(10 * time.Second); !keepsEvaluations(dir) && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
+				close(stop)
+			})
 			time.Sleep(300 * time.Millisecond) // until then the run has heard of it
 		}
 		return reward.Math(x)
@@ -92,7 +98,7 @@ func TestBenchGoesOn(t *testing.T) {
 	args := and(tiny, strings.Replace(few, "default_workflow_type", "default_reward_fn_type: counted, "+
 		"default_workflow_type", 1), "mode=bench")
 	whole := runs(t, load(t, t.TempDir(), args...), o)
-	all, dir := graded.Swap(0), t.TempDir()
+	all := graded.Swap(0)
 	most.Store(all - 2) // some tasks are complete then
 	o.Stop = stop
 	if _, err := Run(t.Context(), load(t, dir, args...), o); !errors.Is(err, ErrInterrupted) {
@@ -110,6 +116,15 @@ func TestBenchGoesOn(t *testing.T) {
 	if runs(t, load(t, dir, args...), o); graded.Load() != all {
 		t.Errorf("an evaluation after one that was complete graded %d answers, want %d", graded.Load(), all)
 	}
+}
+
+// keepsEvaluations reports whether a finished task is on the disk.
+func keepsEvaluations(dir string) bool {
+	logs, _ := filepath.Glob(filepath.Join(dir, "trinity-tiny", "gsm8k", "evaluating", "*", "*.log"))
+	return slices.ContainsFunc(logs, func(path string) bool {
+		st, err := os.Stat(path)
+		return err == nil && st.Size() > 100 // its header has fewer bytes, a task more
+	})
 }
 
 // A model behind OpenAI's interface is evaluated as one of a folder is.
