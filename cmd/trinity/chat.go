@@ -47,7 +47,7 @@ func (c *chatCmd) Run(s *surroundings) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	t, err := c.open(s, dir)
+	t, err := c.load(s, dir)
 	if err != nil {
 		return err
 	}
@@ -152,6 +152,19 @@ func newest(job string) (subject, error) {
 		return subject{}, fmt.Errorf("job %s has no checkpoint yet", job)
 	}
 	return subject{base: best.BaseModel, checkpoint: dir}, nil
+}
+
+// load opens the subject. Ctrl-C ends it.
+func (c *chatCmd) load(s *surroundings, dir string) (*talk, error) {
+	ctx, done := s.untilStop()
+	defer done()
+	loading := *s
+	loading.ctx = ctx
+	t, err := c.open(&loading, dir)
+	if err == nil && ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), t.engine.Close())
+	}
+	return t, err
 }
 
 // open makes an engine that serves the subject, with its own files in dir.

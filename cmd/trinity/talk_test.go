@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -30,6 +31,30 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	}
 	t.Cleanup(func() { talk.engine.Close() })
 	return talk, &out
+}
+
+// TestStopWhileLoading: Ctrl-C before the conversation ends the command; there is no step to finish.
+func TestStopWhileLoading(t *testing.T) {
+	stop := make(chan struct{})
+	close(stop)
+	s := &surroundings{ctx: t.Context(), stop: stop, out: io.Discard, err: io.Discard, brief: new(atomic.Bool),
+		env: func(string) (string, bool) { return "", false }}
+	for range 20 { // the stop may be heard when the model is open already
+		c := chatCmd{Model: "../../examples/tiny/model", MaxTokens: 100, Threads: 1}
+		talk, err := c.load(s, t.TempDir())
+		if err == nil {
+			talk.engine.Close()
+			continue
+		}
+		if !strings.Contains(err.Error(), "stopped by Ctrl-C") {
+			t.Error(err)
+		}
+		if !s.brief.Load() {
+			t.Error("Ctrl-C promises to finish a step")
+		}
+		return
+	}
+	t.Error("Ctrl-C is not heard")
 }
 
 // TestAskWithTemplate: a run's model is asked with the run's chat template, and without any as long as no message is to
