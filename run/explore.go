@@ -106,10 +106,11 @@ func explorerOptions(p parts, x exploring) (explorer.Options, error) {
 	if err != nil {
 		return explorer.Options{}, err
 	}
-	e := p.cfg.Explorer
+	e, runners := p.cfg.Explorer, runnersOf(p.cfg, p.backend)
 	o := explorer.Options{
 		Seed: p.id.Seed, First: x.first, Steps: x.steps, BatchSize: p.cfg.Buffer.BatchSize,
-		Runners: runnersOf(p.cfg, p.backend), Retries: e.MaxRetryTimes, Timeout: plan.Seconds(e.MaxTimeout),
+		Runners: runners, EvalRunners: runners * max(1, p.cfg.Algorithm.RepeatTimes), // as many samples as training
+		Retries: e.MaxRetryTimes, Timeout: plan.Seconds(e.MaxTimeout),
 		EvalInterval: e.EvalInterval, EvalLast: p.aside(), Apart: p.aside(), Detailed: p.cfg.Monitor.DetailedStats,
 		Pipeline: operators, Advantage: p.method.Advantage, AdvantageName: p.cfg.Algorithm.AdvantageFn,
 		Greedy: p.method.Needs().Baseline, BaseModel: p.models.base.Name,

@@ -1,6 +1,7 @@
 package explorer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -251,7 +252,7 @@ func (x *Explorer) evaluateSet(ctx context.Context, step int, prefix string, set
 	}
 	groups, times := make([][]*experience.Experience, len(tasks)), make([]took, len(tasks))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, x.Runners) * max(1, x.train.Repeat)) // as many samples at a time as training has
+	g.SetLimit(max(1, cmp.Or(x.EvalRunners, x.Runners)))
 	for i, t := range tasks {
 		name := prefix + set.Name + "/" + strconv.Itoa(i)
 		if r, ok := kept[name]; ok {

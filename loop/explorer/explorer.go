@@ -34,8 +34,10 @@ type Options struct {
 	Steps     int // the last one; 0: until the tasks end
 	BatchSize int // tasks per step
 	Runners   int // tasks at a time
-	Retries   int // attempts beyond the first at a failed task
-	Timeout   time.Duration
+	// tasks of an evaluation at a time; 0: as many as Runners
+	EvalRunners int
+	Retries     int // attempts beyond the first at a failed task
+	Timeout     time.Duration
 	// DynamicTimeout, if above 0, ends an attempt after this many times the mean time of the attempts so far, once
 	// there were BatchSize; Timeout stays the most.
 	DynamicTimeout float64
