@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -66,3 +67,33 @@ func TestHolesInEvaluation(t *testing.T) {
 type three struct{}
 
 func (three) Batch(step, _ int) ([]workflow.Task, error) { return numbers(1).Batch(step, 3) }
+
+// together is a workflow whose tasks end when three of them run.
+type together struct {
+	work
+	here chan struct{}
+}
+
+func (w together) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([]*experience.Experience, error) {
+	w.here <- struct{}{}
+	for len(w.here) < 3 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return w.work.Run(ctx, r, t)
+}
+
+// An evaluation has a number of tasks at a time of its own.
+func TestEvaluationTasksAtATime(t *testing.T) {
+	f := newFixture(t, t.TempDir(), 9)
+	w := together{newWork(), make(chan struct{}, 3)}
+	x := New(Options{Warn: func(m string) { t.Error(m) }, BaseModel: "base", BatchSize: 3, Runners: 1, EvalRunners: 3,
+		Timeout: time.Minute}, service{}, f.sync, f.store, f.sink, Taskset{},
+		[]Taskset{{Name: "e", Tasks: three{}, Workflow: w, Repeat: 2}})
+	if _, err := x.Evaluate(t.Context(), 0, "", "eval/"); err != nil {
+		t.Fatal(err)
+	}
+}
