@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -73,22 +75,34 @@ func (t *Trainer) askIf(ctx context.Context, wanted bool, model tinker.SamplingC
 	}, nil
 }
 
+// promptsAtOnce is how many prompts are on their way to a server at a time: sending one takes a round trip, and writing
+// down there what it promises.
+const promptsAtOnce = 64
+
 // askPrompts sends each sequence of a batch to a model as a prompt. The function it returns waits for what the
 // model says of the i-th experience's sequences.
 func askPrompts(ctx context.Context, model tinker.SamplingClient, what string, batch []*experience.Experience,
 	req tinker.SampleRequest) (
 	func(i int) ([]tinker.SampleResponse, error), error) {
 	futures := make([][]*tinker.Future[tinker.SampleResponse], len(batch))
+	var sending errgroup.Group // without a context of its own, which would end with the sending
+	sending.SetLimit(promptsAtOnce)
 	for i, e := range batch {
-		for _, s := range e.Spans() {
-			own := req
-			own.Prompt = tinker.Text(e.Tokens[s[0]:s[1]])
-			f, err := model.Sample(ctx, own)
-			if err != nil {
-				return nil, fmt.Errorf("%s of sample %s: %w", what, e.EID, err)
-			}
-			futures[i] = append(futures[i], f)
+		spans := e.Spans()
+		futures[i] = make([]*tinker.Future[tinker.SampleResponse], len(spans))
+		for k, s := range spans {
+			sending.Go(func() (err error) {
+				own := req
+				own.Prompt = tinker.Text(e.Tokens[s[0]:s[1]])
+				if futures[i][k], err = model.Sample(ctx, own); err != nil {
+					return fmt.Errorf("%s of sample %s: %w", what, e.EID, err)
+				}
+				return nil
+			})
 		}
+	}
+	if err := sending.Wait(); err != nil {
+		return nil, err
 	}
 	return func(i int) ([]tinker.SampleResponse, error) {
 		all := make([]tinker.SampleResponse, len(futures[i]))
