@@ -155,8 +155,8 @@ func (c *Config) deriveExplorer() {
 		e.RolloutModel.EnableOpenAIAPI = true
 		c.derive("explorer.rollout_model.enable_openai_api", "mode "+string(c.Mode))
 	}
-	if e.ConcurrentMode == "sequential" || e.RolloutModel.EngineNum < 1 || c.Buffer.BatchSize < 1 {
-		return
+	if e.ConcurrentMode == "sequential" || e.RolloutModel.EngineNum < 1 || c.Buffer.BatchSize < 1 || c.Mode == Bench {
+		return // mode bench has no batches
 	}
 	most := (c.Buffer.BatchSize + e.RolloutModel.EngineNum - 1) / e.RolloutModel.EngineNum
 	if slices.Contains(concurrentModes(), e.ConcurrentMode) && e.RunnerPerModel > most {

@@ -56,8 +56,8 @@ type Options struct {
 	// Seed of the random choices that requests leave open; nil uses the system's randomness.
 	Seed *uint64
 
-	CacheBytes   int64 // KV pages per base model; default 1 GiB
-	TapeBytes    int64 // activations kept for a backward; beyond that they are recomputed; default 1 GiB
+	CacheBytes   int64 // KV pages per base model; default 1 GiB, see Fit
+	TapeBytes    int64 // activations kept for a backward; beyond that they are recomputed; default 1 GiB, see Fit
 	MicroBatch   int   // tokens computed in one turn; default 2048
 	MaxSequences int   // samples computed together; default 256
 	MaxWaiting   int   // requests that may wait, of training and of sampling each; default 16384
@@ -83,6 +83,14 @@ type Options struct {
 	FS        disk.FS
 	Now       func() time.Time // for the expiry of checkpoints
 	Log       *slog.Logger
+}
+
+// Fit sets CacheBytes and TapeBytes to shares of a machine's memory, in bytes: for all base models together an eighth,
+// and a sixteenth, and at least the defaults. 0 is a memory that is not known. They change no bit, only how often keys,
+// values and activations are computed again.
+func (o *Options) Fit(memory int64) {
+	o.CacheBytes = max(1<<30, memory/8/int64(max(1, len(o.Models))))
+	o.TapeBytes = max(1<<30, memory/16)
 }
 
 func (o *Options) defaults() {

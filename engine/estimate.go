@@ -2,7 +2,7 @@ package engine
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// MemoryEstimate estimates the most memory that a model takes on this engine with default [Options], in bytes.
+// MemoryEstimate estimates the most memory that a model takes on this engine, in bytes.
 type MemoryEstimate struct {
 	Program int64 // without a model
 	Weights int64 // packed
@@ -24,16 +24,18 @@ func (m MemoryEstimate) Training() int64 {
 	return m.Sampling() + m.Pages + m.Optimizer + m.Tape + m.Backward
 }
 
-// The estimate's assumptions about an engine with default options.
+// The estimate's assumptions about an engine.
 const (
 	programBytes = 32 << 20
 	stepLogits   = 64 << 20 // logits of a sampling step, at most
 )
 
 // Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for
-// training a LoRA of that rank; rank 0 trains all weights.
-func (d Description) Memory(samples, length, rank int) MemoryEstimate {
+// training a LoRA of that rank; rank 0 trains all weights. The engine has the options that fit a machine with so much
+// memory, see [Options.Fit].
+func (d Description) Memory(machine int64, samples, length, rank int) MemoryEstimate {
 	var o Options
+	o.Fit(machine)
 	o.defaults()
 	c := d.config
 	page := int64(4 * c.Pages().Floats())

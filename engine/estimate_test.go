@@ -27,18 +27,46 @@ func TestMemoryEstimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lora, full := conf.Memory(64, 100, 32), conf.Memory(64, 100, 0)
+	lora, full := conf.Memory(0, 64, 100, 32), conf.Memory(0, 64, 100, 0)
 	if want := 2 * conf.Parameters; lora.Weights != want {
 		t.Errorf("Weights = %d, want %d", lora.Weights, want)
 	}
 	if want := int64(2 * 64 * 4 * 4 * conf.config.Pages().Floats()); lora.Cache != want || lora.CacheFull {
 		t.Errorf("Cache = %d, want four pages for each sample, twice, %d", lora.Cache, want)
 	}
-	if many := conf.Memory(1<<20, 100, 32); many.Cache != (1<<30) || !many.CacheFull || many.Pages != 0 {
+	if many := conf.Memory(0, 1<<20, 100, 32); many.Cache != (1<<30) || !many.CacheFull || many.Pages != 0 {
 		t.Errorf("a million samples: %+v, want a cache of %d", many, (1 << 30))
 	}
 	if lora.Optimizer >= full.Optimizer {
 		t.Errorf("an adapter takes %d and all weights %d", lora.Optimizer, full.Optimizer)
+	}
+}
+
+// A larger machine keeps more keys, values and activations, a small one no less than the defaults.
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		memory      int64
+		models      int
+		cache, tape int64
+	}{
+		{0, 1, 1 << 30, 1 << 30}, {8 << 30, 1, 1 << 30, 1 << 30}, {64 << 30, 0, 8 << 30, 4 << 30},
+		{64 << 30, 1, 8 << 30, 4 << 30}, {64 << 30, 4, 2 << 30, 4 << 30}, {64 << 30, 100, 1 << 30, 4 << 30},
+	} {
+		o := Options{Models: map[string]Model{}}
+		for i := range c.models {
+			o.Models[fmt.Sprint(i)] = Model{}
+		}
+		if o.Fit(c.memory); o.CacheBytes != c.cache || o.TapeBytes != c.tape {
+			t.Errorf("%d bytes, %d models: %d and %d, want %d and %d", c.memory, c.models, o.CacheBytes, o.TapeBytes,
+				c.cache, c.tape)
+		}
+	}
+	conf, err := Describe("../examples/tiny/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if many := conf.Memory(64<<30, 1<<20, 100, 32); many.Cache != 8<<30 {
+		t.Errorf("a million samples on a large machine: a cache of %d", many.Cache)
 	}
 }
 
@@ -74,7 +102,7 @@ func TestEstimateHolds(t *testing.T) {
 	} else if _, err := fmt.Sscanf(rest, "%d %d", &before, &after); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	took, m := after-before+programBytes, conf.Memory(memorySamples, memoryLength, 32)
+	took, m := after-before+programBytes, conf.Memory(0, memorySamples, memoryLength, 32)
 	t.Logf("%s estimated, %s taken: %+v", mb(m.Training()), mb(took), m)
 	if said := m.Training(); 4*took > 5*said || 3*took < 2*said {
 		t.Errorf("%s are estimated and %s are taken", mb(said), mb(took))

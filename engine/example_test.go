@@ -71,7 +71,7 @@ func ExampleDescribe() {
 	}
 	fmt.Printf("%s: %d layers of width %d, %d parameters in %s, a context of %d tokens\n", d.Family, d.Layers, d.Width,
 		d.Parameters, d.DType, d.Context)
-	m := d.Memory(64, 256, 32)
+	m := d.Memory(0, 64, 256, 32)
 	fmt.Printf("64 samples of 256 tokens: weights %.1f MB, keys and values %.1f MB\n", float64(m.Weights)/1e6,
 		float64(m.Cache)/1e6)
 	fmt.Printf("a LoRA of rank 32 has %d parameters\n", d.AdapterParameters(32))

@@ -106,10 +106,10 @@ func explorerOptions(p parts, x exploring) (explorer.Options, error) {
 	if err != nil {
 		return explorer.Options{}, err
 	}
-	e, runners := p.cfg.Explorer, runnersOf(p.cfg, p.backend)
+	e := p.cfg.Explorer
 	o := explorer.Options{
 		Seed: p.id.Seed, First: x.first, Steps: x.steps, BatchSize: p.cfg.Buffer.BatchSize,
-		Runners: runners, EvalRunners: runners * max(1, p.cfg.Algorithm.RepeatTimes), // as many samples as training
+		Runners: runnersOf(p.cfg, p.backend), EvalRunners: evalRunnersOf(p.cfg, p.backend),
 		Retries: e.MaxRetryTimes, Timeout: plan.Seconds(e.MaxTimeout),
 		EvalInterval: e.EvalInterval, EvalLast: p.aside(), Apart: p.aside(), Detailed: p.cfg.Monitor.DetailedStats,
 		Pipeline: operators, Advantage: p.method.Advantage, AdvantageName: p.cfg.Algorithm.AdvantageFn,
@@ -126,15 +126,48 @@ func explorerOptions(p parts, x exploring) (explorer.Options, error) {
 	return o, nil
 }
 
+const (
+	// togetherHere is how many samples at least are asked of the local engine at a time, and togetherFleet of one with
+	// workers, unless explorer.runner_per_model is given. The engine decodes up to 256 together, most of their speed
+	// is had with 64, and the more there are the longer each of them takes.
+	togetherHere, togetherFleet = 64, 256
+	// togetherServer is how many samples a client has on the way to a server at a time.
+	togetherServer = 400
+)
+
 // runnersOf is how many tasks run at a time. The configuration counts them by its own inference engines; a server has
 // a queue of its own and says when it is full, so there all tasks of a step are asked for at once.
 func runnersOf(cfg *config.Config, backend config.Backend) int {
 	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
 	if backend.Kind != config.Local {
-		n = max(n, plan.ExploreSamples(cfg)) // however finely max_repeat_times_per_runner cuts them
+		return max(n, plan.ExploreSamples(cfg)) // however finely max_repeat_times_per_runner cuts them
 	}
-	return n
+	return max(n, min(cfg.Buffer.BatchSize, tasksOf(cfg, together(cfg, backend))))
+}
+
+// evalRunnersOf is how many tasks of an evaluation run at a time: as many as training has samples at a time, or more.
+func evalRunnersOf(cfg *config.Config, backend config.Backend) int {
+	return max(runnersOf(cfg, backend)*max(1, cfg.Algorithm.RepeatTimes), together(cfg, backend))
+}
+
+// together is how many samples at least are asked for at a time; 0 leaves that to explorer.runner_per_model.
+func together(cfg *config.Config, backend config.Backend) int {
+	switch {
+	case backend.Kind != config.Local:
+		return togetherServer
+	case cfg.Given("explorer.runner_per_model"):
+		return 0
+	case cfg.Fleet.On():
+		return togetherFleet
+	}
+	return togetherHere
+}
+
+// tasksOf is the number of tasks that have that many samples.
+func tasksOf(cfg *config.Config, samples int) int {
+	n := max(1, cfg.Algorithm.RepeatTimes)
+	return (samples + n - 1) / n
 }
 
 // firstStep is the explore step to begin with: first, or an earlier one, whose groups are stored, when the choice of

@@ -37,6 +37,7 @@ type Options struct {
 	LookupEnv func(string) (string, bool) // os.LookupEnv in the program
 	Now       func() time.Time            // time.Now by default
 	Threads   int                         // of the local engine; 0 is all
+	Memory    int64                       // of the machine, in bytes; 0 is not known
 	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to
 	// serve the example that it carries.
 	Find func(path string) string
@@ -116,7 +117,8 @@ func (o Options) site() site.Site {
 		own.Servers = o.servers.source.Spec
 	}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
-		Threads: o.Threads, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama, FS: o.fs, Own: own,
+		Threads: o.Threads, Memory: o.Memory, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama,
+		FS: o.fs, Own: own,
 		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version, Python: o.Python.Executable,
 		Imports: o.Python.Path}
 }

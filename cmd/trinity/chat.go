@@ -208,7 +208,9 @@ func (c *chatCmd) openAs(s *surroundings, dir, job string) (*talk, error) {
 		}
 	}
 	models := map[string]engine.Model{sub.base: {Dir: folder, Tokens: t.tokenizer, EndTokens: ends}}
-	t.engine, err = engine.Open(engine.Options{Dir: dir, Threads: c.Threads, Models: models})
+	eo := engine.Options{Dir: dir, Threads: c.Threads, Models: models}
+	eo.Fit(physicalMemory())
+	t.engine, err = engine.Open(eo)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (d *diagnosis) sandbox() {
 // memory prints the memory needs of sampling and training, in bytes, and returns the larger.
 func (d *diagnosis) memory() int64 {
 	c := d.conf
-	m := c.Memory(d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
+	m := c.Memory(physicalMemory(), d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
 	if free := budget.FreeMemory(); free > 0 {
 		d.line("memory", "%s free here", budget.Size(free))
 	}

@@ -17,7 +17,9 @@ func (d *diagnosis) measure() error {
 	}
 	defer os.RemoveAll(tmp)
 	models := map[string]engine.Model{d.cmd.Model: {Dir: d.dir}}
-	e, err := engine.Open(engine.Options{Dir: tmp, Models: models, Threads: d.cmd.Threads})
+	o := engine.Options{Dir: tmp, Models: models, Threads: d.cmd.Threads}
+	o.Fit(physicalMemory())
+	e, err := engine.Open(o)
 	if err != nil {
 		return err
 	}

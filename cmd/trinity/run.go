@@ -48,7 +48,8 @@ func (c *pythonFlags) python(s *surroundings) run.Python {
 // options are what a run gets from this process.
 func (s *surroundings) options(threads int) run.Options {
 	return run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: threads,
-		Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(), Sandboxes: true, Version: version()}
+		Memory: physicalMemory(), Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(), Sandboxes: true,
+		Version: version()}
 }
 
 type runCmd struct {

@@ -109,6 +109,7 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	closeAll func() error, err error) {
 	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
 		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log}
+	eo.Fit(physicalMemory())
 	workers, err := c.openFleet(ctx, &eo, log)
 	if err != nil {
 		return nil, nil, err

@@ -32,7 +32,7 @@ func (in *Inspection) readModel(ctx context.Context, b *budget.Budget) error {
 	if err != nil {
 		return err
 	}
-	b.Model, b.Memory = conf, conf.Memory(b.Samples, b.Length, in.cfg.LoRA().Rank)
+	b.Model, b.Memory = conf, conf.Memory(in.site.Memory, b.Samples, b.Length, in.cfg.LoRA().Rank)
 	if free := budget.FreeMemory(); in.cfg.Model.RandomInit || free > 0 && b.Memory.Training() > free {
 		return nil // nothing to load, or it would not fit
 	}

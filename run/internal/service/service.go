@@ -86,10 +86,12 @@ func (o Options) EngineOptions() (engine.Options, error) {
 	for _, more := range o.Served {
 		maps.Copy(models, more)
 	}
-	return engine.Options{
+	eo := engine.Options{
 		Dir: o.Folder.Checkpoints(), Models: models,
 		Threads: o.Site.Threads, Seed: &seed, FS: o.Site.FS,
-	}, err
+	}
+	eo.Fit(o.Site.Memory)
+	return eo, err
 }
 
 // openEngine opens the engine, and the journal around it where this process trains: sampling keeps nothing.

@@ -29,6 +29,7 @@ type Site struct {
 	LookupEnv func(string) (string, bool) // reads a variable of the environment
 	Now       func() time.Time
 	Threads   int                      // of the local engine; 0 is all
+	Memory    int64                    // of the machine, in bytes; 0 is not known
 	Find      func(path string) string // turns a path of the configuration into where the file is
 	Hub       *hub.Hub                 // nil: only local files
 	Cache     string                   // for what is made of other files, such as GGUF; "": nothing can be made
