@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -118,11 +119,14 @@ func writeSummed(w io.Writer, magic string, header []byte, values [][]float32) e
 	b.WriteString(magic)
 	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header))))
 	b.Write(header)
-	var word [4]byte
+	var buf []byte
 	for _, v := range values {
-		for _, x := range v {
-			binary.LittleEndian.PutUint32(word[:], math.Float32bits(x))
-			b.Write(word[:])
+		for part := range slices.Chunk(v, 1<<12) {
+			buf = buf[:0]
+			for _, x := range part {
+				buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(x))
+			}
+			b.Write(buf)
 		}
 	}
 	if err := b.Flush(); err != nil { // it remembers the first error

@@ -39,8 +39,11 @@ type Machine interface {
 
 // Options configure a journal. The zero value is the default.
 type Options struct {
-	FS            disk.FS
-	SnapshotAfter time.Duration // replayable compute of one model after which it is snapshotted; default 30 s
+	FS disk.FS
+	// replayable compute of one model after which it is snapshotted; default 30 s, or 20 times what the last snapshot
+	// took, for which the model waits
+	SnapshotAfter time.Duration
+	share         time.Duration // those 20
 	// replayable compute of all models, which limits the time of a start; default 4 × SnapshotAfter
 	ReplayMax     time.Duration
 	Synced        func(time.Duration) // called with the duration of each fsync of the log; may be nil
@@ -57,7 +60,7 @@ func (o Options) withDefaults() Options {
 		o.FS = disk.OS()
 	}
 	if o.SnapshotAfter == 0 {
-		o.SnapshotAfter = 30 * time.Second
+		o.SnapshotAfter, o.share = 30*time.Second, 20
 	}
 	if o.ReplayMax == 0 {
 		o.ReplayMax = 4 * o.SnapshotAfter

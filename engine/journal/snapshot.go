@@ -17,12 +17,16 @@ func (j *Journal) snapshotPath(modelID string) string {
 	return filepath.Join(j.dir, "model-"+url.PathEscape(modelID)+".snap")
 }
 
-func (m *trainingClient) snapshotIfDue() {
+// due reports whether so much was computed or logged that a snapshot is worth its time.
+func (m *trainingClient) due() bool {
 	m.mu.Lock()
-	due := m.compute > m.j.opts.SnapshotAfter || m.bytes > m.j.opts.SnapshotBytes
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	return m.compute > max(m.j.opts.SnapshotAfter, m.j.opts.share*m.took) || m.bytes > m.j.opts.SnapshotBytes
+}
+
+func (m *trainingClient) snapshotIfDue() {
 	var err error
-	if !m.leaves() && (due || m.j.log.full()) {
+	if !m.leaves() && (m.due() || m.j.log.full()) {
 		err = errors.Join(m.snapshot(), m.j.release())
 	}
 	err = errors.Join(err, m.j.boundReplay())
@@ -82,6 +86,7 @@ func (m *trainingClient) takeSnapshot() error {
 	}
 	var t trailer
 	var results []loggedResult
+	begun := time.Now()
 	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
 		var err error
 		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []loggedResult, error) {
@@ -100,7 +105,7 @@ func (m *trainingClient) takeSnapshot() error {
 		return err
 	}
 	m.mu.Lock()
-	m.applied, m.snapped = t.Applied, true
+	m.applied, m.snapped, m.took = t.Applied, true, time.Since(begun)
 	m.compute, m.bytes = m.compute-spent, m.bytes-logged
 	m.dropOld(results)
 	m.mu.Unlock()

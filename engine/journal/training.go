@@ -29,6 +29,7 @@ type trainingClient struct {
 	applied  int64                                // last SeqID in the snapshot on disk
 	snapped  bool                                 // there is one
 	compute  time.Duration                        // spent since that snapshot
+	took     time.Duration                        // writing that snapshot
 	bytes    int64                                // logged since that snapshot
 	lastDone time.Time
 

@@ -110,7 +110,7 @@ func (l *Log) write(buf []byte) error {
 func (l *Log) Heal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.syncing {
+	for l.syncing && l.stalled != nil { // a write under way says whether it has healed
 		l.cond.Wait()
 	}
 	if l.stalled == nil || l.closed {

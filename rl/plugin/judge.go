@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
@@ -42,12 +44,17 @@ func askJudge(ctx context.Context, judges []workflow.Judge, i int, raw json.RawM
 	set(&temperature, p.Temperature)
 	set(&n, p.N)
 	list := make([]string, n)
+	g, ctx := errgroup.WithContext(ctx)
 	for k := range list {
-		if list[k], err = judges[i].Ask(ctx, messages, temperature, draws.Uint64()); err != nil {
-			return nil, fmt.Errorf("auxiliary model %d: %w", i, err)
-		}
+		seed := draws.Uint64()
+		g.Go(func() (err error) {
+			if list[k], err = judges[i].Ask(ctx, messages, temperature, seed); err != nil {
+				return fmt.Errorf("auxiliary model %d: %w", i, err)
+			}
+			return nil
+		})
 	}
-	return list, nil
+	return list, g.Wait()
 }
 
 // chatAuxiliary answers chat() of an auxiliary model. Its tokens are not known here, so the experiences have their text

@@ -47,23 +47,33 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 		return nil, err
 	}
 	draws := rng.New(t.Seed).Stream("judge")
-	for _, e := range list {
-		stop := r.Grading.Grade()
-		verdict, err := j.Ask(ctx,
-			[]chat.Message{{Role: "user", Content: fmt.Sprintf(rubricPrompt, t.Prompt, e.ResponseText, rubric)}}, 0,
-			draws.Uint64())
-		stop()
-		if err != nil {
-			return nil, fmt.Errorf("judge: %w", err)
-		}
-		e.Metrics["judge_success"] = 0
-		e.SetReward(0)
-		if rating, ok := readRating(verdict); ok {
-			e.Metrics["judge_success"] = 1
-			e.SetReward(0.1 * rating)
-		}
+	seeds := make([]uint64, len(list))
+	for i := range seeds {
+		seeds[i] = draws.Uint64()
+	}
+	defer r.Grading.Grade()()
+	_, err = repeat(len(list), func(i int) ([]*experience.Experience, error) {
+		return nil, rate(ctx, j, fmt.Sprintf(rubricPrompt, t.Prompt, list[i].ResponseText, rubric), seeds[i], list[i])
+	})
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
+}
+
+// rate asks the judge for an answer's rating, and makes it the reward.
+func rate(ctx context.Context, j Judge, question string, seed uint64, e *experience.Experience) error {
+	verdict, err := j.Ask(ctx, []chat.Message{{Role: "user", Content: question}}, 0, seed)
+	if err != nil {
+		return fmt.Errorf("judge: %w", err)
+	}
+	e.Metrics["judge_success"] = 0
+	e.SetReward(0)
+	if rating, ok := readRating(verdict); ok {
+		e.Metrics["judge_success"] = 1
+		e.SetReward(0.1 * rating)
+	}
+	return nil
 }
 
 func (w Rubric) judge(r *Rollout) (Judge, error) {
