@@ -133,21 +133,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summa
 	o = o.withServers(ctx, playedIDs(cfg)...)
 	defer func() { err = errors.Join(err, o.servers.Close(), o.python.Close()) }()
 	if len(cfg.Stages) > 0 {
-		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
-			return nil, err
-		}
 		return runStages(ctx, cfg, o)
 	}
 	return runOne(ctx, cfg, o)
-}
-
-// inspected refuses a configuration that trinity validate refuses.
-func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
-	in, err := Inspect(ctx, cfg, o)
-	if err != nil {
-		return err
-	}
-	return in.Close()
 }
 
 // runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had
