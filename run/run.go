@@ -181,8 +181,7 @@ func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Opt
 		if cerr := closers.Close(); err == nil && cerr != nil {
 			return nil, cerr
 		}
-		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
-		return nil, ErrInterrupted
+		return nil, o.stoppedEarly()
 	}
 	if err != nil {
 		return nil, errors.Join(err, closers.Close())

@@ -57,14 +57,27 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *console
 // inspected refuses what trinity validate refuses in any stage, before the first begins. It returns how many train
 // steps each has by its plan, 0 where that is not known.
 func (o Options) inspected(ctx context.Context, cfg *config.Config) (steps []int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
 	in, err := Inspect(ctx, cfg, o)
-	if err != nil {
-		return nil, err
+	release()
+	if err == nil {
+		for _, part := range in.Parts() {
+			steps = append(steps, part.seen.Steps())
+		}
+		err = in.Close()
 	}
-	for _, part := range in.Parts() {
-		steps = append(steps, part.seen.Steps())
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		return nil, o.stoppedEarly()
 	}
-	return steps, in.Close()
+	return steps, err
+}
+
+// stoppedEarly tells the user that the run ended before anything was under way.
+func (o Options) stoppedEarly() error {
+	fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
+	return ErrInterrupted
 }
 
 func runStage(ctx context.Context, cfg *config.Config, i int, left jobdir.Stage, o Options) (*console.Summary, error) {
