@@ -181,6 +181,5 @@ func linesOf(p parts, to sinks) record.Lines {
 	if _, queue := to.exchange.(*buffer.Handover); !queue {
 		return record.PlannedLines{Explored: plan.ExploreSamples(p.cfg), Trained: n}
 	}
-	return &record.TrainLines{Trained: n, Next: max(1, to.trained.Position.Step),
-		Given: to.trained.Step*n - to.trained.Position.Count}
+	return record.NewTrainLines(to.trained, n, p.method.SampleStrategy.MinVersion)
 }

@@ -35,12 +35,6 @@ func (r *Explored) LeftOut(step int, list []*experience.Experience) {
 	r.left = map[int][]*experience.Experience{step: list}
 }
 
-// Lines says in which line of metrics.jsonl the metrics of an explore step stand. It is asked once for each explore
-// step, in order, with the number of experiences that the step hands on. 0: it stands in one already.
-type Lines interface {
-	Line(step, given int) int
-}
-
 // Explored implements explorer.Sink.
 func (r *Explored) Explored(
 	ctx context.Context, step int, metrics map[string]float64, list []*experience.Experience,
@@ -48,7 +42,7 @@ func (r *Explored) Explored(
 	if err := r.Rollouts.Write(step, list, r.left[step]...); err != nil {
 		return err
 	}
-	if at := r.Lines.Line(step, len(list)); at > 0 {
+	if at := r.Lines.Line(step, list); at > 0 {
 		r.count(at, metrics)
 		r.Monitor.Add(at, "explorer", metrics)
 		r.Monitor.Samples(at, "explorer", r.Rollouts.Path(step))

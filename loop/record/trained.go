@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // Trained writes down what the trainer does and lets go of what is not needed any more. It implements trainer.Events.
@@ -47,7 +48,7 @@ func (r *Trained) Begin(step int) { r.step.Store(int64(step)) }
 
 // Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with
 // the next step.
-func (r *Trained) Line(int, int) int { return int(r.step.Load()) + 1 }
+func (r *Trained) Line(int, []*experience.Experience) int { return int(r.step.Load()) + 1 }
 
 // Published implements trainer.Events.
 func (r *Trained) Published(ctx context.Context, step int, path string) error {
