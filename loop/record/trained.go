@@ -38,9 +38,11 @@ type Evaluation struct {
 
 // Sampled is where the samples of the train steps come from.
 type Sampled struct {
-	Table  *buffer.Table  // nil: there is none
-	Kept   *explorer.Kept // what the explorer of this process keeps; nil: there is none
-	Asking Asking
+	Table *buffer.Table  // nil: there is none
+	Kept  *explorer.Kept // what the explorer of this process keeps; nil: there is none
+	// Pending is the explorer's metrics whose lines are not written yet; nil: none are kept.
+	Pending *Pending
+	Asking  Asking
 }
 
 // Begin says which step is committed when the run begins.
@@ -120,6 +122,9 @@ func (r *Trained) KeepStates(ctx context.Context, saved int) error {
 
 // letGo lets go of the samples that are trained, even if the run went back from state to back.
 func (s *Sampled) letGo(ctx context.Context, state, back trainer.State) error {
+	if err := s.Pending.letGo(back.Step); err != nil {
+		return err
+	}
 	switch {
 	case s.Table != nil:
 		return s.Table.Forget(ctx, back.Position)
