@@ -64,12 +64,25 @@ func TestValidateAndRunAgree(t *testing.T) {
 		{"model.model_path=./nowhere", "model.model_path", "is not a folder or GGUF file here"},
 		{"model.custom_chat_template='{% for %}'", "model.custom_chat_template", "cannot be read"},
 		{"buffer.total_steps=null trainer.total_steps=null " + taskset + ".path=" + few, taskset,
-			"1 rows for 1 epochs do not fill one batch of 16"},
+			"1 rows for 1 epochs do not fill one batch of 16; " +
+				"lower buffer.batch_size, raise buffer.total_epochs or give buffer.total_steps"},
 		{"buffer.train_batch_size=100000", "buffer.train_batch_size", "less than one step"},
 		{"mode=train buffer.train_batch_size=4 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
 			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +
 			", format: {prompt_type: plaintext, prompt_key: question, response_key: reply}}",
 			"buffer.trainer_input.experience_buffer", `"reply"`},
+		{"mode=train buffer.train_batch_size=16 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
+			"buffer.total_steps=null trainer.total_steps=50 " +
+			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +
+			", format: {prompt_type: plaintext, prompt_key: question, response_key: answer}}",
+			"buffer.trainer_input.experience_buffer", "1 rows for 1 epochs do not fill one batch of 16; " +
+				"lower buffer.train_batch_size, raise buffer.total_epochs or give buffer.total_steps"},
+		{"algorithm.sample_strategy=mix algorithm.sample_strategy_args={expert_data_ratio: 0.5} " +
+			"buffer.trainer_input.auxiliary_buffers={sft_dataset: {storage_type: file, path: " + few +
+			", format: {prompt_type: plaintext, prompt_key: question, response_key: answer}}}",
+			"buffer.trainer_input.auxiliary_buffers.sft_dataset",
+			"lower algorithm.sample_strategy_args.expert_data_ratio, or raise " +
+				"buffer.trainer_input.auxiliary_buffers.sft_dataset.total_epochs"},
 		{"buffer.trainer_input.experience_buffer={replay_buffer: {enable: true, priority_fn_args: {decai: 1}}}",
 			"buffer.trainer_input.experience_buffer.replay_buffer.priority_fn_args.decai", "did you mean decay?"},
 		{taskset + ".default_workflow_type=simple_workflow " + taskset + ".default_reward_fn_type=countdown_reward",

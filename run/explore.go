@@ -25,9 +25,10 @@ type exploring struct {
 	kept     *explorer.Kept // until it is trained; nil in mode bench
 	train    explorer.Taskset
 	evals    []explorer.Taskset
-	first    int  // explore step to begin with
-	steps    int  // explore steps in all
-	adaptive bool // the choice of tasks depends on how earlier ones went
+	first    int             // explore step to begin with
+	steps    int             // explore steps in all
+	adaptive bool            // the choice of tasks depends on how earlier ones went
+	pending  *record.Pending // metrics of explore steps; nil: none are kept
 
 	evaluations *buffer.Store // finished tasks of mode bench; nil in other modes
 }
@@ -60,8 +61,28 @@ func openExploring(ctx context.Context, p parts, to sinks, first int) (x explori
 		}
 		x.evals = append(x.evals, t)
 	}
+	if x.pending, err = openPending(p, to); err != nil {
+		return x, err
+	}
 	x.explorer, err = newExplorer(p, x, to)
 	return x, err
+}
+
+// openPending opens the metrics of explore steps that wait for their train steps, where the steps' experiences are kept
+// for good; nil where steps without a line are explored again.
+func openPending(p parts, to sinks) (*record.Pending, error) {
+	if to.exchange == nil || p.aside() {
+		return nil, nil
+	}
+	if _, kept := to.exchange.Explored(); !kept {
+		return nil, nil
+	}
+	store, err := buffer.OpenStore(p.folder.File("buffer", "metrics"+p.folder.Suffix()), p.site.FS)
+	if err != nil {
+		return nil, err
+	}
+	p.opened(store.Close)
+	return &record.Pending{Store: store, Lines: linesOf(p, to)}, nil
 }
 
 // openTrainTasks opens what is trained on, and the store of its groups.
@@ -200,7 +221,13 @@ func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
 		store = x.kept.Store
 	}
 	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: p.say.progress, To: to.exchange,
-		Lines: linesOf(p, to), Aside: p.aside(), Kept: x.kept}
+		Lines: linesOf(p, to), Aside: p.aside(), Kept: x.kept, Pending: x.pending}
+	if x.pending != nil {
+		explored, _ := to.exchange.Explored() // no step up to this one is explored again for its samples
+		if err := sink.Resume(explored, to.trained.Step); err != nil {
+			return nil, err
+		}
+	}
 	o.LeftOut = sink.LeftOut
 	return explorer.New(o, p.models.service.API, to.travel.sync, store, sink, x.train, x.evals), nil
 }
@@ -214,6 +241,5 @@ func linesOf(p parts, to sinks) record.Lines {
 	if _, queue := to.exchange.(*buffer.Handover); !queue {
 		return record.PlannedLines{Explored: plan.ExploreSamples(p.cfg), Trained: n}
 	}
-	return &record.TrainLines{Trained: n, Next: max(1, to.trained.Position.Step),
-		Given: to.trained.Step*n - to.trained.Position.Count}
+	return record.NewTrainLines(to.trained, n, p.method.SampleStrategy.MinVersion)
 }

@@ -115,7 +115,7 @@ func TestExtendStages(t *testing.T) {
 	o.Out = &out
 	longer := staged(3)
 	for i, a := range longer {
-		longer[i] = strings.Replace(a, "trainer: {total_steps: 2}", "trainer: {total_steps: 3}", 1)
+		longer[i] = strings.ReplaceAll(a, "total_steps: 2", "total_steps: 3")
 	}
 	if _, err := Run(t.Context(), load(t, dir, longer...), o); err != nil {
 		t.Fatal(err)

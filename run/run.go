@@ -135,21 +135,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summa
 	o = o.withServers(ctx, playedIDs(cfg)...)
 	defer func() { err = errors.Join(err, o.servers.Close(), o.python.Close()) }()
 	if len(cfg.Stages) > 0 {
-		if err := o.inspected(ctx, cfg); err != nil { // of all stages before the first begins
-			return nil, err
-		}
 		return runStages(ctx, cfg, o)
 	}
 	return runOne(ctx, cfg, o)
-}
-
-// inspected refuses a configuration that trinity validate refuses.
-func (o Options) inspected(ctx context.Context, cfg *config.Config) error {
-	in, err := Inspect(ctx, cfg, o)
-	if err != nil {
-		return err
-	}
-	return in.Close()
 }
 
 // runOne runs a configuration without stages, or one stage; and once more whenever the server lost what the run had
@@ -195,8 +183,7 @@ func once(ctx context.Context, cfg *config.Config, backend config.Backend, o Opt
 		if cerr := closers.Close(); err == nil && cerr != nil {
 			return nil, cerr
 		}
-		fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
-		return nil, ErrInterrupted
+		return nil, o.stoppedEarly()
 	}
 	if err != nil {
 		return nil, errors.Join(err, closers.Close())

@@ -13,6 +13,10 @@ import (
 // runStages runs the stages of a configuration one after another, each in a job directory of its own and with the
 // weights that the one before it ended with. After a kill the stage that was begun last is continued.
 func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summary, err error) {
+	steps, err := o.inspected(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
 	if !cfg.Continue {
 		cfg.StartFresh(o.Now())
 	}
@@ -31,7 +35,7 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *console
 		if left, err = left.After(cfg, i); err != nil {
 			return nil, err
 		}
-		if err := jobdir.SayPassed(cfg, i, o.Out); err != nil {
+		if err := jobdir.SayPassed(cfg, i, steps[i], o.Out); err != nil {
 			return nil, err
 		}
 	}
@@ -48,6 +52,32 @@ func runStages(ctx context.Context, cfg *config.Config, o Options) (sum *console
 		}
 	}
 	return sum, nil
+}
+
+// inspected refuses what trinity validate refuses in any stage, before the first begins. It returns how many train
+// steps each has by its plan, 0 where that is not known.
+func (o Options) inspected(ctx context.Context, cfg *config.Config) (steps []int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
+	in, err := Inspect(ctx, cfg, o)
+	release()
+	if err == nil {
+		for _, part := range in.Parts() {
+			steps = append(steps, part.seen.Steps())
+		}
+		err = in.Close()
+	}
+	if errors.Is(context.Cause(ctx), ErrInterrupted) {
+		return nil, o.stoppedEarly()
+	}
+	return steps, err
+}
+
+// stoppedEarly tells the user that the run ended before anything was under way.
+func (o Options) stoppedEarly() error {
+	fmt.Fprintln(o.Out, "stopped before the job was at work; the same command starts it")
+	return ErrInterrupted
 }
 
 func runStage(ctx context.Context, cfg *config.Config, i int, left jobdir.Stage, o Options) (*console.Summary, error) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -125,6 +126,40 @@ func TestStagesRefuse(t *testing.T) {
 		_, err := Run(context.Background(), load(t, dir, warmed...), options())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", meta, err, want)
+		}
+	}
+}
+
+// A stage whose data end before trainer.total_steps is complete. It could be longer when its data are read once more.
+func TestStageThatItsDataEnd(t *testing.T) {
+	t.Parallel()
+	unraced(t, "TestStagesSurviveKills")
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	rows := strings.Repeat(`{"question": "1+1", "response": "2"}`+"\n", 4)
+	if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, tt := range []struct{ epochs, steps, says string }{
+		{"1", "200", ""},
+		{"1", "200", ""},
+		{"1", "3", ""},
+		{"2", "200", "stage warmup ended with step 2 and is not continued to step 4, "},
+		{"2", "3", "stage warmup ended with step 2 and is not continued to step 3, "},
+	} {
+		args := and(tiny, "stages=[{stage_name: warmup, mode: train, algorithm: {algorithm_type: sft}, buffer: "+
+			"{total_epochs: "+tt.epochs+", train_batch_size: 2, trainer_input: {experience_buffer: {storage_type: "+
+			"file, path: "+path+", format: {prompt_type: plaintext, prompt_key: question, response_key: response}}}}, "+
+			"trainer: {total_steps: "+tt.steps+"}},{stage_name: rft}]")
+		var out bytes.Buffer
+		o := options()
+		o.Out = &out
+		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil {
+			t.Fatal(err)
+		}
+		if says := out.String(); strings.Contains(says, "is not continued") != (tt.says != "") ||
+			!strings.Contains(says, tt.says) {
+			t.Errorf("%s epochs, at most %s steps: said\n%s\nwant %q", tt.epochs, tt.steps, says, tt.says)
 		}
 	}
 }

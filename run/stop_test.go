@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -9,11 +10,14 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 )
 
@@ -154,4 +158,50 @@ func TestStopBeforeServerIsThere(t *testing.T) {
 			stopped(t, stop, ended)
 		})
 	}
+}
+
+// slowEnv is an environment whose constructor makes a file and then takes a minute.
+const slowEnv = `import time
+
+class Slow:
+    def __init__(self):
+        open(%q, "w").close()
+        time.sleep(60)
+`
+
+// Ctrl-C while an environment in Python is tried is no mistake in the configuration, with stages and without.
+func TestStopDuringATrial(t *testing.T) {
+	t.Parallel()
+	for name, stages := range map[string]string{"one": "stages=[]", "stages": "stages=[{stage_name: first}]"} {
+		o := withPython3(t)
+		dir, stop := t.TempDir(), make(chan struct{})
+		o.Stop = stop
+		file, begun := filepath.Join(dir, "slow.py"), filepath.Join(dir, "begun")
+		if err := os.WriteFile(file, fmt.Appendf(nil, slowEnv, begun), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load("../examples/tiny/guess/workflow.yaml", []string{"checkpoint_root_dir=" + dir, stages,
+			"buffer.explorer_input.taskset.workflow_args.env_id=python:" + file + ":Slow"}, noEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := Run(t.Context(), cfg, o)
+			ended <- err
+		}()
+		for !there(begun) {
+			select {
+			case err := <-ended:
+				t.Fatalf("%s: the run ended: %v", name, err)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		stopped(t, stop, ended)
+	}
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -73,7 +73,8 @@ func openTraining(
 		Keep:     p.cfg.Trainer.MaxCheckpoints,
 		Versions: versions, Report: l.between.report, Durable: p.models.service.Durable}
 	if t.samples != nil {
-		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept, Asking: asking}
+		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept,
+			Pending: l.exploring.pending, Asking: asking}
 	}
 	if l.exploring.explorer != nil && len(l.exploring.evals) > 0 {
 		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.travel.sync}

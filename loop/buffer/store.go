@@ -227,23 +227,6 @@ func (s *Store) Load(step int) (map[string]Record, error) {
 	return groups, nil
 }
 
-// Resume is Load for a step that goes on. If all its groups are empty, every task failed, and whatever made them fail
-// may be mended by now: they are removed, and the step begins anew.
-func (s *Store) Resume(step int) (map[string]Record, error) {
-	groups, err := s.Load(step)
-	if err != nil || len(groups) == 0 {
-		return groups, err
-	}
-	for _, r := range groups {
-		if len(r.Experiences) > 0 {
-			return groups, nil
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return map[string]Record{}, s.remove(step)
-}
-
 // Drop removes the groups of every step up to and including last: they are trained, and their training is on disk.
 func (s *Store) Drop(last int) error {
 	s.mu.Lock()

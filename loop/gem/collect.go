@@ -54,7 +54,7 @@ func (e Turns) Return() float64 {
 // collect plays rounds of num_env episodes until they have batch_size turns. Episodes come in order of round and slot,
 // whatever order they end in. One with a failed sample is dropped and counted.
 func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, failed int, err error) {
-	stored, err := t.store.Resume(step)
+	stored, err := t.resumeEpisodes(step)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -81,6 +81,41 @@ func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, fail
 		}
 	}
 	return episodes, failed, nil
+}
+
+// resumeEpisodes returns the stored episodes of a step. Those of rounds that ended an earlier process are forgotten and
+// will be played again, for whatever made them fail may be mended by now.
+func (t *Trainer) resumeEpisodes(step int) (map[string]buffer.Record, error) {
+	stored, err := t.store.Resume(step)
+	if err != nil {
+		return nil, err
+	}
+	failed := t.endingRounds(stored)
+	for _, name := range failed {
+		delete(stored, name)
+	}
+	return stored, t.store.Forget(step, failed)
+}
+
+// endingRounds names the slots of emptyRounds rounds in a row without an episode, nil if there are none such. A process
+// that was killed before them, or during them, has left no more than some of them.
+func (t *Trainer) endingRounds(stored map[string]buffer.Record) (names []string) {
+	for round := 0; len(names) < emptyRounds*t.Config.NumEnv; round++ {
+		turns := 0
+		for i := range t.Config.NumEnv {
+			name := slot{round: round, index: i}.name()
+			r, ok := stored[name]
+			if !ok {
+				return nil
+			}
+			turns += len(r.Experiences)
+			names = append(names, name)
+		}
+		if turns > 0 {
+			names = nil
+		}
+	}
+	return names
 }
 
 // errRecord marks the failure of what must not fail: episodes are kept, or the run ends.

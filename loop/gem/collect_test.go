@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
@@ -165,6 +167,72 @@ func TestEmptyRoundsAreCollectedAgain(t *testing.T) {
 		failed != 0 || len(list) == 0 {
 		t.Errorf("%d episodes, %d failed, %v", len(list), failed, err)
 	}
+}
+
+// They are also collected again where rounds before them had episodes, which stay: the step gets the episodes of a run
+// in which nothing failed.
+func TestEmptyRoundsAfterAGoodOneAreCollectedAgain(t *testing.T) {
+	pairs := []string{"num_env=5", "batch_size=60"}
+	want, _, err := collector(t, t.TempDir(), &guesser{}, pairs...).collect(context.Background(), 0)
+	if err != nil || len(want) < 10 {
+		t.Fatalf("%d episodes, %v; want several rounds", len(want), err)
+	}
+	dir := t.TempDir()
+	broken := collector(t, dir, &guesser{}, pairs...)
+	failAfter(broken, 5)
+	for range 2 {
+		_, _, err := broken.collect(context.Background(), 0)
+		if err == nil || !strings.Contains(err.Error(), "3 rounds of 5 episodes failed, the last time so: out of ink") {
+			t.Fatalf("error %v, want the last failure", err)
+		}
+	}
+	broken.store.Close()
+	got, failed, err := collector(t, dir, &guesser{}, pairs...).collect(context.Background(), 0)
+	if err != nil || failed != 0 || !reflect.DeepEqual(totals(got), totals(want)) {
+		t.Errorf("episodes %v, %d failed, %v; want %v", totals(got), failed, err, totals(want))
+	}
+}
+
+// Rounds without an episode that did not end the run are counted again, as if there had been no restart.
+func TestEmptyRoundsOfAKilledRunStay(t *testing.T) {
+	dir := t.TempDir()
+	ctx, kill := context.WithCancel(context.Background())
+	first := collector(t, dir, &guesser{}, "num_env=1", "batch_size=60")
+	failAfter(first, 1)
+	inner, made := first.Make, 0
+	first.Make = func() (env.Env, error) {
+		if made++; made == 4 {
+			kill()
+		}
+		return inner()
+	}
+	if _, _, err := first.collect(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want the kill's in the third empty round", err)
+	}
+	first.store.Close()
+	_, failed, err := collector(t, dir, &guesser{}, "num_env=1", "batch_size=60").collect(context.Background(), 0)
+	if err != nil || failed != 2 {
+		t.Errorf("%d failed, %v; want 2", failed, err)
+	}
+}
+
+// failAfter lets all environments of a Trainer fail after the first n.
+func failAfter(tr *Trainer, n int64) {
+	inner := tr.Make
+	var made atomic.Int64
+	tr.Make = func() (env.Env, error) {
+		if made.Add(1) > n {
+			return nil, errors.New("out of ink")
+		}
+		return inner()
+	}
+}
+
+func totals(episodes []Turns) (list []float64) {
+	for _, e := range episodes {
+		list = append(list, e.Return())
+	}
+	return list
 }
 
 // The members of a group begin in one state, after the turns they have in common; groups differ.

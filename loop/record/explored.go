@@ -22,23 +22,20 @@ type Explored struct {
 	Progress *console.Progress
 	To       buffer.Exchange
 	Lines    Lines
+	Pending  *Pending       // nil: what has no line yet is explored again after a restart
 	Aside    bool           // the trainer is in another process: there is a line of metrics for each explore step
 	Kept     *explorer.Kept // what the explorer keeps; nil where a program samples for itself
 
 	left   map[int][]*experience.Experience // by step, until the step is written
 	line   int                              // that of the last step
 	counts map[string]float64               // of its line so far
+
+	resumed int // the metrics of the steps up to this one are from before a restart
 }
 
 // LeftOut takes the samples of a step that are not trained on, for the record.
 func (r *Explored) LeftOut(step int, list []*experience.Experience) {
 	r.left = map[int][]*experience.Experience{step: list}
-}
-
-// Lines says in which line of metrics.jsonl the metrics of an explore step stand. It is asked once for each explore
-// step, in order, with the number of experiences that the step hands on. 0: it stands in one already.
-type Lines interface {
-	Line(step, given int) int
 }
 
 // Explored implements explorer.Sink.
@@ -48,10 +45,11 @@ func (r *Explored) Explored(
 	if err := r.Rollouts.Write(step, list, r.left[step]...); err != nil {
 		return err
 	}
-	if at := r.Lines.Line(step, len(list)); at > 0 {
-		r.count(at, metrics)
-		r.Monitor.Add(at, "explorer", metrics)
-		r.Monitor.Samples(at, "explorer", r.Rollouts.Path(step))
+	if at := r.Lines.Line(step, list); at > 0 && step > r.resumed {
+		if err := r.Pending.keep(step, metrics); err != nil {
+			return err
+		}
+		r.add(step, at, metrics)
 	}
 	if r.Aside {
 		line, err := r.Monitor.Commit(step)
@@ -68,6 +66,22 @@ func (r *Explored) Explored(
 		return nil // what the trainer has not read yet is only in the store
 	}
 	return r.Kept.Done(step, step)
+}
+
+// Resume adds the metrics of the explore steps up to explored, which are not explored again, to the lines after that of
+// train step written.
+func (r *Explored) Resume(explored, written int) error {
+	return r.Pending.each(explored, written, func(step, line int, metrics map[string]float64) {
+		r.add(step, line, metrics)
+		r.resumed = step
+	})
+}
+
+// add adds the metrics of an explore step to a line.
+func (r *Explored) add(step, line int, metrics map[string]float64) {
+	r.count(line, metrics)
+	r.Monitor.Add(line, "explorer", metrics)
+	r.Monitor.Samples(line, "explorer", r.Rollouts.Path(step))
 }
 
 // count adds what the steps before in the same line counted, such as tasks that failed. Of other metrics the last

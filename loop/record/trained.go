@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // Trained writes down what the trainer does and lets go of what is not needed any more. It implements trainer.Events.
@@ -37,9 +38,11 @@ type Evaluation struct {
 
 // Sampled is where the samples of the train steps come from.
 type Sampled struct {
-	Table  *buffer.Table  // nil: there is none
-	Kept   *explorer.Kept // what the explorer of this process keeps; nil: there is none
-	Asking Asking
+	Table *buffer.Table  // nil: there is none
+	Kept  *explorer.Kept // what the explorer of this process keeps; nil: there is none
+	// Pending is the explorer's metrics whose lines are not written yet; nil: none are kept.
+	Pending *Pending
+	Asking  Asking
 }
 
 // Begin says which step is committed when the run begins.
@@ -47,7 +50,7 @@ func (r *Trained) Begin(step int) { r.step.Store(int64(step)) }
 
 // Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with
 // the next step.
-func (r *Trained) Line(int, int) int { return int(r.step.Load()) + 1 }
+func (r *Trained) Line(int, []*experience.Experience) int { return int(r.step.Load()) + 1 }
 
 // Published implements trainer.Events.
 func (r *Trained) Published(ctx context.Context, step int, path string) error {
@@ -119,6 +122,9 @@ func (r *Trained) KeepStates(ctx context.Context, saved int) error {
 
 // letGo lets go of the samples that are trained, even if the run went back from state to back.
 func (s *Sampled) letGo(ctx context.Context, state, back trainer.State) error {
+	if err := s.Pending.letGo(back.Step); err != nil {
+		return err
+	}
 	switch {
 	case s.Table != nil:
 		return s.Table.Forget(ctx, back.Position)

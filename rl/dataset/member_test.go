@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +26,8 @@ func rendered(t *testing.T, messages []chat.Message) string {
 	return text
 }
 
-// Messages keep calls, thoughts, names and ids for the template. A null is nothing, except as the content beside calls.
+// Messages keep calls, thoughts, names and ids for the template. A null is nothing, except as the content beside calls,
+// and so is an empty list of calls.
 func TestMembersOfMessages(t *testing.T) {
 	const (
 		call = `{"role":"assistant","content":null,"reasoning_content":"add","tool_calls":[{"id":"a1","function":` +
@@ -36,7 +39,7 @@ func TestMembersOfMessages(t *testing.T) {
 		called = `[role="assistant";content=null;reasoning_content="add";tool_calls=[{"id": "a1", "function": ` +
 			`{"name": "add", "arguments": {"y": 2, "x": 3.0}}}];]`
 		rest = `[role="tool";content="5";tool_call_id="a1";][role="assistant";content=null;` +
-			`tool_calls=[{"id": "a2"}];][role="assistant";content="";tool_calls=[];]`
+			`tool_calls=[{"id": "a2"}];][role="assistant";content="";]`
 	)
 	quoted, err := json.Marshal(list)
 	if err != nil {
@@ -58,12 +61,34 @@ func TestMembersOfMessages(t *testing.T) {
 	wantMessage(t, err, []string{`column "far": message 0: id: `, "train.jsonl:1"})
 }
 
-// The rows of a parquet file have every member of any message, most of them null.
+// The rows of a parquet file have every member of any message, most of them null; an empty list of calls is nothing.
 func TestMembersOfParquet(t *testing.T) {
 	got, err := Format{MessagesKey: "messages"}.Messages(open(t, "testdata/nested.parquet", "", ""), 3)
-	const want = `[role="user";content="3:0 ü";][role="assistant";content="3:1 ü";tool_calls=[];]` +
+	const want = `[role="user";content="3:0 ü";][role="assistant";content="3:1 ü";]` +
 		`[role="user";content=null;tool_calls=[{"name": "f0", "n": -1}];]`
 	if text := rendered(t, got); err != nil || text != want {
 		t.Errorf("%s, %v, want\n%s", text, err, want)
+	}
+}
+
+// The template of Llama 3.2 takes only one call at a time, and raises where a message has a list of none.
+func TestEmptyToolCallsForLlama(t *testing.T) {
+	text, err := os.ReadFile("../../hf/jinja/testdata/llama32.jinja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := chat.New(string(text), nil, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, folder(t, "train.jsonl", `{"messages":[{"role":"user","content":"2+3?","tool_calls":[]},`+
+		`{"role":"assistant","content":"5","tool_calls":[]}]}`), "", "train")
+	messages, err := Format{MessagesKey: "messages"}.Messages(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := template.Render(messages, chat.Options{})
+	if err != nil || !strings.HasSuffix(got, "<|end_header_id|>\n\n5<|eot_id|>") {
+		t.Errorf("%v\n%s", err, got)
 	}
 }

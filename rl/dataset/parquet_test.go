@@ -94,7 +94,7 @@ func TestParquetTask(t *testing.T) {
 		t.Errorf("got %q, %q, %v", task.Prompt, task.Truth, err)
 	}
 	messages, err := f.Messages(s, 2)
-	const want = `[role="user";content="2:0 ü";][role="assistant";content="2:1 ü";tool_calls=[];]`
+	const want = `[role="user";content="2:0 ü";][role="assistant";content="2:1 ü";]`
 	if got := rendered(t, messages); err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -19,6 +20,9 @@ type Plan struct {
 	Args     map[string]any // of the selector
 
 	Own map[string]OpenSelector // selectors that a program brings, by name
+
+	// Remedy is what to do where the rows fill no batch, for the error; "": the keys of a taskset.
+	Remedy string
 }
 
 // OpenSelector makes a selector of size rows.
@@ -72,8 +76,9 @@ func NewReader(size int, plan Plan) (*Reader, error) {
 		r.total = min(r.total, plan.MaxSteps*plan.BatchSize)
 	}
 	if !plan.Eval && r.total < plan.BatchSize {
-		return nil, fmt.Errorf("dataset: %d rows for %d epochs do not fill one batch of %d; lower batch_size, or "+
-			"raise total_epochs or total_steps", size, max(1, plan.Epochs), plan.BatchSize)
+		return nil, fmt.Errorf("dataset: %d rows for %d epochs do not fill one batch of %d; %s", size,
+			max(1, plan.Epochs), plan.BatchSize, cmp.Or(plan.Remedy,
+				"lower buffer.batch_size, raise buffer.total_epochs or give buffer.total_steps"))
 	}
 	return r, nil
 }

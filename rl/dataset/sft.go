@@ -102,11 +102,11 @@ func message(item any) (m chat.Message, err error) {
 }
 
 // members are the members of a message besides role and content, such as tool_calls, reasoning_content and name; nil
-// for none. A null counts as none, as parquet has one wherever another message has a member.
+// for none.
 func members(row Row) (*jinja.Map, error) {
 	var extra *jinja.Map
 	for _, f := range row {
-		if f.Key == "role" || f.Key == "content" || f.Value == nil {
+		if f.Key == "role" || f.Key == "content" || absent(f) {
 			continue
 		}
 		raw, err := plainJSON(f.Value)
@@ -123,6 +123,13 @@ func members(row Row) (*jinja.Map, error) {
 		extra.Set(f.Key, v)
 	}
 	return extra, nil
+}
+
+// absent reports whether a member counts as none: a null, as parquet has one wherever another message has a member, and
+// an empty list of tool calls, which the templates of Llama 3.1 and 3.2 refuse.
+func absent(f Field) bool {
+	list, isList := f.Value.([]any)
+	return f.Value == nil || f.Key == "tool_calls" && isList && len(list) == 0
 }
 
 // contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is

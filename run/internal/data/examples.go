@@ -87,7 +87,8 @@ func (o Opener) Train(ctx context.Context, pos buffer.Position) (buffer.DataSet,
 	}
 	b, most := o.Config.Buffer, plan.Value(o.Config.Trainer.TotalSteps)
 	read := dataset.Plan{BatchSize: b.TrainBatchSize, Epochs: b.TotalEpochs, TotalSteps: plan.Value(b.TotalSteps),
-		MaxSteps: most}
+		MaxSteps: most,
+		Remedy:   "lower buffer.train_batch_size, raise buffer.total_epochs or give buffer.total_steps"}
 	s, err := o.openExamples(ctx, o.Config.Buffer.TrainerInput.ExperienceBuffer,
 		"buffer.trainer_input.experience_buffer",
 		read, o.Method.Schema == "dpo")

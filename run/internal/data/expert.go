@@ -30,7 +30,8 @@ func (o Opener) Expert(ctx context.Context, pos buffer.Position, steps int) (*su
 		// the latter is what a buffer has when nothing is given
 		return nil, fmt.Errorf("run: %s.schema_type is %s; an expert's data are of sft", key, eb.SchemaType)
 	}
-	rows, err := o.openExamples(ctx, &eb, key, dataset.Plan{BatchSize: experts, Epochs: eb.TotalEpochs}, false)
+	rows, err := o.openExamples(ctx, &eb, key, dataset.Plan{BatchSize: experts, Epochs: eb.TotalEpochs,
+		Remedy: "lower algorithm.sample_strategy_args.expert_data_ratio, or raise " + key + ".total_epochs"}, false)
 	if err != nil {
 		return nil, err
 	}

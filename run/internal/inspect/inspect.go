@@ -92,6 +92,9 @@ func (in *Inspection) Notes() []string { return in.notes.List() }
 // Model is the model as it was read, nil if it was not.
 func (in *Inspection) Model() *base.Model { return in.model }
 
+// Steps is how many train steps are planned, 0 where that is not known.
+func (in *Inspection) Steps() int { return in.steps }
+
 // finder finds models.
 func (in *Inspection) finder() service.Finder {
 	return service.Finder{Site: in.site, Config: in.cfg, Backend: in.backend, Offline: true}

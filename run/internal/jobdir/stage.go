@@ -101,17 +101,20 @@ func noted(dir, latest, file string) (step, path string, err error) {
 }
 
 // SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun
-// with its weights.
-func SayPassed(cfg *config.Config, i int, out io.Writer) error {
+// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 where the data are not known.
+func SayPassed(cfg *config.Config, i, steps int, out io.Writer) error {
 	s, err := cfg.Stage(i)
 	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
 		return err
 	}
+	if steps == 0 {
+		steps = *s.Trainer.TotalSteps
+	}
 	state, err := trainer.ReadState(s.JobDir(), s.Trainer.Name)
-	if err == nil && state.Step < *s.Trainer.TotalSteps {
+	if err == nil && steps > max(state.Step, state.Planned) {
 		fmt.Fprintf(out, "note: stage %s ended with step %d and is not continued to step %d, since stage %s has "+
 			"begun with its weights; for a longer one use another name\n",
-			cfg.Stages[i].StageName, state.Step, *s.Trainer.TotalSteps, cfg.Stages[i+1].StageName)
+			cfg.Stages[i].StageName, state.Step, steps, cfg.Stages[i+1].StageName)
 	}
 	return err
 }

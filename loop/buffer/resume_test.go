@@ -1,0 +1,71 @@
+package buffer
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+)
+
+func TestStoreForget(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, disktest.Held{FS: disk.OS()})
+	mustPut(t, s, record(1, "a"), Record{Step: 1, Task: "b"}, Record{Step: 1, Task: "c"}, record(2, "b"))
+	if err := s.Forget(1, []string{"b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, s, record(1, "b"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, nil)
+	want := map[string]Record{"a": record(1, "a"), "b": record(1, "b")}
+	if got, err := s.Load(1); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("step 1 has %v, %v; want %v", got, err, want)
+	}
+	if !s.Has(2, "b") || s.Has(1, "c") {
+		t.Errorf("step 2 has %v, step 1 %v; want b, and a and b", s.Tasks(2), s.Tasks(1))
+	}
+	if err := s.Forget(1, []string{"z"}); err == nil || !strings.Contains(err.Error(), `"z"`) {
+		t.Errorf("error %v, want one that names the group", err)
+	}
+	if err := s.Forget(7, nil); err != nil {
+		t.Errorf("nothing of no step: %v", err)
+	}
+}
+
+// A crash leaves all groups or those that are not forgotten.
+func TestStoreForgetKillPoints(t *testing.T) {
+	for _, power := range []bool{false, true} {
+		at := 1
+		for ; ; at++ {
+			dir := t.TempDir()
+			s := openStore(t, dir, nil)
+			mustPut(t, s, record(1, "a"), Record{Step: 1, Task: "b"}, Record{Step: 1, Task: "c"})
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
+			done := false
+			if s, err := OpenStore(dir, c); err == nil {
+				done = s.Forget(1, []string{"b", "c"}) == nil
+				s.Close()
+			}
+			if c.Count() < at {
+				break
+			}
+			when := fmt.Sprintf("power %v, operation %d", power, at)
+			got := openStore(t, dir, nil).Tasks(1)
+			if !slices.Equal(got, []string{"a"}) && (done || !slices.Equal(got, []string{"a", "b", "c"})) {
+				t.Errorf("%s: groups %v, forgotten: %v", when, got, done)
+			}
+		}
+		if at < 5 {
+			t.Errorf("only %d kill points", at)
+		}
+	}
+}
