@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -51,11 +52,11 @@ func TestReal(t *testing.T) {
 	r.share("control")
 	r.train("control", control)
 	r.evaluate("control/grpo", "after GRPO with shuffled rewards")
+	r.greedy = true
 	for _, seed := range []string{"2", "3"} {
 		name := "seed" + seed
 		r.share(name)
 		r.train(name, options(), "seed="+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed)
-		r.greedy = true
 		r.evaluate(name+"/grpo", "after GRPO, seed "+seed, "seed="+seed)
 	}
 }
@@ -136,7 +137,8 @@ func (r realRun) share(name string) {
 	}
 }
 
-// evaluate prints the accuracy of a job's last state on all test problems, greedy and sampled.
+// evaluate prints the accuracy of a job's last state on all test problems, greedy and sampled. A job that has made all
+// its steps has evaluated it, with the draws that mode bench has.
 func (r realRun) evaluate(name, what string, overrides ...string) {
 	r.Helper()
 	m, ok := r.evaluated(name)
@@ -157,8 +159,8 @@ func (r realRun) evaluate(name, what string, overrides ...string) {
 			r.Fatalf("%s has no evaluation", name)
 		}
 	}
-	text := fmt.Sprintf("%s: greedy %s", what, interval(m["bench/greedy/accuracy/mean@1"], realProblems))
-	if mean, ok := m["bench/sampled/accuracy/mean@4"]; ok {
+	text := fmt.Sprintf("%s: greedy %s", what, interval(m["greedy/accuracy/mean@1"], realProblems))
+	if mean, ok := m["sampled/accuracy/mean@4"]; ok {
 		text += ", mean@4 " + interval(mean, realProblems)
 	}
 	if n := r.seconds(name + "-evaluation-seconds"); n > 0 { // the base's was begun before it was counted
@@ -167,14 +169,25 @@ func (r realRun) evaluate(name, what string, overrides ...string) {
 	r.Logf("%s, of %d problems (95 %% intervals)", text, realProblems)
 }
 
-// evaluated reads a job's evaluation.
+// evaluated reads a job's evaluation, by mode bench or at its end.
 func (r realRun) evaluated(name string) (monitor.Metrics, bool) {
 	r.Helper()
-	lines := r.logged(name, "metrics-benchmark.jsonl")
-	if len(lines) == 0 {
-		return nil, false
+	for prefix, file := range map[string]string{"bench/": "metrics-benchmark.jsonl", "eval/": "metrics.jsonl"} {
+		lines := r.logged(name, file)
+		if len(lines) == 0 {
+			continue
+		}
+		found := monitor.Metrics{}
+		for key, v := range lines[len(lines)-1].Metrics {
+			if rest, ok := strings.CutPrefix(key, prefix); ok {
+				found[rest] = v
+			}
+		}
+		if len(found) > 0 {
+			return found, true
+		}
 	}
-	return lines[len(lines)-1].Metrics, true
+	return nil, false
 }
 
 // lines reads a stage's metrics, which do not exist before its first step.
