@@ -46,12 +46,12 @@ func TestReal(t *testing.T) {
 	if !*realRest {
 		return
 	}
-	r.repeats("again", "seed1")
 	control := options()
 	control.score = func(a algorithm.Advantage) algorithm.Advantage { return shuffled{a} }
 	r.share("control")
 	r.train("control", control)
 	r.evaluate("control/grpo", "after GRPO with shuffled rewards")
+	r.repeats("again", "seed1")
 	r.greedy = true
 	for _, seed := range []string{"2", "3"} {
 		name := "seed" + seed
