@@ -119,9 +119,7 @@ func (r *trainingRun) files(m manifest) ([]file, error) {
 // copiedFiles are the files of the base model that complete the model folder.
 func copiedFiles(dir string) ([]file, error) {
 	var files []file
-	for _, name := range []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-		"special_tokens_map.json",
-		"chat_template.jinja", "vocab.json", "merges.txt", "added_tokens.json"} {
+	for _, name := range model.FolderFiles(dir, true) {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

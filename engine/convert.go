@@ -1,12 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
@@ -48,6 +48,9 @@ func Merge(base string, a Adapter, out, template string) (warning, err error) {
 	k, warning := kernel.Best(kernel.Native())
 	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
 	defer pool.Close()
+	if out, err = newFolder(out); err != nil {
+		return warning, err
+	}
 	if err := disk.OS().MkdirAll(filepath.Dir(out)); err != nil {
 		return warning, err
 	}
@@ -55,51 +58,84 @@ func Merge(base string, a Adapter, out, template string) (warning, err error) {
 }
 
 // CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and
-// tokenizer, and no other files. A template that is not empty becomes the chat template of out. A folder that has a
-// config.json is complete.
-func CopyModel(from, out, template string) error {
+// tokenizer, and no other files. A template that is not empty becomes the chat template of out. After a crash out is
+// complete or absent.
+func CopyModel(from, out, template string) error { return copyModel(disk.OS(), from, out, template) }
+
+func copyModel(to disk.FS, from, out, template string) error {
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("engine: %s is not empty; choose another folder or remove it", out)
+	}
+	out, err := newFolder(out)
+	if err != nil {
+		return err
 	}
 	names, err := model.WeightFiles(from)
 	if err != nil {
 		return err
 	}
-	if err := disk.OS().MkdirAll(out); err != nil {
-		return err
-	}
 	for _, name := range model.FolderFiles(from, template == "") {
-		if _, err := os.Stat(filepath.Join(from, name)); err == nil && name != configFile {
+		if _, err := os.Stat(filepath.Join(from, name)); err == nil || name == configFile { // which every model has
 			names = append(names, name)
 		}
 	}
-	if template != "" {
-		err := disk.WriteFile(disk.OS(), filepath.Join(out, model.TemplateFile), []byte(template))
-		if err != nil {
-			return err
-		}
+	tmp := out + unfinished
+	err = to.RemoveAll(tmp) // an earlier call may have left it
+	if err == nil {
+		err = copyFiles(to, from, tmp, names, template)
 	}
-	for _, name := range slices.Concat(names, []string{configFile}) {
-		if err := copyFile(filepath.Join(from, name), filepath.Join(out, name)); err != nil {
-			return err
-		}
+	if err == nil {
+		err = errors.Join(to.SyncDir(tmp), to.RemoveAll(out)) // an empty folder at most
 	}
-	return nil
+	if err == nil {
+		err = to.Rename(tmp, out)
+	}
+	if err != nil {
+		return fmt.Errorf("engine: copying %s to %s: %w", from, out, errors.Join(err, to.RemoveAll(tmp)))
+	}
+	return to.SyncDir(filepath.Dir(out))
 }
 
-// configFile is written last.
+// copyFiles copies files by their names below from, and writes the template if it is not empty.
+func copyFiles(to disk.FS, from, out string, names []string, template string) error {
+	for _, name := range names {
+		if err := copyFile(to, filepath.Join(from, name), filepath.Join(out, name)); err != nil {
+			return err
+		}
+	}
+	if template == "" {
+		return nil
+	}
+	return disk.WriteFile(to, filepath.Join(out, model.TemplateFile), []byte(template))
+}
+
+// newFolder is the path of a folder to make at out, where nothing or an empty folder is: one that a link leads to, and
+// without a slash at its end, so that a name beside it can be made of it.
+func newFolder(out string) (string, error) {
+	st, err := os.Stat(out)
+	if err == nil && !st.IsDir() {
+		return "", fmt.Errorf("engine: %s is a file; choose another name for the folder or remove it", out)
+	}
+	if err == nil {
+		if out, err = filepath.EvalSymlinks(out); err != nil {
+			return "", fmt.Errorf("engine: %w", err)
+		}
+	}
+	return filepath.Abs(out)
+}
+
 const configFile = "config.json"
 
-func copyFile(from, to string) error {
+func copyFile(to disk.FS, from, name string) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if err := disk.OS().MkdirAll(filepath.Dir(to)); err != nil {
+	if err := to.MkdirAll(filepath.Dir(name)); err != nil {
 		return err
 	}
-	return disk.Replace(disk.OS(), to, func(w io.Writer) error {
+	return disk.Replace(to, name, func(w io.Writer) error {
 		_, err := io.Copy(w, src)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -53,17 +54,17 @@ func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
 	}
 	c := tinker.Checkpoint{Path: p, SeqID: m.SeqID, BaseModel: m.BaseModel, LoRA: m.LoRA, Optimizer: m.Optimizer,
 		OptimizerType: m.OptimizerType}
-	files, err := os.ReadDir(dir)
+	files, err := disk.Files(dir)
 	if err != nil {
 		return c, unlisted(path, err)
 	}
-	for _, f := range files {
-		info, err := f.Info()
+	for _, name := range files {
+		info, err := os.Lstat(filepath.Join(dir, name))
 		if err != nil {
 			return c, unlisted(path, err)
 		}
 		c.Size += info.Size()
-		if f.Name() == manifestFile {
+		if name == manifestFile {
 			c.Time = info.ModTime()
 		}
 	}

@@ -69,7 +69,7 @@ func (s *store) readAt(path string, now time.Time) (m manifest, p tinker.Path, d
 	return m, p, dir, nil
 }
 
-// file is one file of a checkpoint and what writes it.
+// file is one file of a checkpoint, by its path below the checkpoint's folder, with slashes, and what writes it.
 type file struct {
 	name  string
 	write func(io.Writer) error
@@ -92,11 +92,8 @@ func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	if err := s.fs.MkdirAll(tmp); err != nil {
 		return err
 	}
-	m.Files = map[string]fileSum{}
-	for _, f := range files {
-		if m.Files[f.name], err = s.writeFile(filepath.Join(tmp, f.name), f.write); err != nil {
-			return err
-		}
+	if m.Files, err = s.writeFiles(tmp, files); err != nil {
+		return err
 	}
 	m.Sum = m.sum()
 	if _, err := s.writeFile(filepath.Join(tmp, manifestFile), jsonFile(manifestFile, m).write); err != nil {
@@ -114,6 +111,29 @@ func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 		}
 	}
 	return nil
+}
+
+// writeFiles writes files to dir and to folders below it, which it makes. It returns their checksums.
+func (s *store) writeFiles(dir string, files []file) (sums map[string]fileSum, err error) {
+	sums, below := map[string]fileSum{}, map[string]bool{}
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if in := filepath.Dir(path); in != dir && !below[in] {
+			below[in] = true
+			if err := s.fs.MkdirAll(in); err != nil {
+				return nil, err
+			}
+		}
+		if sums[f.name], err = s.writeFile(path, f.write); err != nil {
+			return nil, err
+		}
+	}
+	for in := range below {
+		if err := s.fs.SyncDir(in); err != nil {
+			return nil, err
+		}
+	}
+	return sums, nil
 }
 
 // place renames the finished folder, moving an older one out of the way.

@@ -166,7 +166,7 @@ func (c *checkpointExport) Run(s *surroundings) error {
 	})
 }
 
-// fetchTar unpacks the tar at an address into a new folder.
+// fetchTar unpacks the tar at an address into a new folder. Names that lead out of it are left out.
 func fetchTar(ctx context.Context, at, dir string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -191,15 +191,19 @@ func fetchTar(ctx context.Context, at, dir string) error {
 		if err != nil {
 			return fmt.Errorf("checkpoint export: %w", err)
 		}
-		if h.Typeflag == tar.TypeReg && filepath.IsLocal(h.Name) && filepath.Base(h.Name) == h.Name {
-			if err := writeNew(filepath.Join(dir, h.Name), t); err != nil {
-				return err
-			}
+		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) {
+			continue
+		}
+		if err := writeNew(filepath.Join(dir, h.Name), t); err != nil {
+			return err
 		}
 	}
 }
 
 func writeNew(path string, from io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

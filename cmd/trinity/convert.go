@@ -45,17 +45,18 @@ func (c *convertCmd) Run(s *surroundings) error {
 		return err
 	}
 	signal.Reset(os.Interrupt, syscall.SIGTERM) // what is written has its name when it is whole
-	dir, err := filepath.Abs(c.Checkpoint)
+	given, err := filepath.Abs(c.Checkpoint)
 	if err != nil {
 		return err
 	}
-	if ofGGUF(dir, c.Checkpoint) {
+	if ofGGUF(given, c.Checkpoint) {
 		return c.copyModel(s)
 	}
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+	if st, err := os.Stat(given); err != nil || !st.IsDir() {
 		return fmt.Errorf("--checkpoint-dir %s is not a folder", c.Checkpoint)
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil { // a link's name does not say what it leads to
+	dir, err := filepath.EvalSymlinks(given) // a link's name does not say what it leads to
+	if err != nil {
 		return err
 	}
 	if step := stepAbove(dir); step != "" {
@@ -66,7 +67,10 @@ func (c *convertCmd) Run(s *surroundings) error {
 			return usageError{fmt.Errorf("trinity: %s is an adapter or model folder; "+
 				"name the folder to create with --output (with --gguf, the file)", c.Checkpoint)}
 		}
-		return c.convert(s, dir, c.Output)
+		return c.convert(s, dir, given, c.Output)
+	}
+	if step := stepAbove(given); step != "" { // a link to a folder of another name
+		return c.step(s, step)
 	}
 	return c.job(s, dir)
 }
@@ -154,19 +158,19 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(step, note), err)
 		}
-		return c.convert(s, dir, out)
+		return c.convert(s, dir, dir, out)
 	}
 	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, engine.AdapterConfigFile) {
-		return c.convert(s, adapter, out)
+		return c.convert(s, adapter, adapter, out)
 	}
 	return fmt.Errorf("%s has neither remote_checkpoint_path.txt nor remote_sampler_path.txt nor actor/lora_adapter: "+
 		"nothing was saved at this step; choose another one", step)
 }
 
-// convert writes full weights to out, from a folder with an adapter or a model.
-func (c *convertCmd) convert(s *surroundings, dir, out string) error {
+// convert writes full weights to out, from a folder with an adapter or a model. name is what the user calls the folder.
+func (c *convertCmd) convert(s *surroundings, dir, name, out string) error {
 	if c.GGUF != "" {
-		return c.gguf(s, dir, out)
+		return c.gguf(s, dir, name, out)
 	}
 	if !has(dir, engine.AdapterConfigFile) {
 		template, err := ownTemplate(dir, dir)
@@ -176,7 +180,7 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		if err := engine.CopyModel(dir, out, template); err != nil {
 			return err
 		}
-		fmt.Fprintf(s.out, "copied the full weights of %s to %s\n", dir, out)
+		fmt.Fprintf(s.out, "copied the full weights of %s to %s\n", name, out)
 		return nil
 	}
 	a, base, err := c.adapter(s, dir)
@@ -195,7 +199,7 @@ func (c *convertCmd) convert(s *surroundings, dir, out string) error {
 		return err
 	}
 	fmt.Fprintf(s.out, "merged the adapter of %s (rank %d, alpha %g, %s) into %s: %s\n",
-		dir, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
+		name, a.Rank, a.Alpha, strings.Join(a.Modules, " "), base, out)
 	return nil
 }
 

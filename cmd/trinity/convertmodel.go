@@ -31,7 +31,7 @@ func (c *convertCmd) copyModel(s *surroundings) error {
 			"--gguf, the file)", c.Checkpoint)}
 	}
 	if c.GGUF != "" {
-		return c.convert(s, m.Dir, c.Output)
+		return c.convert(s, m.Dir, c.Checkpoint, c.Output)
 	}
 	if err := engine.CopyModel(m.Dir, c.Output, ""); err != nil {
 		return err

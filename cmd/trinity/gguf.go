@@ -38,20 +38,21 @@ func (c *convertCmd) checkGGUF() error {
 	return nil
 }
 
-// gguf writes a GGUF file from a folder with an adapter or a model: out, or in the folder out.
-func (c *convertCmd) gguf(s *surroundings, dir, out string) error {
+// gguf writes a GGUF file from a folder with an adapter or a model: out, or in the folder out. The model in the file
+// has the name that the user calls the folder by, or the adapter its base model.
+func (c *convertCmd) gguf(s *surroundings, dir, name, out string) error {
 	template, _, err := run.JobTemplate(dir)
 	if err != nil {
 		return err
 	}
-	g, of := engine.GGUF{Base: dir, Name: dir, Template: template}, "the full weights of "+dir
+	g, of := engine.GGUF{Base: dir, Name: name, Template: template}, "the full weights of "+name
 	if has(dir, engine.AdapterConfigFile) {
 		read, found, err := c.adapter(s, dir)
 		if err != nil {
 			return err
 		}
 		g.Adapter, g.Base, g.Name = &read, found, read.Base
-		of = fmt.Sprintf("the adapter of %s (rank %d, alpha %g, %s)", dir, read.Rank, read.Alpha,
+		of = fmt.Sprintf("the adapter of %s (rank %d, alpha %g, %s)", name, read.Rank, read.Alpha,
 			strings.Join(read.Modules, " "))
 	}
 	g.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(g.Name)), ".gguf")

@@ -43,6 +43,18 @@ type created struct {
 	Request json.RawMessage `json:"request"`
 }
 
+// optimizer is the optimizer that the model was asked for, "" for AdamW. A request that leaves it to a saved state does
+// not tell, and is "" too.
+func (c created) optimizer() string {
+	var req struct {
+		OptimizerType string `json:"optimizer_type"`
+	}
+	if err := json.Unmarshal(c.Request, &req); err != nil || req.OptimizerType == tinker.AdamW {
+		return ""
+	}
+	return req.OptimizerType
+}
+
 type operation struct {
 	ModelID string          `json:"model_id"`
 	SeqID   int64           `json:"seq_id"`

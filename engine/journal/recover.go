@@ -97,6 +97,9 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 			}
 		} else {
 			m.info = *s.Info
+			if m.info.OptimizerType == "" { // a version before the field may have written it
+				m.info.OptimizerType = s.Created.optimizer()
+			}
 			m.created.Request = nil
 		}
 		j.add(m)

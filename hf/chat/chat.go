@@ -53,6 +53,7 @@ type Template struct {
 type source struct {
 	text   string
 	parsed *jinja.Template
+	broken error // why the text cannot be read; parsed is nil then
 }
 
 // toolUse is the name of the template that a model may have for conversations
@@ -62,7 +63,8 @@ const toolUse = "tool_use"
 // New makes a Template of its text, the tokens of tokenizer_config.json, and
 // the date that strftime_now tells; a run keeps one date from its first start
 // on. If the text is the config's own, the config's template tool_use renders
-// conversations with tools, as in transformers.
+// conversations with tools, as in transformers. If that one cannot be read, only
+// these conversations fail.
 func New(text string, config *tokenizer.Config, date time.Time) (*Template, error) {
 	if text == "" {
 		return nil, fmt.Errorf("chat: the model has no chat template; give one with custom_chat_template")
@@ -71,15 +73,16 @@ func New(text string, config *tokenizer.Config, date time.Time) (*Template, erro
 	if err != nil {
 		return nil, fmt.Errorf("chat: the chat template cannot be read: %w", err)
 	}
-	t := &Template{plain: &source{text, parsed}, special: specialTokens(config), date: date}
+	t := &Template{plain: &source{text: text, parsed: parsed}, special: specialTokens(config), date: date}
 	t.tools = t.plain
 	if config == nil || text != config.ChatTemplate || config.Templates[toolUse] == "" {
 		return t, nil
 	}
-	if parsed, err = jinja.Parse(config.Templates[toolUse]); err != nil {
-		return nil, fmt.Errorf("chat: the chat template %s cannot be read: %w", toolUse, err)
+	t.tools = &source{text: config.Templates[toolUse]}
+	if t.tools.parsed, err = jinja.Parse(t.tools.text); err != nil {
+		t.tools.broken = fmt.Errorf("chat: the chat template %s cannot be read; correct it in the model's folder, or "+
+			"leave the tools out: %w", toolUse, err)
 	}
-	t.tools = &source{config.Templates[toolUse], parsed}
 	return t, nil
 }
 
@@ -139,6 +142,9 @@ func (t *Template) render(messages []Message, o Options) (jinja.Result, error) {
 
 // execute runs the template.
 func (t *Template) execute(messages []Message, o Options) (jinja.Result, error) {
+	if err := t.source(o).broken; err != nil {
+		return jinja.Result{}, err
+	}
 	ctx := t.special.Clone()
 	for key, v := range o.Variables.All() {
 		if name, ok := key.(string); ok {

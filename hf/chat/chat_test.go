@@ -208,10 +208,6 @@ func TestToolUse(t *testing.T) {
 			t.Errorf("%s: style %v, want %v", c.name, got, c.style)
 		}
 	}
-	conf.Templates["tool_use"] = "{% if %}"
-	if _, err := New(plain, conf, time.Time{}); err == nil || !strings.Contains(err.Error(), "template tool_use") {
-		t.Errorf("a broken tool_use: %v", err)
-	}
 }
 
 func TestRefusals(t *testing.T) {

@@ -3,8 +3,10 @@ package chat
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
 // spell writes a message the way the tables below do: reasoning ¦ content ¦
@@ -152,4 +154,23 @@ func FuzzParseAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A template tool_use that cannot be read fails the conversations with tools, and
+// no others.
+func TestBrokenToolUse(t *testing.T) {
+	const plain = "{% for m in messages %}{{ m.content }}{% endfor %}"
+	conf := &tokenizer.Config{ChatTemplate: plain, Templates: map[string]string{"tool_use": "{% if %}"}}
+	tmpl, err := New(plain, conf, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := []Message{{Role: "user", Content: "Hi"}}
+	if got, err := tmpl.Render(user, Options{}); err != nil || got != "Hi" {
+		t.Errorf("without tools: %q, %v", got, err)
+	}
+	_, err = tmpl.Render(user, Options{Tools: jinja.List{"add"}})
+	if err == nil || !strings.Contains(err.Error(), "template tool_use cannot be read") {
+		t.Errorf("with tools: %v", err)
+	}
 }

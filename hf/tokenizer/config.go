@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -73,7 +74,7 @@ func LoadConfig(dir string) (*Config, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
-	if err := c.addTemplates(filepath.Join(dir, TemplatesDir)); err != nil {
+	if err := c.addTemplates(dir); err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
 	return c, nil
@@ -83,25 +84,38 @@ func LoadConfig(dir string) (*Config, error) {
 // each in a file of its name.
 const TemplatesDir = "additional_chat_templates"
 
-// addTemplates reads the templates in a folder, which may be missing.
-func (c *Config) addTemplates(dir string) error {
-	files, err := os.ReadDir(dir)
+// TemplateFiles lists the files in TemplatesDir of the model folder dir: paths
+// below dir, with slashes. Most models have none.
+func TemplateFiles(dir string) (names []string, err error) {
+	files, err := os.ReadDir(filepath.Join(dir, TemplatesDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, err
 	}
 	for _, f := range files {
-		name, ok := strings.CutSuffix(f.Name(), ".jinja")
-		if !ok {
-			continue
+		if path.Ext(f.Name()) == templateExt && !f.IsDir() {
+			names = append(names, path.Join(TemplatesDir, f.Name()))
 		}
-		text, err := disk.ReadFile(filepath.Join(dir, f.Name()), disk.SmallFile)
+	}
+	return names, nil
+}
+
+const templateExt = ".jinja"
+
+// addTemplates reads the files in TemplatesDir of the folder dir.
+func (c *Config) addTemplates(dir string) error {
+	files, err := TemplateFiles(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		text, err := disk.ReadFile(filepath.Join(dir, name), disk.SmallFile)
 		if err != nil {
 			return err
 		}
 		if c.Templates == nil {
 			c.Templates = map[string]string{}
 		}
-		c.Templates[name] = string(text)
+		c.Templates[strings.TrimSuffix(path.Base(name), templateExt)] = string(text)
 	}
 	return nil
 }

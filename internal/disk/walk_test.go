@@ -37,3 +37,21 @@ func TestWalkDirFollowsItsRoot(t *testing.T) {
 		t.Errorf("a missing folder: %v", missing)
 	}
 }
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "b", "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"c", "a", filepath.Join("b", "x")} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Files(dir); err != nil || !slices.Equal(got, []string{"a", "b/x", "c"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := Files(filepath.Join(dir, "none")); !os.IsNotExist(err) {
+		t.Errorf("a missing folder: %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
@@ -154,7 +155,7 @@ func (s *Examples) tools(index int) (jinja.List, error) {
 // lastTurn makes an experience of a conversation whose last message is the response.
 func (s *Examples) lastTurn(id experience.EID, index int, list []chat.Message,
 	o chat.Options) (*experience.Experience, error) {
-	whole, err := s.Template.Encode(s.Tokenizer, list, o)
+	shown, err := s.Template.Render(list, o)
 	if err != nil {
 		return nil, err
 	}
@@ -163,34 +164,71 @@ func (s *Examples) lastTurn(id experience.EID, index int, list []chat.Message,
 			"there is no answer to train; drop it", role)
 	}
 	o.AddGenerationPrompt = true
-	prompt, err := s.Template.Encode(s.Tokenizer, list[:len(list)-1], o)
+	open, err := s.Template.Render(list[:len(list)-1], o)
 	if err != nil {
 		return nil, err
 	}
-	n := s.common(index, prompt, whole)
+	prompt, whole := s.Tokenizer.Encode(open, false), s.Tokenizer.Encode(shown, false)
+	n := common(prompt, whole)
 	if n == 0 || n >= len(whole) {
 		return nil, errors.New("supervised: the row has no prompt, or no answer after it; drop it")
 	}
+	if !strings.HasPrefix(shown, open) {
+		if err := s.sameHistory(open, shown, prompt[:n], list[:len(list)-1], o); err != nil {
+			return nil, err
+		}
+	}
+	s.tell(index, len(prompt), n)
 	if whole = whole[:s.most(len(whole))]; n >= len(whole) {
 		return s.tooLong(id, index, whole), nil
 	}
 	return experience.Turn{Prompt: whole[:n:n], Response: whole[n:]}.Experience(id), nil
 }
 
-// common is how many tokens prompt and whole begin with alike. That is all of the prompt, unless the template opens an
-// answer in another way than it shows one: that of DeepSeek-R1 opens a thought.
-func (s *Examples) common(index int, prompt, whole []int32) int {
+// sameHistory refuses a row whose template shows the messages before the answer in another way once the answer follows
+// them: what lies after the first difference is trained, and it would be the question. The tokens that begin the prompt
+// and the conversation are alike. A prompt may lack or have more of what only ends a conversation: white space, special
+// tokens.
+func (s *Examples) sameHistory(prompt, whole string, alike []int32, history []chat.Message, o chat.Options) error {
+	o.AddGenerationPrompt = false
+	closed, err := s.Template.Render(history, o)
+	if err != nil {
+		return err
+	}
+	end := common([]byte(prompt), []byte(closed)) // of history in prompt; what opens the answer follows
+	if common([]byte(prompt), []byte(whole)) >= end {
+		return nil
+	}
+	from := min(len(s.Tokenizer.DecodeBytes(alike, false)), end)
+	rest := s.Tokenizer.Encode(prompt[from:end], false)
+	if strings.TrimSpace(s.Tokenizer.Decode(rest, true)) == "" {
+		return nil
+	}
+	return fmt.Errorf("supervised: the chat template shows the messages before the answer in another way when the "+
+		"answer follows, so the question would be trained too; without the answer they go on with %.40q; if that is "+
+		"a system prompt, put it into the first message of the user, or choose another template with "+
+		"model.custom_chat_template, or drop the row", prompt[from:end])
+}
+
+// common is how many elements a and b begin with alike.
+func common[T comparable](a, b []T) int {
 	n := 0
-	for n < min(len(prompt), len(whole)) && prompt[n] == whole[n] {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
 	}
-	if n < len(prompt) && !s.told {
-		s.told = true
-		s.Warn(fmt.Sprintf("%s: the chat template's prompt for an answer has %d tokens, and %d of them begin the "+
-			"whole conversation too; what the conversation has after those is trained, in this row and in others",
-			s.Rows.Place(index), len(prompt), n))
-	}
 	return n
+}
+
+// tell warns once if only n of the prompt's tokens begin the whole conversation. That is so if the template opens an
+// answer in another way than it shows one: that of DeepSeek-R1 opens a thought.
+func (s *Examples) tell(index, prompt, n int) {
+	if n == prompt || s.told {
+		return
+	}
+	s.told = true
+	s.Warn(fmt.Sprintf("%s: the chat template's prompt for an answer has %d tokens, and %d of them begin the "+
+		"whole conversation too; what the conversation has after those is trained, in this row and in others",
+		s.Rows.Place(index), prompt, n))
 }
 
 // most is how many of n tokens are read.

@@ -87,6 +87,43 @@ func TestAnswerAfterAnotherOpening(t *testing.T) {
 	}
 }
 
+// A template that shows the question in another way once the answer follows, as Mistral's does with a system prompt,
+// would have the question trained: the row is refused. What only ends a conversation may differ.
+func TestQuestionIsNotTrained(t *testing.T) {
+	const (
+		begin = `{% if messages[0].role == 'system' %}{% set system = messages[0].content %}` +
+			`{% set turns = messages[1:] %}{% else %}{% set turns = messages %}{% endif %}{% for m in turns %}`
+		mistral = begin + `{% if m.role == 'user' %}[INST] {% if loop.last and system is defined %}{{ system }}
+
+{% endif %}{{ m.content }}[/INST]{% else %} {{ m.content }}<|im_end|>{% endif %}{% endfor %}`
+		ending = `{% for m in messages %}{{ m.role }}: {{ m.content }}{% if loop.last %}<|endoftext|>
+{% endif %}{% endfor %}{% if add_generation_prompt %}assistant: <think>{% endif %}`
+		question = `{"role": "user", "content": "Two?"}, {"role": "assistant", "content": "2"}]}`
+		system   = `{"messages": [{"role": "system", "content": "Be brief."}, ` + question
+	)
+	for name, c := range map[string]struct{ template, row, want string }{
+		"system prompt":   {mistral, system, ""},
+		"no system":       {mistral, `{"messages": [` + question, "2<|im_end|>"},
+		"same everywhere": {plain, system, "2<|im_end|>"},
+		"ending":          {ending, system, "assistant: 2<|endoftext|>"},
+	} {
+		s, _ := examples(t, c.template, c.row)
+		list, err := s.Row(dataset.Item{})
+		if c.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "rows.jsonl") ||
+				!strings.Contains(err.Error(), "drop the row") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := strings.TrimSpace(trained(s, list[0])); got != c.want {
+			t.Errorf("%s: %q is trained, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestPairAfterAnotherOpening(t *testing.T) {
 	const row = `{"messages": [{"role": "user", "content": "Two?"}], "chosen": "2", "rejected": "No."}`
 	s, _ := examples(t, thinking, row)

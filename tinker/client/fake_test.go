@@ -14,13 +14,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// answer is an answer of a scripted server. Status 0 is no connection; hang is a long poll without an answer.
+// answer is an answer of a scripted server. Status 0 is no connection; hang is a long poll without an answer; after is
+// the time until the answer.
 type answer struct {
 	status int
 	body   string
 	header http.Header
 	proto  []byte
 	hang   bool
+	after  time.Duration
 }
 
 func ok(body string) answer { return answer{status: 200, body: body} }
@@ -65,6 +67,11 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.mu.Unlock()
 	if a.hang {
 		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	select {
+	case <-time.After(a.after):
+	case <-req.Context().Done():
 		return nil, req.Context().Err()
 	}
 	if a.status == 0 {

@@ -151,3 +151,16 @@ func TestComeBack(t *testing.T) {
 			}
 		})
 }
+
+// A model's optimizer is what the server says; none is AdamW.
+func TestOptimizerOfAModel(t *testing.T) {
+	scripted(t, map[string][]answer{"/get_info": {ok(`{"optimizer_config": {"type": "dimuon", "version": 1}}`),
+		ok(`{}`)}}, nil, func(t *testing.T, c *Client, s *script) {
+		m := newModel(t, c)
+		for _, want := range []string{tinker.Dimuon, ""} {
+			if info, err := m.Info(t.Context()); err != nil || info.OptimizerType != want {
+				t.Errorf("%+v, %v; want the optimizer %q", info, err, want)
+			}
+		}
+	})
+}

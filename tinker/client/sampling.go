@@ -101,20 +101,6 @@ func (s *samplingClient) Sample(ctx context.Context,
 	return f, nil
 }
 
-// abandonTimeout limits the request that cancels a sample.
-const abandonTimeout = 5 * time.Second
-
-// abandon tells the server that nobody waits for a sample any more. Servers without that request go on drawing it, and
-// nothing comes of it.
-func (c *Client) abandon(ctx context.Context, p promise) {
-	r, err := post("/cancel_future", wire.RetrieveRequest{RequestID: p.RequestID})
-	if err != nil || ctx.Err() != nil {
-		return
-	}
-	r.retries, r.window, r.timeout = 0, 0, abandonTimeout
-	_, _ = c.call(ctx, r)
-}
-
 // promptBytes estimates a prompt's size in JSON, in bytes.
 func promptBytes(in tinker.ModelInput) int64 {
 	n := 0
@@ -220,5 +206,5 @@ func (s *samplingClient) dispatch(ctx context.Context, r *apiRequest, size int64
 		}
 		defer l.of.Release(l.n)
 	}
-	return s.client.promised(ctx, r, "Sample", true)
+	return s.client.promisedSample(ctx, r)
 }

@@ -188,3 +188,43 @@ func TestSampleWithoutCaller(t *testing.T) {
 			}
 		})
 }
+
+// A caller that leaves while a sample is being submitted, for the first time or again, does not wait for the answer,
+// and what the server still promises within a few seconds is cancelled.
+func TestCallerLeavesDuringSubmission(t *testing.T) {
+	first, lost := ok(`{"request_id": "first"}`), answer{status: 410, body: `{"detail": "gone"}`}
+	late := func(after time.Duration) answer {
+		return answer{status: 200, body: `{"request_id": "late"}`, after: after}
+	}
+	for name, c := range map[string]struct {
+		submissions []answer
+		want        bool // the late promise is cancelled
+	}{
+		"at once":       {[]answer{late(3 * time.Second)}, true},
+		"again":         {[]answer{first, late(4 * time.Second)}, true},
+		"much too late": {[]answer{late(time.Minute)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scripted(t, map[string][]answer{"/asample": c.submissions, "/retrieve_future": {lost}}, nil,
+				func(t *testing.T, client *Client, s *script) {
+					sampler, gone := newSampler(t, client), errors.New("the caller is gone")
+					ctx, cancel := context.WithCancelCause(t.Context())
+					time.AfterFunc(2*time.Second, func() { cancel(gone) })
+					begin := time.Now()
+					f, err := sampler.Sample(ctx, tinker.SampleRequest{Params: tinker.DefaultSampling()})
+					if err == nil {
+						_, err = f.Wait(t.Context())
+					}
+					if !errors.Is(err, gone) || time.Since(begin) != 2*time.Second {
+						t.Errorf("after %v: %v", time.Since(begin), err)
+					}
+					time.Sleep(abandonTimeout + time.Second)
+					cancelled := slices.ContainsFunc(s.to("/cancel_future"),
+						func(r received) bool { return r.body["request_id"] == "late" })
+					if cancelled != c.want {
+						t.Errorf("the server was told %+v", s.to("/cancel_future"))
+					}
+				})
+		})
+	}
+}

@@ -75,8 +75,12 @@ func (m *trainingClient) Info(ctx context.Context) (tinker.ModelInfo, error) {
 	lora := m.lora
 	lora.Rank, lora.Alpha = out.LoRARank, alpha
 	tokenizer, _, _ := strings.Cut(out.ModelData.TokenizerID, ":") // as the SDK does: variants share a tokenizer
-	return tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID),
-		TokenizerID: tokenizer}, nil
+	info := tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID),
+		TokenizerID: tokenizer}
+	if out.OptimizerConfig != nil {
+		info.OptimizerType = out.OptimizerConfig.Type
+	}
+	return info, nil
 }
 
 func (m *trainingClient) info(ctx context.Context) (out wire.GetInfoResponse, err error) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -84,15 +85,15 @@ func (s *Server) members(path string) (list []archiveMember, err error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(dir)
+	names, err := disk.Files(dir)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	other, err := s.exported(path)
-	for _, e := range entries {
+	for _, name := range names {
 		m := archiveMember{}
 		if err == nil {
-			m, err = openMember(filepath.Join(dir, e.Name()))
+			m, err = openMember(dir, name)
 		}
 		if err != nil {
 			break
@@ -118,8 +119,9 @@ func (s *Server) exported(path string) ([]tinker.ExportFile, error) {
 	return nil, nil
 }
 
-func openMember(path string) (archiveMember, error) {
-	f, err := os.Open(path)
+// openMember opens a file by its path below dir, with slashes, which is its name in an archive too.
+func openMember(dir, name string) (archiveMember, error) {
+	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
 		return archiveMember{}, fmt.Errorf("server: %w", err)
 	}
@@ -130,7 +132,7 @@ func openMember(path string) (archiveMember, error) {
 	return archiveMember{
 		file:    f,
 		changed: st.ModTime(),
-		ExportFile: tinker.ExportFile{Name: filepath.Base(path), Size: st.Size(), Close: f.Close,
+		ExportFile: tinker.ExportFile{Name: name, Size: st.Size(), Close: f.Close,
 			Write: func(w io.Writer) error {
 				_, err := io.Copy(w, f)
 				return err

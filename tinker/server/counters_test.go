@@ -180,3 +180,28 @@ func TestCountersOnFullDisk(t *testing.T) {
 		t.Errorf("%d requests are known that were never promised", n)
 	}
 }
+
+// A training request whose record did not fit on the disk is counted when it is sent again, once.
+func TestRepeatedAfterFullDiskIsCounted(t *testing.T) {
+	r := newRig(t, Options{})
+	full := &disktest.Full{FS: r.fs}
+	r.fs = full
+	r.restart()
+	m := r.model(r.session(), 0)
+	full.Now.Store(true)
+	code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false))
+	if code < 500 || !r.server.known(r.server.state.models[m], 1) {
+		t.Fatalf("on a full disk: %d %s", code, raw)
+	}
+	full.Now.Store(false)
+	if code, _, raw := r.send("GET", "/healthz", nil); code != http.StatusOK {
+		t.Fatalf("when there is room: %d %s", code, raw)
+	}
+	for range 3 {
+		r.output(r.promise("/forward_backward", batch(m, 1, false)))
+	}
+	u := use(r, owner(TenantOf("tml-alice")), "forward_backward")
+	if got, want := u.Tokens["forward_backward"], 7; int(got) != want {
+		t.Errorf("%v tokens were counted, want %d", got, want)
+	}
+}

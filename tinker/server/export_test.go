@@ -106,3 +106,43 @@ func TestRecipients(t *testing.T) {
 		t.Errorf("%s: %s", category, text)
 	}
 }
+
+// Files in a folder of a checkpoint, such as chat templates, are exported under their paths.
+func TestFoldersAreExported(t *testing.T) {
+	r := newRig(t, Options{})
+	id := r.model(r.session(), 0)
+	path := r.result(r.promise("/save_weights_external",
+		map[string]any{"model_id": id, "path": "one", "seq_id": 1}))["path"].(string)
+	folder, err := r.server.opts.Store.Folder(inner(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name, text = "additional_chat_templates/tool_use.jinja", "tools"
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, filepath.Dir(name)), 0o755),
+		os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const at = "/checkpoints/external_weights/one/"
+	var list struct{ URLs map[string]string }
+	r.get("/training_runs/"+id+at+"external_weights_urls", &list)
+	if got := fetchURL(t, r, list.URLs[name]); string(got) != text {
+		t.Errorf("by its own address: %q", got)
+	}
+	var archive wire.ArchiveURL
+	r.get("/training_runs/"+id+at+"archive", &archive)
+	found := map[string]string{}
+	for in := tar.NewReader(bytes.NewReader(fetchURL(t, r, archive.URL))); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		raw, err2 := io.ReadAll(in)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		found[h.Name] = string(raw)
+	}
+	if found[name] != text || len(found) != 5 {
+		t.Errorf("in the archive: %q of %d files", found[name], len(found))
+	}
+}

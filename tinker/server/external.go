@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -81,13 +81,13 @@ func (s *Server) externalURLs(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(dir)
+	names, err := disk.Files(dir)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	expires, urls := s.opts.Now().Add(archiveFor).UTC().Truncate(time.Second), map[string]string{}
-	for _, e := range entries {
-		urls[e.Name()] = s.address(c, tokenFile, k.Path.String()+"\n"+e.Name(), expires)
+	for _, name := range names {
+		urls[name] = s.address(c, tokenFile, k.Path.String()+"\n"+name, expires)
 	}
 	return map[string]any{"urls": urls, "expires": expires}, nil
 }

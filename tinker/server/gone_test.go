@@ -1,8 +1,11 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +81,35 @@ func TestSettingsOfGoneCheckpoints(t *testing.T) {
 	}
 	if got := settings(); len(got) != 1 || got[0] != "kept" {
 		t.Errorf("left are the settings of %q", got)
+	}
+}
+
+// Settings outlast the time in which their checkpoint cannot be read.
+func TestSettingsOfUnreadableCheckpoints(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "x", "seq_id": 1}))
+	r.send("POST", wire.Prefix+"/training_runs/"+m+"/checkpoints/weights/x/publish", nil)
+	found, err := filepath.Glob(filepath.Join(r.dir, "checkpoints", "*", "weights", "x", "trinity.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.Rename(found[0], found[0]+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(found[0], 0o755); err != nil { // reading it fails
+		t.Fatal(err)
+	}
+	r.clock.Add(int64(25 * time.Hour))
+	if err := r.server.collect(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(found[0]), os.Rename(found[0]+".aside", found[0])); err != nil {
+		t.Fatal(err)
+	}
+	k, err := r.server.find(fmt.Sprintf("tinker://%s/weights/x", m))
+	if err != nil || !k.note.Public {
+		t.Errorf("readable again: %+v, %v", k.note, err)
 	}
 }
 

@@ -83,8 +83,8 @@ func (s *Server) collectCheckpoints() error {
 			gone = append(gone, k.Path.String())
 		}
 	}
-	s.state.forgetMarks(list, now.Add(-keepMarks))
 	s.mu.Unlock()
+	s.forgetMarks(list, now.Add(-keepMarks))
 	var errs []error
 	for _, path := range gone {
 		s.opts.Log.Info("checkpoint expired", "path", path)
@@ -96,22 +96,50 @@ func (s *Server) collectCheckpoints() error {
 // keepMarks is how long the settings of a checkpoint that is not there are kept: its save may still wait.
 const keepMarks = 24 * time.Hour
 
-// forgetMarks drops settings from before a time whose checkpoint is not listed: it was deleted or overwritten, or its
-// save failed. s.mu is held.
-func (t *serverState) forgetMarks(list []tinker.Checkpoint, before time.Time) {
-	saved := make(map[string]int64, len(list))
+// forgetMarks drops settings from before a time whose checkpoint is not there: it was deleted or overwritten, or its
+// save failed. A list leaves out what cannot be read now, so the store is asked for each checkpoint that is not in it.
+func (s *Server) forgetMarks(list []tinker.Checkpoint, before time.Time) {
+	saved := make(map[string]int64, len(list)) // 0: there is no checkpoint
 	for _, c := range list {
 		saved[c.Path.String()] = c.SeqID
 	}
-	for path, marks := range t.marks {
-		seq, there := saved[path]
-		maps.DeleteFunc(marks, func(s int64, m checkpointSettings) bool {
-			return (!there || s != seq) && m.Time.Before(before)
-		})
-		if len(marks) == 0 {
-			delete(t.marks, path)
+	for _, path := range s.unlisted(saved, before) {
+		switch c, err := s.opts.Store.Checkpoint(path); {
+		case err == nil:
+			saved[path] = c.SeqID
+		case errors.Is(err, tinker.ErrNotFound):
+			saved[path] = 0
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, marks := range s.state.marks {
+		seq, known := saved[path]
+		maps.DeleteFunc(marks, func(of int64, m checkpointSettings) bool {
+			return known && of != seq && m.Time.Before(before)
+		})
+		if len(marks) == 0 {
+			delete(s.state.marks, path)
+		}
+	}
+}
+
+// unlisted are the paths of settings from before a time that are not among the saved checkpoints.
+func (s *Server) unlisted(saved map[string]int64, before time.Time) (paths []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, marks := range s.state.marks {
+		if _, listed := saved[path]; listed {
+			continue
+		}
+		for _, m := range marks {
+			if m.Time.Before(before) {
+				paths = append(paths, path)
+				break
+			}
+		}
+	}
+	return paths
 }
 
 // delete removes a checkpoint; a missing one is no error.

@@ -4,45 +4,20 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // The SDK's get_tokenizer hands a name to transformers, which asks the Hugging Face hub, or the place that HF_ENDPOINT
 // names. The tokenizers of base models are served here as a hub serves them, so that a client on any machine gets them
 // with HF_ENDPOINT set to this server's address. The form is that of the hub's API: GET or HEAD
-// /<repository>/resolve/<revision>/<file> and GET /api/models/<repository>[/revision/<revision>].
-
-// tokenizerFiles are the files of a model folder that clients may download. Settings are sent without this machine's
-// paths.
-var tokenizerFiles = []string{
-	"tokenizer.json",
-	"tokenizer_config.json",
-	"special_tokens_map.json",
-	"added_tokens.json",
-	"vocab.json",
-	"merges.txt",
-	"vocab.txt",
-	"tokenizer.model",
-	"spiece.model",
-	"chat_template.jinja",
-	"chat_template.json",
-	"config.json",
-	"generation_config.json",
-}
-
-// pathKeys are settings that hold a path on the machine where the file was written.
-var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "special_tokens_map_file"}
+// /<repository>/resolve/<revision>/<file>, GET /api/models/<repository>[/revision/<revision>] and GET
+// /api/models/<repository>/tree/<revision>/<folder>.
 
 // llamaRepo is the repository that the SDK requests for a model whose name begins with llamaNames.
 const (
@@ -140,25 +115,41 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Hand
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// describe lists the files of a tokenizer. It has no folders, so a tree is empty.
+// describe lists the files of a tokenizer, or those in its folder of chat templates, the only one.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	repo, _, _ := strings.Cut(r.PathValue("repo"), "/revision/")
-	repo, _, tree := strings.Cut(repo, "/tree/")
+	repo, rest, tree := strings.Cut(repo, "/tree/")
 	files, ok := s.repository(w, r, repo)
 	if !ok {
 		return
 	}
 	if tree {
-		s.hubError(w, http.StatusNotFound, "EntryNotFound", "there are no folders in this repository")
+		_, folder, _ := strings.Cut(rest, "/")
+		s.tree(w, files, folder)
 		return
 	}
 	list := []map[string]string{}
-	for _, name := range tokenizerFiles {
-		if _, there := files.content[name]; there {
-			list = append(list, map[string]string{"rfilename": name})
-		}
+	for _, name := range files.names {
+		list = append(list, map[string]string{"rfilename": name})
 	}
 	reply(w, http.StatusOK, map[string]any{"id": repo, "sha": files.commit, "siblings": list})
+}
+
+// tree lists the files in a folder. transformers finds additional chat templates with it.
+func (s *Server) tree(w http.ResponseWriter, files tokenizerRepo, folder string) {
+	var list []map[string]any
+	for _, name := range files.names {
+		if folder == path.Dir(name) {
+			sum := sha256.Sum256(files.content[name])
+			list = append(list, map[string]any{"type": "file", "path": name, "size": len(files.content[name]),
+				"oid": hex.EncodeToString(sum[:20])})
+		}
+	}
+	if list == nil {
+		s.hubError(w, http.StatusNotFound, "EntryNotFound", "there is no such folder in this repository")
+		return
+	}
+	reply(w, http.StatusOK, list)
 }
 
 // repository returns the tokenizer that a request names, or answers with an error. If keys are required, HF_TOKEN must
@@ -187,51 +178,4 @@ func (s *Server) hubError(w http.ResponseWriter, code int, kind, text string) {
 	w.Header().Set("X-Error-Code", kind)
 	w.Header().Set("X-Error-Message", text)
 	reply(w, code, map[string]string{"error": text})
-}
-
-// tokenizerRepo is a tokenizer as clients see it. commit is a hash of the contents, 40 hex digits.
-type tokenizerRepo struct {
-	commit  string
-	content map[string][]byte
-}
-
-func readTokenizer(dir string) (tokenizerRepo, error) {
-	files, sum := tokenizerRepo{content: map[string][]byte{}}, sha256.New()
-	for _, name := range tokenizerFiles {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err == nil &&
-			slices.Contains([]string{"config.json", "tokenizer_config.json", "generation_config.json"}, name) {
-			raw, err = withoutPaths(raw)
-		}
-		if err != nil {
-			return files, err
-		}
-		files.content[name] = raw
-		fmt.Fprintf(sum, "%s %d\n", name, len(raw))
-		sum.Write(raw)
-	}
-	files.commit = hex.EncodeToString(sum.Sum(nil)[:20])
-	return files, nil
-}
-
-// withoutPaths removes the settings that hold a path.
-func withoutPaths(raw []byte) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, tinker.Serverf("the settings are not a JSON object: %w", err)
-	}
-	kept := true
-	for _, key := range pathKeys {
-		if v, ok := all[key]; ok && strings.HasPrefix(string(v), `"/`) {
-			delete(all, key)
-			kept = false
-		}
-	}
-	if kept {
-		return raw, nil
-	}
-	return json.MarshalIndent(all, "", "  ")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -131,3 +133,40 @@ func (k onlyKey) Allowed(hash string) bool { return hash == string(k) }
 // Demanded implements Keys.
 func (k onlyKey) Demanded() bool              { return true }
 func (k onlyKey) Owner(string) (string, bool) { return "", false }
+
+// A tokenizer's additional chat templates are served too, and nothing else of their folder. A client that fetches the
+// tokenizer as from a hub has them.
+func TestTokenizerTemplates(t *testing.T) {
+	dir := tokenizerDir(t)
+	const folder, name = tokenizer.TemplatesDir, tokenizer.TemplatesDir + "/tool_use.jinja"
+	if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{name: "tools", folder + "/secret.txt": "no"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": dir}, Aliases: map[string]string{"org/tiny": "tiny"}})
+	if code, _, raw := r.send("GET", "/tiny/resolve/main/"+name, nil); code != 200 || string(raw) != "tools" {
+		t.Errorf("the template: %d %s", code, raw)
+	}
+	for _, other := range []string{folder + "/secret.txt", folder + "/../model.safetensors", folder} {
+		if code, _, raw := r.send("GET", "/tiny/resolve/main/"+other, nil); code == 200 {
+			t.Errorf("%s: %s", other, raw)
+		}
+	}
+	for at, want := range map[string]int{"main/" + folder: 200, "main": 404, "main/none": 404} {
+		code, _, raw := r.send("GET", "/api/models/tiny/tree/"+at, nil)
+		if code != want || code == 200 && !strings.Contains(string(raw), `"path":"`+name+`","size":5`) {
+			t.Errorf("tree/%s: %d %s", at, code, raw)
+		}
+	}
+	got, err := hub.New(hub.Options{Endpoint: r.web.URL, Cache: t.TempDir()}).Tokenizer(t.Context(), "org/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conf, err := tokenizer.LoadConfig(got); err != nil || conf.Templates["tool_use"] != "tools" {
+		t.Errorf("fetched: %+v, %v", conf, err)
+	}
+}

@@ -112,8 +112,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 	if far != nil {
 		return nil, far
 	}
-	repeated := s.known(m, seq)
-	if !repeated && !awaited {
+	if !awaited && !s.known(m, seq) {
 		if err := s.queueRoom(m, tokens, size); err != nil {
 			return nil, err
 		}
@@ -139,8 +138,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		if err != nil {
 			return nil, err
 		}
-		s.arrive(m, seq)
-		if !repeated {
+		if s.arrive(m, seq) {
 			s.count(s.tenantOf(m), phase, tokens, size, f.Done())
 		}
 	}
@@ -175,15 +173,17 @@ func checkSeq(seq int64) error {
 	return nil
 }
 
-// arrive notes that a request was accepted.
-func (s *Server) arrive(m *model, seq int64) {
+// arrive notes that a request was accepted, and reports whether that is new. A request that the backend knows can be
+// new here: it has one whose record could not be written yet, and the client, told so, sends it again.
+func (s *Server) arrive(m *model, seq int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fresh := seq > m.dense && !m.ahead[seq]
 	s.arrived(m, seq)
+	return fresh
 }
 
-// count counts a pending request of a tenant until it is done. Copies of it are not counted, except one that comes
-// while the first is being accepted.
+// count counts a pending request of a tenant until it is done. Copies of it are not counted.
 func (s *Server) count(tenant, phase string, tokens int, size int64, done <-chan struct{}) {
 	s.training.take(tenant, size)
 	leave := func() { s.training.release(tenant, size) }

@@ -50,8 +50,8 @@ func (s *suite) learn() {
 	}
 }
 
-// dimuon: the other optimizer of a service learns too, and each accepts its own settings only. A refused step keeps
-// the gradient.
+// dimuon: the other optimizer of a service learns too, its model names it, and each accepts its own settings only. A
+// refused step keeps the gradient.
 func (s *suite) dimuon() {
 	if !s.caps.ExactLogprobs {
 		s.Skip("asked of this project's services only")
@@ -61,6 +61,9 @@ func (s *suite) dimuon() {
 	c, err := s.svc.CreateModel(s.ctx, req)
 	if err != nil {
 		s.Fatal(err)
+	}
+	if info, err := c.Info(s.ctx); err != nil || info.OptimizerType != req.OptimizerType {
+		s.Errorf("a model with Dimuon is %+v, %v", info, err)
 	}
 	p := tinker.DefaultDimuon()
 	p.LearningRate = 2e-2

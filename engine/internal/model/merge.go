@@ -21,21 +21,16 @@ import (
 // TemplateFile is the chat template of a model folder. It wins over those in tokenizer_config.json.
 const TemplateFile = "chat_template.jinja"
 
-// FolderFiles lists the files of the model folder dir besides its weights. Some of them may be missing. The chat
-// templates that have files are left out if they are not wanted.
+// FolderFiles lists the files of the model folder dir besides its weights: paths below it, with slashes. Some of them
+// may be missing. The chat templates that have files are left out if they are not wanted.
 func FolderFiles(dir string, templates bool) []string {
 	list := []string{"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
 		"tokenizer.model", "special_tokens_map.json", "vocab.json", "merges.txt", "added_tokens.json"}
 	if !templates {
 		return list
 	}
-	named, _ := os.ReadDir(filepath.Join(dir, tokenizer.TemplatesDir)) // most models have none
-	for _, f := range named {
-		if filepath.Ext(f.Name()) == ".jinja" {
-			list = append(list, filepath.Join(tokenizer.TemplatesDir, f.Name()))
-		}
-	}
-	return append(list, TemplateFile, "chat_template.json")
+	named, _ := tokenizer.TemplateFiles(dir) // a folder that cannot be read has none
+	return append(append(list, named...), TemplateFile, "chat_template.json")
 }
 
 // Merge writes the model of folder base with the adapter's additions in its weights to the new folder out: an ordinary

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 
@@ -71,17 +72,22 @@ func trainingOnly(name string) bool {
 	return name == "trinity.json" || name == "optimizer.safetensors" || name == "master.safetensors"
 }
 
-// copyFiles copies the files of a folder that are wanted, each whole or not at all.
+// copyFiles copies the files in and below a folder that are wanted, each whole or not at all.
 func (d Dir) copyFiles(from, to string, wanted func(name string) bool) error {
-	files, err := os.ReadDir(from)
+	names, err := disk.Files(from)
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		if !wanted(f.Name()) {
+	for _, name := range names {
+		if !wanted(name) {
 			continue
 		}
-		if err := d.copyFile(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
+		if in := path.Dir(name); in != "." {
+			if err := d.FS.MkdirAll(filepath.Join(to, in)); err != nil {
+				return err
+			}
+		}
+		if err := d.copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
