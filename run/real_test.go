@@ -110,8 +110,8 @@ func (r realRun) train(name string, o Options, overrides ...string) {
 	r.exact(name, sum.Lines)
 }
 
-// exact checks that the sampler's and the trainer's log-probabilities are the same bits wherever all samples of a step
-// are of the weights that it begins with. Steps that finish a batch of older ones measure how far the weights have come.
+// exact checks that the log-probabilities of sampler and trainer are the same bits wherever all samples of a step are of
+// the weights that it begins with. Steps that finish a batch of older ones measure how far the weights have come.
 func (r realRun) exact(name string, lines []monitor.Line) {
 	r.Helper()
 	equal, furthest := 0, 0.0
@@ -130,8 +130,8 @@ func (r realRun) exact(name string, lines []monitor.Line) {
 	if equal == 0 {
 		r.Errorf("%s: no step has samples of the newest weights alone", name)
 	}
-	r.Logf("%s: in %d of %d steps all samples are of the newest weights, and their log-probabilities are equal to the bit; "+
-		"in the others the mean log-ratio is at most %.1g", name, equal, len(lines), furthest)
+	r.Logf("%s: in %d of %d steps all samples are of the newest weights, and their log-probabilities are equal to "+
+		"the bit; in the others the mean log-ratio is at most %.1g", name, equal, len(lines), furthest)
 }
 
 const tokensKey = "perf/total_num_tokens"
