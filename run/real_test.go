@@ -110,8 +110,8 @@ func (r realRun) train(name string, o Options, overrides ...string) {
 	r.exact(name, sum.Lines)
 }
 
-// exact checks that the log-probabilities of sampler and trainer are the same bits wherever all samples of a step are of
-// the weights that it begins with. Steps that finish a batch of older ones measure how far the weights have come.
+// exact checks that the log-probabilities of sampler and trainer are the same bits wherever all samples of a step are
+// of the weights that it begins with. Steps that finish a batch of older ones measure how far the weights have come.
 func (r realRun) exact(name string, lines []monitor.Line) {
 	r.Helper()
 	equal, furthest := 0, 0.0
