@@ -43,6 +43,8 @@ func TestReal(t *testing.T) {
 	r.train("seed1", options())
 	r.evaluate("seed1/sft", "after SFT")
 	r.evaluate("seed1/grpo", "after GRPO")
+	r.compare("SFT over the model as it is", "base", "seed1/sft", "greedy", "sampled")
+	r.compare("GRPO over SFT", "seed1/sft", "seed1/grpo", "greedy", "sampled")
 	r.answers("after GRPO", r.folder("seed1", "grpo"))
 	if !*realRest {
 		return
@@ -52,6 +54,8 @@ func TestReal(t *testing.T) {
 	r.share("control")
 	r.train("control", control)
 	r.evaluate("control/grpo", "after GRPO with shuffled rewards")
+	r.compare("shuffled rewards over SFT", "seed1/sft", "control/grpo", "greedy", "sampled")
+	r.compare("GRPO over shuffled rewards", "control/grpo", "seed1/grpo", "greedy", "sampled")
 	r.repeats("again", "seed1")
 	r.greedy = true
 	for _, seed := range []string{"2", "3"} {
@@ -59,6 +63,7 @@ func TestReal(t *testing.T) {
 		r.share(name)
 		r.train(name, options(), "seed="+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed)
 		r.evaluate(name+"/grpo", "after GRPO, seed "+seed, "seed="+seed)
+		r.compare("GRPO over SFT, seed "+seed, "seed1/sft", name+"/grpo", "greedy")
 	}
 }
 
