@@ -188,7 +188,7 @@ func (r realRun) evaluate(name, what string, overrides ...string) {
 	if mean, ok := m["sampled/accuracy/mean@4"]; ok {
 		text += ", mean@4 " + interval(mean, realProblems)
 	}
-	if n := r.seconds(name + "-evaluation-seconds"); n > 0 { // the base's was begun before it was counted
+	if n := r.seconds(name + "-evaluation-seconds"); n > 0 { // else the job's own, at its end
 		text += fmt.Sprintf(" in %.2f h", n/3600)
 	}
 	r.Logf("%s, of %d problems (95 %% intervals)", text, realProblems)

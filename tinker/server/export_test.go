@@ -31,6 +31,23 @@ func fetchURL(t *testing.T, r *rig, url string) []byte {
 	return raw
 }
 
+// members are the files of a tar by their names.
+func members(t *testing.T, archive []byte) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	for in := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		raw, err2 := io.ReadAll(in)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		found[h.Name] = raw
+	}
+}
+
 // An adapter on the head of a tied model is exported in the form that peft and tinker-cookbook load, in an archive and
 // file by file. This program reads both forms, and the saved checkpoint does not change.
 func TestTiedAdapterIsExported(t *testing.T) {
@@ -51,16 +68,8 @@ func TestTiedAdapterIsExported(t *testing.T) {
 	}
 	var archive wire.ArchiveURL
 	r.get("/training_runs/"+id+at+"archive", &archive)
-	for in := tar.NewReader(bytes.NewReader(fetchURL(t, r, archive.URL))); ; {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		raw, err2 := io.ReadAll(in)
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(inTar, h.Name), raw, 0o600); err != nil {
+	for name, raw := range members(t, fetchURL(t, r, archive.URL)) {
+		if err := os.WriteFile(filepath.Join(inTar, name), raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,19 +139,8 @@ func TestFoldersAreExported(t *testing.T) {
 	}
 	var archive wire.ArchiveURL
 	r.get("/training_runs/"+id+at+"archive", &archive)
-	found := map[string]string{}
-	for in := tar.NewReader(bytes.NewReader(fetchURL(t, r, archive.URL))); ; {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		raw, err2 := io.ReadAll(in)
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
-		found[h.Name] = string(raw)
-	}
-	if found[name] != text || len(found) != 5 {
+	found := members(t, fetchURL(t, r, archive.URL))
+	if string(found[name]) != text || len(found) != 5 {
 		t.Errorf("in the archive: %q of %d files", found[name], len(found))
 	}
 }
