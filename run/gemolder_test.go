@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 // Runs that commits 44f7082 and 2022474 began, which had a loop of their own for this, continue to the metrics of a run
@@ -30,10 +32,10 @@ func TestOlderGemRuns(t *testing.T) {
 		{"2022474", "saving", two, true},    // in the evaluation at the end, before the save was committed
 	} {
 		t.Run(older.commit+"/"+older.name, func(t *testing.T) {
-			fresh, want := gemRuns(t, options(), short(t.TempDir(), older.pairs...))
 			dir := t.TempDir()
 			untar(t, filepath.Join("testdata", "gem", older.commit+".tar.gz"), dir)
 			dir = filepath.Join(dir, older.name)
+			fresh, want := gemRunsAs(t, dir, older.pairs)
 			_, got := gemRuns(t, options(), []string{"resume=" + dir})
 			same(t, "continued", got, want)
 			if got, want := checkpoints(t, dir), checkpoints(t, fresh); older.ends && got != want {
@@ -41,6 +43,38 @@ func TestOlderGemRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// begun is a file system in which the arithmetic of a new folder is what order says, not that of this processor.
+type begun struct {
+	disk.FS
+	order []byte
+}
+
+func (b begun) Link(from, to string) error {
+	if filepath.Base(to) == "order" {
+		if err := os.WriteFile(from, b.order, 0o644); err != nil {
+			return err
+		}
+	}
+	return b.FS.Link(from, to)
+}
+
+// gemRunsAs is gemRuns for a new run in the arithmetic that the run in dir was begun with.
+func gemRunsAs(t *testing.T, dir string, pairs []string) (string, []monitor.Line) {
+	t.Helper()
+	order := filepath.Join("tinker", "checkpoints", "order")
+	raw, err := os.ReadFile(filepath.Join(dir, order))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.fs = begun{FS: disk.OS(), order: raw}
+	fresh, lines := gemRuns(t, o, short(t.TempDir(), pairs...))
+	if kept, err := os.ReadFile(filepath.Join(fresh, order)); err != nil || string(kept) != string(raw) {
+		t.Fatalf("%s computes in %q, %v; want %q", fresh, kept, err, raw)
+	}
+	return fresh, lines
 }
 
 // checkpoints are the names in a run's checkpoints.jsonl, and what updates the weights have.

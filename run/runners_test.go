@@ -1,6 +1,9 @@
 package run
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -9,6 +12,18 @@ import (
 // How many tasks run at a time depends on who computes, and on what the configuration says of it.
 func TestRunners(t *testing.T) {
 	lookup := func(string) (string, bool) { return "", false }
+	raw, err := os.ReadFile("../examples/tiny/gsm8k.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := regexp.MustCompile(`(?m)^  runner_per_model: .*\n`).ReplaceAll(raw, nil)
+	if len(without) == len(raw) {
+		t.Fatal("the example does not have runner_per_model")
+	}
+	file := filepath.Join(t.TempDir(), "gsm8k.yaml")
+	if err := os.WriteFile(file, without, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	local, server := config.Backend{Kind: config.Local}, config.Backend{Kind: config.Server}
 	for _, c := range []struct {
 		backend     config.Backend
@@ -25,7 +40,7 @@ func TestRunners(t *testing.T) {
 		{server, []string{"buffer.batch_size=4", "algorithm.repeat_times=8"}, 32, 400},
 		{server, []string{"buffer.batch_size=96", "algorithm.repeat_times=8"}, 768, 6144},
 	} {
-		cfg, err := config.Load("../examples/gsm8k/gsm8k.yaml", append(c.args, "stages=[]"), lookup)
+		cfg, err := config.Load(file, c.args, lookup)
 		if err != nil {
 			t.Fatal(err)
 		}
