@@ -87,6 +87,18 @@ func (c *clock) least(s side, owners []string) (best string) {
 	return best
 }
 
+// wanted reports whether any tenant has a request on a side.
+func (c *clock) wanted(s side) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, u := range c.owners {
+		if u.wants[s] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // yields reports whether a side that computes for some tenants should yield to the other side: to a tenant that has
 // used no more time.
 func (c *clock) yields(s side, owners ...string) bool {

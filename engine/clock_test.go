@@ -49,6 +49,9 @@ func TestClock(t *testing.T) {
 			c.leave(forSamples, o)
 			c.leave(forTraining, o)
 		}
+		if !c.wanted(forSamples) || c.wanted(forTraining) {
+			rt.Fatal("of the requests, one sample is left")
+		}
 		c.leave(forSamples, "late")
 		if len(c.owners) > 0 {
 			rt.Fatalf("%d are present when all have left", len(c.owners))

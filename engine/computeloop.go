@@ -44,6 +44,7 @@ func newComputeLoop(e *Engine) *computeLoop {
 	t := &computeLoop{e: e, runner: model.NewRunner(e.compute)}
 	t.changed.L = &t.mu
 	t.runner.Between = t.between
+	t.runner.Waits = func() bool { return e.turn.clock.wanted(forSamples) }
 	return t
 }
 

@@ -147,7 +147,7 @@ func (o options) rows(ctx context.Context) ([]row, error) {
 func (o options) environment() []string {
 	env := os.Environ()
 	if o.Path == "avx2" {
-		env = append(env, "ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2")
+		env = append(env, "ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2", "MKL_ENABLE_INSTRUCTIONS=AVX2")
 	}
 	return env
 }

@@ -148,7 +148,7 @@ func (r *Runner) headChunk(c Config) int {
 // gradients of the head and of the final norm.
 func (p *pass) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
-	chunk, part := p.headChunk(c), headPart(c, p.rows())
+	chunk := p.headChunk(c)
 	for from := 0; from < len(s.rows); {
 		if !p.between() {
 			return
@@ -182,6 +182,7 @@ func (p *pass) headGradients(s *score) {
 			return
 		}
 		p.headTasks(rows)
+		part := p.headPart()
 		p.runTasks((len(rows) + part - 1) / part)
 	}
 }

@@ -192,22 +192,37 @@ func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32,
 	})
 }
 
-// headParts runs f over n rows as blocks does, and yields between parts that take no longer than a layer. It reports
-// whether the call continues.
+// headParts runs f over n rows as blocks does, and yields between parts of them. It reports whether the call continues.
 func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
-	c := p.w.Config
-	part := headPart(c, p.rows())
-	for at := 0; at < n; at += part {
+	weights := p.w.Config.Dim * p.w.Config.Vocab
+	for at := 0; at < n; {
 		if at > 0 && !p.between() {
 			return false
 		}
-		p.blocks(min(part, n-at), c.Dim*c.Vocab, func(a, b int, on nn.Products) { f(at+a, at+b, on) })
+		part := min(p.headPart(), n-at)
+		p.blocks(part, weights, func(a, b int, on nn.Products) { f(at+a, at+b, on) })
+		at += part
 	}
 	return true
 }
 
-// headPart is the number of rows whose logits take about as long as rows rows take in a layer, at least one block.
-func headPart(c Config, rows int) int {
+// headPart is the number of rows between two calls of Between: many, since each part reads the head's weights once, or
+// those that take no longer than a layer while another runner waits.
+func (p *pass) headPart() int {
+	if p.Waits != nil && p.Waits() {
+		return layerRows(p.w.Config, p.rows())
+	}
+	return headRowsAlone(p.w.Config, p.rows())
+}
+
+// headRowsAlone is the most rows of a part of the head.
+func headRowsAlone(c Config, rows int) int {
+	const many = 256
+	return max(many, layerRows(c, rows))
+}
+
+// layerRows is the number of rows whose logits take about as long as rows rows take in a layer, at least one block.
+func layerRows(c Config, rows int) int {
 	layer := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim + 3*c.Dim*c.FF
 	const block = 64
 	return max(block, rows*layer/(c.Dim*c.Vocab)/block*block)

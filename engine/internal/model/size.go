@@ -56,7 +56,7 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
 	if c.BF16 {
 		// mids and their gradients, transposed and packed
-		n += 2*min(rows, headChunk(c), headPart(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank
+		n += 2*min(rows, headChunk(c), headRowsAlone(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank
 	}
 	return n
 }
