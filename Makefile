@@ -56,7 +56,7 @@ real: real-files ## train SmolLM2-135M-Instruct on GSM8K (DATA=folder with train
 
 .PHONY: predicted
 predicted: real-files ## compare the rate of training that trinity validate predicts of that model with what its steps reach (DATA= as above): minutes on a quiet machine; writes docs/results/predicted.log
-	go test ./run -run 'TestRealPredicted$$' $(REAL_FLAGS) | tee docs/results/predicted.log; exit $${PIPESTATUS[0]}
+	(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1; go test ./run -run 'TestRealPredicted$$' $(REAL_FLAGS)) | tee docs/results/predicted.log; exit $${PIPESTATUS[0]}
 
 .PHONY: sandbox
 sandbox: ## run the tests of the sandbox for code that models write, each in namespaces and in bubblewrap, which needs a user other than root; writes the log
