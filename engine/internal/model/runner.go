@@ -26,8 +26,8 @@ type Runner struct {
 	// Between, if set, is called between the layers of Forward and Backward and between the parts of Score. The runner
 	// does not compute then, so another runner may. It changes no bit. An error ends the call, and Err returns it.
 	Between func() error
-	// Waits, if set, reports whether another runner waits for Between, or soon will. While it does not, calls of Between
-	// may be further apart. It changes no bit.
+	// Waits, if set, reports whether another runner waits for Between, or soon will. Else calls of Between may be
+	// further apart. It changes no bit.
 	Waits func() bool
 
 	ws   nn.Workspaces
