@@ -61,7 +61,8 @@ func TestReal(t *testing.T) {
 	for _, seed := range []string{"2", "3"} {
 		name := "seed" + seed
 		r.share(name)
-		r.train(name, options(), "seed="+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed)
+		r.train(name, options(), "seed="+seed, "buffer.explorer_input.taskset.data_selector.seed="+seed,
+			"buffer.explorer_input.eval_tasksets=[]") // which would be sampled too
 		r.evaluate(name+"/grpo", "after GRPO, seed "+seed, "seed="+seed)
 		r.compare("GRPO over SFT, seed "+seed, "seed1/sft", name+"/grpo", "greedy")
 	}
@@ -85,8 +86,8 @@ func (r realRun) config(name string, overrides ...string) *config.Config {
 	if err != nil {
 		r.Fatal(err)
 	}
-	if r.greedy {
-		cfg.Buffer.ExplorerInput.EvalTasksets = cfg.Buffer.ExplorerInput.EvalTasksets[:1]
+	if sets := &cfg.Buffer.ExplorerInput.EvalTasksets; r.greedy && len(*sets) > 1 {
+		*sets = (*sets)[:1]
 	}
 	return cfg
 }
