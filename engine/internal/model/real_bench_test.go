@@ -31,7 +31,6 @@ var realShapes = []struct {
 	{"5M", Config{Vocab: 4096, Dim: 256, Layers: 4, Heads: 8, KVHeads: 4, HeadDim: 32, FF: 1024, Tied: true}},
 	{"9M", Config{Vocab: 4096, Dim: 256, Layers: 8, Heads: 8, KVHeads: 4, HeadDim: 32, FF: 1024, Tied: true}},
 	{"135M", Config{Vocab: 49152, Dim: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, FF: 1536, Tied: true}},
-	{"135M", Config{Vocab: 49152, Dim: 576, Layers: 30, Heads: 9, KVHeads: 3, HeadDim: 64, FF: 1536, Tied: true}},
 	{"0.6B", Config{Vocab: 151936, Dim: 1024, Layers: 28, Heads: 16, KVHeads: 8, HeadDim: 128, FF: 3072, Tied: true}},
 	{"1B", Config{Vocab: 128256, Dim: 2048, Layers: 16, Heads: 32, KVHeads: 8, HeadDim: 64, FF: 8192, Tied: true}},
 	{"3B", Config{Vocab: 128256, Dim: 3072, Layers: 28, Heads: 24, KVHeads: 8, HeadDim: 128, FF: 8192, Tied: true}},
