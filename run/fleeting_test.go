@@ -12,15 +12,17 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/fake"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints
+// forgets is a service without a journal: like a hosted service seen from a process that died, it has the checkpoints
 // that were saved and no models.
-func forgets(o engine.Options) (*engine.Engine, error) { return engine.Open(o) }
+func forgets(o engine.Options) (tinker.Service, error) { return fake.Open(o) }
 
 // On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored
 // groups, without sampling any of them again; it ends with the metrics of an unbroken run, each step once.

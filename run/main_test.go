@@ -2,6 +2,7 @@ package run
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
@@ -15,6 +16,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("RUN_TEST_AGENT"); role != "" {
 		os.Exit(agentMain(role))
 	}
+	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 

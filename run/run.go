@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
@@ -78,7 +79,8 @@ type Options struct {
 	tools env.Toolbox                                   // for tests: in place of what the configuration names
 	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
 	// for tests: a service that loses its models when the process ends
-	fleeting func(engine.Options) (*engine.Engine, error)
+	fleeting func(engine.Options) (tinker.Service, error)
+	machine  func(engine.Options) (journal.Machine, error) // for tests: in place of the engine
 }
 
 func (o Options) withDefaults() Options {

@@ -44,15 +44,6 @@ func load(t testing.TB, dir string, overrides ...string) *config.Config {
 
 func noEnv(string) (string, bool) { return "", false }
 
-func options() Options {
-	return Options{Find: func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join("..", path)
-	}}
-}
-
 // runs starts the job until it is done and returns its metrics without those of the clock.
 func runs(t testing.TB, cfg *config.Config, o Options) []monitor.Line {
 	t.Helper()

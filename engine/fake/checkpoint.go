@@ -75,7 +75,8 @@ func (r *run) save(kind tinker.Kind, req tinker.SaveRequest) (out tinker.SaveOut
 	}
 	p := tinker.Path{ModelID: r.id, Kind: kind, Name: req.Name}
 	folder := r.s.folder(p)
-	if _, err := r.s.read(p.String(), ""); err == nil && !req.Overwrite {
+	// one of this request, now replayed, or of a later one is replaced
+	if old, err := r.s.read(p.String(), ""); err == nil && !req.Overwrite && old.Applied < r.done {
 		return out, tinker.Userf("fake: checkpoint %s: %w", p, tinker.ErrExists)
 	}
 	c := r.saved()
@@ -218,3 +219,29 @@ func (s *Service) Evict(_ context.Context, id string) error {
 
 // NumericsID names the arithmetic.
 func (s *Service) NumericsID() string { return "fake-1" }
+
+// Checkpoint describes one checkpoint.
+func (s *Service) Checkpoint(path string) (tinker.Checkpoint, error) {
+	c, err := s.read(path, "")
+	if err != nil {
+		return tinker.Checkpoint{}, err
+	}
+	p, err := tinker.ParsePath(path)
+	return tinker.Checkpoint{Path: p, SeqID: c.Applied + 1, BaseModel: c.BaseModel, LoRA: c.LoRA,
+		Optimizer: p.Kind == tinker.KindState, OptimizerType: c.State.Kind}, err
+}
+
+// Checkpoints lists the checkpoints by path.
+func (s *Service) Checkpoints(context.Context) (list []tinker.Checkpoint, err error) {
+	files, err := filepath.Glob(filepath.Join(s.opts.Dir, "*", "*", "*", manifest))
+	for _, f := range files {
+		at := strings.Split(filepath.ToSlash(filepath.Dir(f)), "/")
+		id, _ := url.QueryUnescape(at[len(at)-3])
+		c, err := s.Checkpoint(tinker.Path{ModelID: id, Kind: tinker.Kind(at[len(at)-2]), Name: at[len(at)-1]}.String())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, err
+}

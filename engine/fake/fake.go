@@ -11,9 +11,11 @@ package fake
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -54,16 +56,31 @@ func Open(o engine.Options) (*Service, error) {
 	s := &Service{opts: o, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}}
 	s.alive, s.stop = context.WithCancel(context.Background())
 	for name, m := range o.Models {
-		c, err := engine.Describe(m.Dir)
+		c, err := describe(m.Dir)
 		if err != nil {
 			return nil, fmt.Errorf("fake: model %s: %w", name, err)
 		}
 		salt := fnv.New64a()
 		fmt.Fprint(salt, filepath.Base(m.Dir), filepath.Base(m.Adapter))
 		s.bases[name] = &base{name: name, context: c.Context, tokens: m.Tokens,
-			table: newTable(salt.Sum64(), c.Vocab, m.EndTokens)}
+			table: newTable(salt.Sum64(), c.Vocab, append([]int32{c.End}, m.EndTokens...))}
 	}
 	return s, nil
+}
+
+// description is what the fake reads of config.json.
+type description struct {
+	Vocab   int   `json:"vocab_size"`
+	Context int   `json:"max_position_embeddings"`
+	End     int32 `json:"eos_token_id"`
+}
+
+func describe(dir string) (d description, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &d)
+	}
+	return d, err
 }
 
 // Capabilities implements tinker.Service.
