@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
@@ -88,7 +89,8 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 	recorded = map[string]recordedScript{}
 	for _, after := range []time.Duration{time.Hour, 1} {
 		for _, killed := range []bool{true, false} {
-			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice",
+			power := &disktest.Crash{FS: disk.OS()}
+			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: power, key: "tml-alice",
 				log: journal.Options{SnapshotAfter: after}}
 			if err := r.start(); err != nil {
 				t.Fatal(err)
@@ -104,16 +106,19 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 			}
 			other := r.model(r.session(), 0) // an unloaded one
 			r.result(r.promise("/unload_model", map[string]any{"model_id": other}))
-			// the results are in the log, or in snapshots, and nothing is written any more
-			time.Sleep(300 * time.Millisecond)
-			dir := t.TempDir()
-			if !killed {
-				r.stop()
+			snapshots := filepath.Join(r.dir, "journal", "model-*.snap")
+			eventually(t, func() string {
+				found, _ := filepath.Glob(snapshots)
+				return unless(len(found) > 0 || after > 1, "no snapshot")
+			})
+			if killed {
+				power.Now()
 			}
+			r.stop()
+			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
 				t.Fatal(err)
 			}
-			r.stop()
 			dirs, recorded[dir] = append(dirs, dir), recordedScript{s.session, s.model, s.sampler, answers}
 		}
 	}
