@@ -166,7 +166,7 @@ func (d *image) makeAll(to disk.FS, path string) error {
 func (c *Crash) Rename(from, to string) error {
 	return c.two("rename", from, to, c.to().Rename, func(old, name place) func() {
 		n := old.load() // it may get two names on the disk
-		name.load() // what it replaces
+		name.load()     // what it replaces
 		return func() {
 			old.set(nil)
 			name.set(n)
