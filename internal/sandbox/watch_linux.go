@@ -63,6 +63,8 @@ type watcher struct {
 	*spec
 	report report
 	blind  bool // there is no /proc
+	begun  time.Time
+	own    ownTime
 }
 
 func (w *watcher) run() error {
@@ -88,6 +90,7 @@ func (w *watcher) run() error {
 	if err != nil {
 		return err
 	}
+	w.begun = time.Now()
 	w.follow(pid)
 	return nil
 }
@@ -135,15 +138,12 @@ func (w *watcher) start() (pid int, err error) {
 func (w *watcher) follow(pid int) {
 	ended := make(chan unix.WaitStatus, 1)
 	go reap(pid, ended)
-	wall := time.NewTimer(w.Limits.Wall)
 	look := time.NewTicker(every)
 	for {
 		select {
 		case status := <-ended:
 			w.finish(status)
 			return
-		case <-wall.C:
-			w.report.Stopped = StopWall
 		case <-look.C:
 			w.report.Stopped = w.exceeded()
 		}
