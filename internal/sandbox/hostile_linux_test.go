@@ -32,7 +32,7 @@ func TestHello(t *testing.T) {
 			t.Errorf("status %d, %q", r.Exit, r.Why(Limits{}))
 		}
 		_, err = b.Run(t.Context(), Job{Args: []string{"/no/such/program"}})
-		if err == nil || !strings.Contains(err.Error(), "execute /no/such/program: no such file") {
+		if err == nil || !strings.HasSuffix(err.Error(), ": execute /no/such/program: no such file or directory") {
 			t.Errorf("a program that is not there: %v", err)
 		}
 	})
@@ -108,6 +108,21 @@ func TestNoFilesOfTheHost(t *testing.T) {
 		job := Job{Args: []string{"/bin/sh", "-c", "echo 43 > " + secret}, ReadOnly: []string{filepath.Dir(secret)}}
 		if r, err := b.Run(t.Context(), job); err != nil || r.Exit == 0 {
 			t.Errorf("a folder that was named can be written to: %+v %v", r, err)
+		}
+	})
+}
+
+// A file that this process got from its own parent, and every child of it inherits, does not reach the program.
+func TestNoInheritedFiles(t *testing.T) {
+	fd, err := unix.Open("/etc/passwd", unix.O_RDONLY, 0) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	eachBox(t, func(t *testing.T, b *Box) {
+		r, err := b.Run(t.Context(), Job{Args: []string{"/bin/ls", "/proc/self/fd"}})
+		if got := string(r.Stdout); err != nil || got != "0\n1\n2\n3\n" && !blind(b) { // 3 is the folder that ls reads
+			t.Errorf("the program has the descriptors %q, %v", got, err)
 		}
 	})
 }

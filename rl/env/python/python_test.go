@@ -73,6 +73,16 @@ func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *ope
 	return o
 }
 
+// eventually waits until something is true that another process does.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
 func (o *opened) make(t *testing.T, id string, p env.Params) env.Env {
 	t.Helper()
 	e, err := o.Make(id, p)
@@ -164,6 +174,7 @@ func TestRows(t *testing.T) {
 // TestPrograms: programs that environments run get their input and are judged by their output and exit status, as
 // outside of the host, however many run at once.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	programs := map[string]float64{
 		"a, b = map(int, input().split())\nprint(a + b)": 1, "print(-1)": 0, "print(": 0,
