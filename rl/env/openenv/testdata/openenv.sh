@@ -62,4 +62,4 @@ if [ -n "${FOLDER:-}" ]; then
 fi
 play 'examples/openenv' openenv:examples/openenv 'template=examples/openenv/template.yaml'
 play 'examples/openenv, split test' openenv:examples/openenv 'template=examples/openenv/template.yaml&split=test'
-exec go run ./bench/openenv-learn -compare -python "$python"
+go run ./bench/openenv-learn -compare -python "$python"
