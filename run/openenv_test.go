@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,67 +156,5 @@ func TestGemOpenEnvFails(t *testing.T) {
 	want := "3 rounds of 4 episodes failed, the last time so: env: openenv:"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "no more disk") {
 		t.Errorf("error %v, want %q and what the server says", err, want)
-	}
-}
-
-var (
-	openenvFull = flag.Bool("openenv.full", false, "train the example environment of OpenEnv with seeds 1, 2 and 3 "+
-		"and with shuffled advantages")
-	openenvPython = flag.String("openenv.python", "", "a Python with the package openenv; \"\" plays on a server in Go")
-)
-
-// threesID is the example environment, on the real server if there is a Python for it.
-func threesID(t *testing.T, o *Options) string {
-	if *openenvPython == "" {
-		return openenvtest.Start(t, openenvtest.Options{}).ID(threesTemplate)
-	}
-	python, err := filepath.Abs(*openenvPython)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Python.Executable = python
-	return "openenv:examples/openenv?" + threesTemplate
-}
-
-// TestGemOpenEnvReal: the real server gives the metrics of the one in Go, to the last bit.
-func TestGemOpenEnvReal(t *testing.T) {
-	if *openenvPython == "" {
-		t.Skip("needs the package openenv: make openenv")
-	}
-	_, want := gemRuns(t, options(), served(t, openenvtest.Start(t, openenvtest.Options{}), "method=grpo"))
-	o := options()
-	id := threesID(t, &o)
-	_, got := gemRuns(t, o, short(t.TempDir(), "env_id="+id, "eval_every=0", "group_size=4", "method=grpo"))
-	onPolicy(t, got)
-	same(t, "the real server", got, want)
-	t.Logf("%d steps on the real server: gap 0, and the metrics of the server in Go to the last bit", len(got))
-}
-
-// TestGemOpenEnvLearns: the shipped model learns the example environment; with shuffled advantages it does not.
-func TestGemOpenEnvLearns(t *testing.T) {
-	if !*openenvFull {
-		t.Skip("takes minutes: make learn-openenv")
-	}
-	for _, c := range []struct{ method, seed string }{
-		{"reinforce", "1"}, {"reinforce", "2"}, {"reinforce", "3"}, {"shuffled", "1"},
-	} {
-		o := options()
-		_, lines := gemRuns(t, o, []string{"model_name=examples/tiny/guess/model", "env_id=" + threesID(t, &o),
-			"learning_rate=1e-3", "max_tokens=16", "max_steps=20", "eval_every=5", "eval_episodes=200",
-			"output_dir=" + t.TempDir(), "method=" + c.method, "seed=" + c.seed})
-		onPolicy(t, lines[:20])
-		var curve []float64
-		for _, l := range lines {
-			for _, key := range l.Metrics.Keys() {
-				if strings.HasPrefix(key, "eval/") && strings.HasSuffix(key, "/return") {
-					curve = append(curve, l.Metrics[key])
-				}
-			}
-		}
-		t.Logf("%s, seed %s: held-out return %.3f", c.method, c.seed, curve)
-		rise := curve[len(curve)-1] - curve[0]
-		if c.method == "reinforce" && rise < 0.2 || c.method == "shuffled" && rise > 0.1 {
-			t.Errorf("%s, seed %s: the return rises by %.3f", c.method, c.seed, rise)
-		}
 	}
 }
