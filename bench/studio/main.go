@@ -1,5 +1,8 @@
 // Command studio measures trinity studio on a generated folder of 100,000 rollouts and 10,000 steps: how long a person
 // waits for the first table, for filters and searches and for curves, and how much memory the studio takes.
+//
+// Needs: bin/trinity (make build) and 2 GB of disk
+// Takes: five minutes
 package main
 
 import (
@@ -35,7 +38,7 @@ func main() {
 		err = run(*dir, *binary, *keep)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-studio:", err)
+		fmt.Fprintln(os.Stderr, "studio:", err)
 		os.Exit(1)
 	}
 }

@@ -79,7 +79,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// BenchmarkSearch looks for a text that no record has, in files of records as long as those of make bench-studio.
+// BenchmarkSearch looks for a text that no record has, in files of records as long as those of bench/studio.
 func BenchmarkSearch(b *testing.B) {
 	dir := b.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
