@@ -147,7 +147,7 @@ func TestExternalModel(t *testing.T) {
 		}})
 	}))
 	defer server.Close()
-	o := options()
+	o := onEngine()
 	o.LookupEnv = func(name string) (string, bool) {
 		v, ok := map[string]string{"HERE": server.URL + "/v1/", "KEY": "secret"}[name]
 		return v, ok

@@ -37,5 +37,6 @@ func byChance(s reward.Sample) (reward.Scores, error) {
 	h := fnv.New32a()
 	io.WriteString(h, s.Response)
 	x := h.Sum32() >> 8
-	return reward.Scores{{Name: "accuracy", Value: float64(x % 2)}, {Name: "format_score", Value: float64(x%5) / 10}}, nil
+	return reward.Scores{{Name: "accuracy", Value: float64(x % 2)}, {Name: "format_score", Value: float64(x%5) / 10}},
+		nil
 }

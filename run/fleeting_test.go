@@ -14,7 +14,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/fake"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -32,22 +31,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
 	o.fleeting = forgets
-	count := &disktest.Crash{FS: disk.OS()}
-	o.fs = count
-	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
-	for _, at := range killsAt(5, 29, count.Count()) {
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
-		_, err := Run(context.Background(), load(t, dir, few...), o)
-		if err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = nil
-		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, few...), o), want)
-		if t.Failed() {
-			return
-		}
-	}
+	same(t, "unbroken", survivesKills(t, o, 13, jobWith(few...)), want)
 }
 
 // What a job keeps while its state is not saved: the groups after the saved step, and the weights they are continued

@@ -18,7 +18,7 @@ func TestLearn(t *testing.T) {
 		t.Skip("trains for half a minute")
 	}
 	var out bytes.Buffer
-	o := options()
+	o := onEngine()
 	o.Out = &out
 	sum, err := Run(t.Context(), load(t, t.TempDir(), "seed=1", "buffer.total_steps=12", "trainer.total_steps=12",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]"), o)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -86,17 +84,5 @@ func TestTableKeepsMetrics(t *testing.T) {
 func TestTableMetricsSurviveKills(t *testing.T) {
 	t.Parallel()
 	args := and(tiny, "synchronizer.sync_interval=3", betweenTable)
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, load(t, t.TempDir(), args...), o)
-	for _, at := range killsAt(2, 61, count.Count()) {
-		dir := t.TempDir()
-		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = nil
-		same(t, fmt.Sprint("killed at operation ", at), runs(t, load(t, dir, args...), o), want)
-	}
+	survivesKills(t, options(), 37, jobWith(args...))
 }

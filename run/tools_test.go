@@ -101,7 +101,7 @@ func (squares) Use(_ context.Context, action string) (env.ToolUse, error) {
 
 // withSquares are options in which the player asks for the square of every number, and the count of its calls.
 func withSquares() (Options, *atomic.Int32) {
-	o, calls := options(), new(atomic.Int32)
+	o, calls := onEngine(), new(atomic.Int32)
 	o.tools = fluent{squares{}, func(number string) string { return "<square>" + number + "</square>" }, calls}
 	return o, calls
 }
@@ -174,7 +174,7 @@ func TestGemWithADeadServer(t *testing.T) {
 	defer h.Close()
 	box := tool.NewBox(tool.Options{})
 	defer box.Close()
-	o, calls := options(), new(atomic.Int32)
+	o, calls := onEngine(), new(atomic.Int32)
 	call := "<tool_call><tool_name>hint</tool_name><arguments>{}</arguments></tool_call>"
 	o.tools = fluent{box, func(string) string { return call }, calls}
 	pairs := short(t.TempDir(), "tools=mcp:"+h.URL, "max_steps=1", "eval_every=0", "num_env=2", "batch_size=2")
@@ -204,7 +204,7 @@ func TestGemToolsRefuses(t *testing.T) {
 		"the main function of this program does not begin": {"tools=python"},
 		`the command "./no-server" cannot be started`:      {"tools=mcp:./no-server"},
 	} {
-		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), options()); err == nil ||
+		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), onEngine()); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", pairs, err, want)
 		}

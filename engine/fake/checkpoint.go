@@ -85,15 +85,10 @@ func (r *run) save(kind tinker.Kind, req tinker.SaveRequest) (out tinker.SaveOut
 	}
 	data, err := json.Marshal(c)
 	if err == nil {
-		err = r.s.opts.FS.MkdirAll(folder)
+		err = disk.MkdirAll(r.s.opts.FS, folder)
 	}
 	if err == nil {
 		err = disk.WriteFile(r.s.opts.FS, filepath.Join(folder, manifest), data)
-	}
-	for dir := filepath.Dir(folder); err == nil; dir = filepath.Dir(dir) {
-		if err = r.s.opts.FS.SyncDir(dir); dir == r.s.opts.Dir {
-			break
-		}
 	}
 	if err != nil {
 		return out, tinker.Serverf("fake: checkpoint %s: %w", p, err)
