@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("HF_HUB_OFFLINE", "1") // unless a script says otherwise
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+			e.Setenv("FREE_ADDR", unusedAddress(t))
 			return nil
 		},
 		Condition: func(name string) (bool, error) { // sandbox: code can be kept apart from this machine

@@ -44,15 +44,30 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// newProcess prepares a server on a free port with its data below home; args are further flags.
-func newProcess(t testing.TB, home string, args ...string) *process {
+// unusedAddress is an address of this machine that nobody listens at.
+func unusedAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close()
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// eventually waits until something is true that another process does.
+func eventually(fatalf func(format string, args ...any), what string, is func() bool) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// newProcess prepares a server on a free port with its data below home; args are further flags.
+func newProcess(t testing.TB, home string, args ...string) *process {
+	t.Helper()
+	addr := unusedAddress(t)
 	p := &process{t: t, home: home, url: "http://" + addr, errOut: &lockedBuffer{},
 		args: append([]string{"serve", "--addr", addr, "--data", filepath.Join(home, "data")}, args...)}
 	t.Cleanup(func() {
@@ -149,9 +164,7 @@ func TestPlayEndsAtInterrupt(t *testing.T) {
 	}
 	kill := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 	defer kill.Stop()
-	for begin := time.Now(); !strings.Contains(said.String(), "> ") && time.Since(begin) < time.Minute; {
-		time.Sleep(20 * time.Millisecond)
-	}
+	eventually(t.Fatalf, "the game asks for a move", func() bool { return strings.Contains(said.String(), "> ") })
 	cmd.Process.Signal(os.Interrupt)
 	err = cmd.Wait()
 	if text := said.String(); err != nil || !strings.Contains(text, "left after 0 turns") ||

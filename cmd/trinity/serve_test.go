@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -10,11 +9,5 @@ import (
 // started waits until a background server has created its files.
 func started(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
-	for range 500 {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	ts.Fatalf("%s never came", path)
+	eventually(ts.Fatalf, path+" is there", func() bool { _, err := os.Stat(path); return err == nil })
 }

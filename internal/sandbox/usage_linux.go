@@ -34,7 +34,7 @@ func (o *ownTime) after(elapsed time.Duration, u usage) time.Duration {
 }
 
 // patience is how many times its wall time a program may last on a machine whose processors others have.
-const patience = 10
+const patience = 60
 
 // exceeded is the limit that all processes together are over.
 func (w *watcher) exceeded() Stop {

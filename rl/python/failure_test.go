@@ -40,6 +40,7 @@ func waiting(ctx context.Context, t *testing.T, h python.Caller) (result chan er
 
 // TestLost: whatever ends a process, its calls fail with the reason, and the next call works.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.MaxMessage = 1 << 20 })
 	for _, tt := range []struct {
 		call string
@@ -191,6 +192,7 @@ func TestHungProcess(t *testing.T) {
 
 // TestMemory: more than the limit is an exception, and the process serves on.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Memory = 256 << 20 })
 	err := h.Call(t.Context(), "fail.allocate", args{"mb": 400}, nil, nil)
 	var raised *python.Error
@@ -212,6 +214,7 @@ func TestMemory(t *testing.T) {
 
 // TestSession: state in one process, through the load of others, until the process is lost.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Processes = 2 })
 	pids := map[int]bool{}
 	var sessions []*python.Session
@@ -272,6 +275,7 @@ func TestFork(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	h := open(t, nil)
 	other := waiting(t.Context(), t, h)
 	h.Close()

@@ -69,6 +69,7 @@ func TestHangsAtOnce(t *testing.T) {
 
 // TestStopped: who stops the program does not wait for an environment that is being tried.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	stop, failed, tell := make(chan struct{}), make(chan error, 1), filepath.Join(t.TempDir(), "begun")
 	o := openStopped(t, time.Minute, stop)
 	go func() {
@@ -84,6 +85,7 @@ func TestStopped(t *testing.T) {
 
 // TestLost: an episode whose process is lost is played again in another to where it was; so is the call that was lost.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	const id = "python:faulty.py:Faulty?max_turns=9"
 	e, other := o.make(t, id, nil), o.make(t, id, nil)
@@ -107,6 +109,7 @@ func TestLost(t *testing.T) {
 
 // TestLostAtRest: environments that rest when their processes die cost the next episodes nothing.
 func TestLostAtRest(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	all := make([]env.Env, 12)
 	for i := range all {
@@ -146,6 +149,7 @@ func same(t *testing.T, e, other env.Env, action string) {
 
 // TestReplayDiffers: an episode that cannot be played again as it was is an error that says so.
 func TestReplayDiffers(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e := o.make(t, "python:faulty.py:Unsteady?high=1000000", nil)
 	begin(t, e, 1)
@@ -248,6 +252,7 @@ func TestThousandEpisodes(t *testing.T) {
 
 // TestClosed: after the source or the host is closed nothing plays on, and nothing waits.
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e, other := o.make(t, "python:guessing.py:Guess", nil), o.make(t, "python:guessing.py:Guess", nil)
 	begin(t, e, 1)

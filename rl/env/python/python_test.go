@@ -159,6 +159,7 @@ func TestParams(t *testing.T) {
 
 // TestRows: dataset= gives an environment the rows of a file, and wrappers= puts GEM's wrappers around it.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e := o.make(t, "python:gem:math:Rows?dataset=rows.jsonl&wrappers=loud", nil)
 	first, err := e.Reset(1)
@@ -226,6 +227,7 @@ func TestRefused(t *testing.T) {
 
 // TestUnsteady: an environment that does not obey its seed is told of, and the repetitions of a task still begin alike.
 func TestUnsteady(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e := o.make(t, "python:faulty.py:Unsteady", nil)
 	if !o.told("two resets of python:faulty.py:Unsteady with one seed do not begin alike") {
