@@ -93,7 +93,10 @@ func train(ctx context.Context, file, root, rows string, steps int) (*console.Su
 	here := map[string]string{"openai/gsm8k": data, "meta-llama/Llama-3.2-3B": "examples/llama/model",
 		"Qwen/Qwen3-4B-Instruct-2507": "examples/llama/model"}
 	o := run.Options{
-		LookupEnv: func(key string) (string, bool) { return root, key == "TRINITY_CHECKPOINT_ROOT_DIR" },
+		LookupEnv: func(key string) (string, bool) {
+			v, ok := map[string]string{"TRINITY_CHECKPOINT_ROOT_DIR": root}[key]
+			return v, ok
+		},
 		Find: func(path string) string {
 			if at, ok := here[path]; ok {
 				return at
