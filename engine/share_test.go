@@ -183,7 +183,7 @@ func TestModelsShareAPass(t *testing.T) {
 			"micro")}), open(t, Options{Models: models})
 		var all []work
 		var runs, twins []*trainingRun
-		for i := range rapid.IntRange(2, 7).Draw(rt, "models") {
+		for i := range rapid.IntRange(2, 5).Draw(rt, "models") {
 			w := draft(rt, i)
 			all = append(all, w)
 			runs, twins = append(runs, w.prepare(t, e, int64(i))), append(twins, w.prepare(t, alone, int64(i)))
