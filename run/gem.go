@@ -255,7 +255,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 		}
 	}
 	g.folder.Path = dir
-	if err := g.site.FS.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(g.site.FS, dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
 	if err := g.lock(ctx, jobdir.Trainer); err != nil {
