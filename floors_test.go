@@ -25,7 +25,7 @@ var rooms = []string{
 	"loop: rl tinker hf monitor internal",
 	"run: config loop engine rl tinker hf monitor internal",
 	"examples: run config loop rl tinker hf monitor internal",
-	"bench: examples engine hf monitor",
+	"bench: run config loop engine rl tinker hf monitor examples internal",
 	"cmd: run config loop engine rl tinker hf monitor examples internal",
 	"docs:",
 }

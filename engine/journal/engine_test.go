@@ -3,9 +3,9 @@ package journal_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,12 +164,12 @@ func script(svc tinker.Service, answers *[]string) error {
 	return nil
 }
 
-var killsFull = flag.Bool("kills.full", false,
-	"TestEveryKill: each operation with and without a power loss; make kills")
-
-// TestEveryKill: the process is killed at each operation on the disk in turn. The next process has every request that
-// was promised, and the script's answers are those of an unbroken run.
+// TestEveryKill: the process is killed at each operation on the disk in turn, at every second one with a power loss; a
+// draw decides at which. The next process has every request that was promised, and the script's answers are those of an
+// unbroken run.
 func TestEveryKill(t *testing.T) {
+	odd := rand.IntN(2)
+	t.Logf("power is lost at operations n with (n / stride + %d) %% 2 == 0", odd)
 	dir := tinyModel(t)
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": often} {
@@ -184,17 +184,13 @@ func TestEveryKill(t *testing.T) {
 			stride = 7
 		}
 		for at := 1; at <= count.Count(); at += stride {
-			for _, power := range []bool{false, true} {
-				if !*killsFull && power != (at/stride%2 == 0) {
-					continue // each operation once, with or without a power loss
-				}
-				t.Run(fmt.Sprintf("%s at %d, power loss %v", name, at, power), func(t *testing.T) {
-					t.Parallel()
-					kill := killed{modelDir: dir, options: o,
-						crash: &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
-					kill.check(t, want)
-				})
-			}
+			power := (at/stride+odd)%2 == 0
+			t.Run(fmt.Sprintf("%s at %d, power loss %v", name, at, power), func(t *testing.T) {
+				t.Parallel()
+				kill := killed{modelDir: dir, options: o,
+					crash: &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
+				kill.check(t, want)
+			})
 		}
 	}
 }
