@@ -166,18 +166,17 @@ func (b *bench) startOurs(model, path string) (*endpoint, error) {
 		}
 		flags = []string{"--models", whole}
 	}
-	s, err := b.trinity.Server(flags...)
-	if err != nil {
-		return nil, err
-	}
+	s := b.trinity.Server(flags...)
 	if err := s.Start(); err != nil {
 		return nil, err
 	}
 	l := &endpoint{name: "trinity", url: s.URL + "/v1", ctx: b.ctx, server: s, stop: s.Close,
 		more: `,"ignore_eos":true,"return_token_ids":true,"stream_options":{"include_usage":true}`}
-	if l.model, err = firstModel(l.url); err != nil {
+	name, err := firstModel(l.url)
+	if err != nil {
 		return nil, err
 	}
+	l.model = name
 	l.alone, err = engine.Open(engine.Options{Dir: filepath.Join(b.trinity.Home, "alone"),
 		Models: map[string]engine.Model{l.model: {Dir: path}}})
 	if err != nil {

@@ -42,10 +42,7 @@ func run(ctx context.Context, binary string, numbers []string) error {
 		return err
 	}
 	defer remove()
-	s, err := trinity.Server("--idle", "3s", "--min-free", "0")
-	if err != nil {
-		return err
-	}
+	s := trinity.Server("--idle", "3s", "--min-free", "0")
 	defer s.Close()
 	if err := s.Start(); err != nil {
 		return err

@@ -11,22 +11,22 @@ import (
 // Server is a `trinity serve` process, which can be killed and started again on the same port and data folder.
 type Server struct {
 	Program
-	URL string
+	URL string // once it has started
 
+	addr string
 	args []string
 	now  *Process   // nil while none runs
 	all  []*Process // that were started
 }
 
 // Server prepares a server on a free port with its data below the home. args are further flags.
-func (p Program) Server(args ...string) (*Server, error) {
-	addr, err := FreeAddress()
-	return &Server{Program: p, URL: "http://" + addr,
-		args: append([]string{"serve", "--addr", addr, "--data", filepath.Join(p.Home, "data")}, args...)}, err
+func (p Program) Server(args ...string) *Server {
+	return &Server{Program: p, addr: "127.0.0.1:0", args: append([]string{"--data", filepath.Join(p.Home, "data")},
+		args...)}
 }
 
-// greeted matches the last line of a server's greeting.
-var greeted = regexp.MustCompile(`(?m)^data: .*$`)
+// Greeting matches what a server says when it serves; the group is its URL.
+const Greeting = `(?s)export TINKER_BASE_URL=(\S+).*\ndata: [^\n]*\n`
 
 // Start starts the server and returns when it has printed its greeting.
 func (s *Server) Start() error {
@@ -34,18 +34,18 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.Await(greeted); err != nil {
+	greeting, err := p.Await(regexp.MustCompile(Greeting))
+	if err != nil {
 		return err
 	}
-	if want := "export TINKER_BASE_URL=" + s.URL; !strings.Contains(p.Said(), want) {
-		return fmt.Errorf("the greeting lacks %q; the server said:\n%s", want, p.Said())
-	}
+	s.URL = greeting[1]
+	s.addr = strings.TrimPrefix(s.URL, "http://")
 	return nil
 }
 
 // Begin starts the server and does not wait for its greeting.
 func (s *Server) Begin() (*Process, error) {
-	p, err := Start(s.Command(s.args...))
+	p, err := Start(s.Command(append([]string{"serve", "--addr", s.addr}, s.args...)...))
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 // Every command about a server's runs and checkpoints, as table and as JSON, and its message for missing ones and for
 // those of another tenant.
 func TestCheckpointCommands(t *testing.T) {
+	t.Parallel()
 	p := newRunning(t, t.TempDir())
 	c, err := client.Open(t.Context(), client.Options{BaseURL: p.URL, APIKey: "tml-test"})
 	if err != nil {

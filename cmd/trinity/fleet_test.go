@@ -9,6 +9,7 @@ import (
 // A run over workers has the bits of the run alone. The first worker computes a step on portable kernels and is killed
 // in the next one, which another worker ends.
 func TestFleetRun(t *testing.T) {
+	t.Parallel()
 	job := program.Job{Program: self(t, t.TempDir()), Name: "gsm8k", Args: append(program.Tiny(),
 		"algorithm.repeat_times=2", "buffer.total_steps=3", "trainer.total_steps=3")}
 	want, err := job.Alone()

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -35,16 +34,34 @@ func killed(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// interrupted runs a command and sends Ctrl-C at its second step; it must end with 0.
+// interrupted runs a command and sends Ctrl-C when it says a pattern; it must end with 0. Its arguments are a file for
+// what the command says, the pattern, "--" and the command.
 func interrupted(ts *testscript.TestScript, _ bool, args []string) {
-	p, err := program.Start(command(ts, args))
+	if len(args) < 4 || args[2] != "--" {
+		ts.Fatalf("interrupted FILE PATTERN -- COMMAND...")
+	}
+	p, err := program.Start(command(ts, args[3:]))
 	ts.Check(err)
-	_, err = p.Await(regexp.MustCompile("step 2/"))
+	_, err = p.Await(regexp.MustCompile(args[1]))
 	ts.Check(err)
 	p.Signal(os.Interrupt)
-	if err := p.Wait(); err != nil || !strings.Contains(p.Said(), "stopped after step") {
+	if err := p.Wait(); err != nil {
 		ts.Fatalf("after Ctrl-C: %v, and it said:\n%s", err, p.Said())
 	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(p.Said()), 0o644))
+}
+
+// serving starts a server on a free port with its data in a folder, and sets $URL. The script's end kills it.
+func serving(ts *testscript.TestScript, _ bool, args []string) {
+	p, err := program.Start(command(ts, []string{"trinity", "serve", "--addr", "127.0.0.1:0", "--data", args[0]}))
+	ts.Check(err)
+	ts.Defer(func() {
+		p.Kill()
+		p.Wait() // it was killed
+	})
+	greeting, err := p.Await(regexp.MustCompile(program.Greeting))
+	ts.Check(err)
+	ts.Setenv("URL", greeting[1])
 }
 
 func command(ts *testscript.TestScript, args []string) *exec.Cmd {

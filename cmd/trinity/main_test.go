@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,
-			"started": started,
+			"serving": serving,
 			"gguf": func(ts *testscript.TestScript, _ bool, args []string) { // writes a small model
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), tiny, 0o644))
 			},

@@ -25,10 +25,7 @@ func self(t testing.TB, home string) program.Program {
 // newServer prepares a server on a free port with its data below home; args are further flags.
 func newServer(t testing.TB, home string, args ...string) *program.Server {
 	t.Helper()
-	s, err := self(t, home).Server(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := self(t, home).Server(args...)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -74,6 +71,7 @@ func await(t testing.TB, p *program.Process, pattern string) []string {
 
 // Ctrl-C leaves a game that waits for a move.
 func TestPlayEndsAtInterrupt(t *testing.T) {
+	t.Parallel()
 	cmd := self(t, t.TempDir()).Command("gem", "play", "game:GuessTheNumber-v0-easy")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -92,6 +90,7 @@ func TestPlayEndsAtInterrupt(t *testing.T) {
 
 // A server started right after kill -9 waits for the folder; one started beside a running server names its pid.
 func TestServeStartsAtOnceAfterKill(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, t.TempDir())
 	for range 5 {
 		start(t, s)

@@ -30,6 +30,7 @@ func steps(t *testing.T, home, name string) []monitor.Line {
 // A run pauses while its server is killed and restarted, and resumes when it is killed itself. Both end with the bits
 // of an uninterrupted run in one process.
 func TestRunOnKilledServer(t *testing.T) {
+	t.Parallel()
 	self := self(t, t.TempDir())
 	if out, err := job(self, "whole", "").CombinedOutput(); err != nil {
 		t.Fatalf("the run in one process: %v\n%s", err, out)

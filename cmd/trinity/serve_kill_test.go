@@ -32,6 +32,7 @@ const (
 // so nothing accepted was lost and nothing was executed twice. Streams of OpenAI's interface, which the kills cut, run
 // beside it.
 func TestServeKilled(t *testing.T) {
+	t.Parallel()
 	whole := newRunning(t, t.TempDir(), "--threads", "1", "--replay", "2s")
 	want := newCrowd(t, whole.URL)
 	wantScript, wantUnnamed := want.script(0), want.unnamed()

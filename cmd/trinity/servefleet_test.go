@@ -14,6 +14,7 @@ import (
 
 // A server over a worker gives the answers of a server alone, and trinity fleet shows and drains the worker.
 func TestServeFleet(t *testing.T) {
+	t.Parallel()
 	alone := newRunning(t, t.TempDir(), "--threads", "1")
 	want := newCrowd(t, alone.URL)
 	wantScript := want.script(0)
@@ -22,8 +23,8 @@ func TestServeFleet(t *testing.T) {
 	}
 	alone.Kill()
 
-	head, metrics := freeAddress(t), freeAddress(t)
-	s := newRunning(t, t.TempDir(), "--threads", "1", "--fleet", head, "--fleet-verify", "0.5", "--fleet-metrics",
+	metrics := freeAddress(t)
+	s := newRunning(t, t.TempDir(), "--threads", "1", "--fleet", "127.0.0.1:0", "--fleet-verify", "0.5", "--fleet-metrics",
 		metrics, "--no-fleet-local")
 	data := filepath.Join(s.Home, "data")
 	workers := &program.Crew{Program: s.Program, Prefix: "w", Creds: await(t, s.Process(), program.Credentials)[1]}
