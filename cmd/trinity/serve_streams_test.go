@@ -14,10 +14,11 @@ type streamTally struct {
 	events     chan struct{} // gets something at an event of any stream, if somebody receives
 }
 
-// stream opens one stream after the other until it is enough. A stream that is complete has the same tokens each time.
+// stream opens one stream after the other until it is enough and one was complete. A stream that is complete has the
+// same tokens each time.
 func (c *crowd) stream(n int, enough *atomic.Bool, tally *streamTally) {
 	want := ""
-	for !enough.Load() && c.ok() {
+	for (!enough.Load() || want == "") && c.ok() {
 		tokens, begun, done := c.oneStream(n, tally.events)
 		switch {
 		case done && want == "":

@@ -24,8 +24,8 @@ func TestServeFleet(t *testing.T) {
 	alone.Kill()
 
 	metrics := freeAddress(t)
-	s := newRunning(t, t.TempDir(), "--threads", "1", "--fleet", "127.0.0.1:0", "--fleet-verify", "0.5", "--fleet-metrics",
-		metrics, "--no-fleet-local")
+	s := newRunning(t, t.TempDir(), "--threads", "1", "--fleet", "127.0.0.1:0", "--fleet-verify", "0.5",
+		"--fleet-metrics", metrics, "--no-fleet-local")
 	data := filepath.Join(s.Home, "data")
 	workers := &program.Crew{Program: s.Program, Prefix: "w", Creds: await(t, s.Process(), program.Credentials)[1]}
 	t.Cleanup(workers.Close)
