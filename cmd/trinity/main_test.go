@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if code, is := tool.Stage(os.Args); is { // of the command, which is this program too
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"trinity": main, "nats-server": natsServer})
+	testscript.Main(m, map[string]func(){"trinity": main})
 }
 
 // TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its
@@ -32,7 +32,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("HF_HUB_OFFLINE", "1") // unless a script says otherwise
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
-			e.Setenv("FREE_ADDR", unusedAddress(t))
 			return nil
 		},
 		Condition: func(name string) (bool, error) { // sandbox: code can be kept apart from this machine
@@ -44,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,
-			"started": started,
+			"serving": serving,
 			"gguf": func(ts *testscript.TestScript, _ bool, args []string) { // writes a small model
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), tiny, 0o644))
 			},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/url"
@@ -21,8 +20,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 )
-
-var long = flag.Bool("fleet.long", false, "run the long tests of faults")
 
 // ports returns free ports.
 func ports(t *testing.T, n int) []int {
@@ -245,9 +242,10 @@ func sign(t *testing.T, c jwt.Claims, key nkeys.KeyPair) string {
 	return text
 }
 
+// A cluster of three servers loses one while tasks are computed.
 func TestThreeServers(t *testing.T) {
-	if !*long {
-		t.Skip("starts a cluster; make fleet-faults runs it")
+	if testing.Short() {
+		t.Skip("starts a cluster")
 	}
 	servers, urls := outside(t, 3)
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Listen, o.URL, o.Replicas = "", urls, 3 })
@@ -255,7 +253,7 @@ func TestThreeServers(t *testing.T) {
 	join(t, h, "b", slowly(10*time.Millisecond))
 	eventually(t, "two workers", func() bool { return here(h) == 2 })
 	during(t, h, 400, func() {
-		time.Sleep(500 * time.Millisecond)
+		eventually(t, "an eighth of the tasks are done", func() bool { return h.Status().Done >= 50 })
 		servers[1].Shutdown()
 	})
 }

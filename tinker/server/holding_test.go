@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,8 +16,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
-
-var endpointStreams = flag.Int("server.streams", 200, "streams at a time; 1000 for the full test")
 
 // newBusyEndpoint is newEndpoint with the engine's own limits, as trinity serve has them.
 func newBusyEndpoint(t *testing.T, cacheBytes int64) *rig {
@@ -52,7 +49,7 @@ func TestManyStreams(t *testing.T) {
 		}
 		want[seed] = got.Choices[0].TokenIDs
 	}
-	before, n := heldMemory(), *endpointStreams
+	before, n := heldMemory(), 200
 	bodies := make([]io.ReadCloser, n)
 	var clients sync.WaitGroup
 	for i := range n {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -18,7 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
+// mutations is how many damaged data folders are tried.
+const mutations = 90
 
 // TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone.
 // Either the start or a request names the damage, or every answer is that of an undamaged folder.
@@ -36,10 +36,12 @@ func TestMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	draw := rand.New(rand.NewPCG(1, 2))
+	seed := rand.Uint64()
+	t.Logf("the seed of the damage is %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 2))
 	type tally struct{ refused, equal int }
 	kinds := map[string]*tally{}
-	for i := range *mutations {
+	for i := range mutations {
 		path := files[i%len(files)]
 		kind := strings.NewReplacer(".mark", " (mark)").Replace(kindOf(path))
 		if kinds[kind] == nil {

@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -19,7 +18,6 @@ import (
 // logprobs of its sample. Weights never change. So a loop over it waits only for the network and for itself.
 type recorded struct {
 	tinker.Service // the engine
-	base           string
 	sampler        tinker.SamplingClient
 	seed           maphash.Seed
 
@@ -41,23 +39,19 @@ type answers struct {
 // kept is the number of continuations that the engine draws for a prompt.
 const kept = 8
 
-// newRecorded makes a backend with one base model, called name, from a folder.
-func newRecorded(tb testing.TB, name, folder string) *recorded {
-	tb.Helper()
+// newRecorded makes a backend with one base model, the folder, whose path is its name. Checkpoints are below dir.
+func newRecorded(ctx context.Context, folder, dir string) (*recorded, error) {
 	seed := uint64(1)
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(tb.TempDir(), "checkpoints"),
-		Models: map[string]engine.Model{name: {Dir: folder}}, Seed: &seed})
+	e, err := engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{folder: {Dir: folder}}, Seed: &seed})
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	tb.Cleanup(func() { e.Close() })
-	s, err := e.SamplingClient(tb.Context(), tinker.SamplingClientRequest{BaseModel: name})
+	s, err := e.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: folder})
 	if err != nil {
-		tb.Fatal(err)
+		return nil, errors.Join(err, e.Close())
 	}
-	return &recorded{Service: e, base: name, sampler: s, seed: maphash.MakeSeed(), prompts: map[uint64]*answers{},
-		scores: map[uint64][]float32{},
-		models: map[string]*recordedModel{}, saved: map[string]tinker.Checkpoint{}}
+	return &recorded{Service: e, sampler: s, seed: maphash.MakeSeed(), prompts: map[uint64]*answers{},
+		scores: map[uint64][]float32{}, models: map[string]*recordedModel{}, saved: map[string]tinker.Checkpoint{}}, nil
 }
 
 func (r *recorded) hash(parts ...[]int32) uint64 {

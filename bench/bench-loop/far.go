@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
@@ -23,6 +24,7 @@ type far struct {
 	next    http.Handler
 	url     string
 	latency atomic.Int64 // nanoseconds
+	close   func() error
 
 	mu     sync.Mutex
 	calls  map[string]int
@@ -34,28 +36,28 @@ type far struct {
 	full   chan struct{}
 }
 
-// newFar serves the recorded answers of a model folder under a name.
-func newFar(tb testing.TB, name, folder string) *far {
-	tb.Helper()
-	r := newRecorded(tb, name, folder)
-	s, err := server.Open(tb.Context(), r, server.Options{Dir: filepath.Join(tb.TempDir(), "server"), Store: r,
-		MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30})
+// newFar serves the recorded answers of a model folder, whose path is the model's name, with its files below dir.
+func newFar(ctx context.Context, folder, dir string) (*far, error) {
+	r, err := newRecorded(ctx, folder, filepath.Join(dir, "checkpoints"))
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
+	}
+	s, err := server.Open(ctx, r, server.Options{Dir: filepath.Join(dir, "server"), Store: r, MaxSamples: 1 << 15,
+		MaxSampleBytes: 1 << 30})
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	f := &far{next: s, full: make(chan struct{})}
 	f.reset(0, 0)
 	web := httptest.NewServer(f)
 	f.url = web.URL
-	tb.Cleanup(func() {
+	f.close = func() error {
 		s.Release()
 		web.CloseClientConnections()
 		web.Close()
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return f
+		return errors.Join(s.Close(), r.Close())
+	}
+	return f, nil
 }
 
 // reset starts over with another latency. With hold set, results of samples wait until that many are requested at the
