@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs five jobs on the local engine and prints a hash of what each one leaves: metrics.jsonl without the metrics of the clock, and every
-adapter that it saved. A change that must not change results gives docs/results/bits.log again. Needs bin/trinity (make build).
+adapter that it saved. A change that must not change results gives bench/bits/bits.txt again. Needs bin/trinity (make build).
 
-    .ci/bits [--binary bin/trinity] [--check docs/results/bits.log] [JOB ...]
+    bench/bits/bits.py [--binary bin/trinity] [--check bench/bits/bits.txt] [JOB ...]
 """
 import argparse, hashlib, json, pathlib, subprocess, sys, tempfile
 

@@ -9,4 +9,4 @@ if [ ! -x "$venv/bin/python" ]; then
 	"${PYTHON:-python3}" -m venv "$venv"
 	"$venv/bin/pip" install --quiet huggingface_hub==2.4.0
 fi
-TRINITY_TEST_PYTHON=$(realpath -s "$venv")/bin/python go test ./hf/hub -run 'TestPython$' -count 1 -v
+TRINITY_TEST_PYTHON=$(realpath -s "$venv")/bin/python go test ./hf/hub -run 'TestPython$' -count 1 -v | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'

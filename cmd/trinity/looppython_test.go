@@ -10,7 +10,7 @@ import (
 )
 
 // TestLoopPython measures steps of 96 tasks with 8 repetitions over a server whose calls take a second, with a native
-// reward function and with one in Python, in turn. It is a benchmark with a limit: `make bench-python`.
+// reward function and with one in Python, in turn. It is a benchmark with a limit: `make bench NAME=bench-python`.
 func TestLoopPython(t *testing.T) {
 	if !*loopBench {
 		t.Skip("asked for by -loop")
