@@ -27,7 +27,7 @@ func TestHeads(t *testing.T) {
 
 func TestReadHead(t *testing.T) {
 	for text, want := range map[string]string{
-		"Command x does this\nand that: more. Details.\n\nNeeds: Python and pip\nTakes: an hour\n": "",
+		"Command x does this\nand that: more. Details.\n\nNeeds: Python\nand pip\nTakes: an hour\n": "",
 		"Package x does this.\n":                   "must begin with",
 		"Command x does this.\n\nTakes: an hour\n": "lacks",
 	} {

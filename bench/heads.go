@@ -79,15 +79,22 @@ func readHead(name, text string) (head, error) {
 		rest, _, _ = strings.Cut(rest, end)
 	}
 	h.Does = strings.TrimSuffix(rest, ".")
+	var at *string // the value that a line without a key continues
 	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch key {
-		case "Needs":
-			h.Needs = value
-		case "Takes":
-			h.Takes = value
+		line = strings.TrimSpace(line)
+		key, value, _ := strings.Cut(line, ": ")
+		switch {
+		case key == "Needs":
+			at, h.Needs = &h.Needs, value
+		case key == "Takes":
+			at, h.Takes = &h.Takes, value
+		case line == "":
+			at = nil
+		case at != nil:
+			*at += " " + line
 		}
 	}
+	h.Needs, h.Takes = strings.TrimSuffix(h.Needs, "."), strings.TrimSuffix(h.Takes, ".")
 	if h.Does == "" || h.Needs == "" || h.Takes == "" {
 		return h, fmt.Errorf("the leading comment lacks one of its lines: %q, Needs: %q, Takes: %q", h.Does, h.Needs,
 			h.Takes)

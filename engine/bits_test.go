@@ -14,16 +14,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 )
 
-var updateBits = flag.Bool("bits.update", false, "rewrite testdata/bits.golden from the portable kernels")
+var update = flag.Bool("update", false, "rewrite testdata/bits.golden from the portable kernels")
 
 // Two steps of training and the samples after them have the bits of testdata/bits.golden, on every path of this
-// processor and on other processors: make arm64 runs this test there.
+// processor and on other processors: bench/arm64 runs this test there.
 func TestGoldenBits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("for the race detector: TestSettingsChangeNoBit trains and samples with the same goroutines")
 	}
 	golden := filepath.Join("testdata", "bits.golden")
-	if *updateBits {
+	if *update {
 		if err := os.WriteFile(golden, []byte(strings.Join(bits(t, kernel.Portable), "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestGoldenBits(t *testing.T) {
 			}
 			if t.Failed() {
 				t.Log("if the arithmetic was meant to change: go test ./engine/internal/model ./engine -run " +
-					"TestGoldenBits -bits.update, and another Numerics")
+					"TestGoldenBits -update, and another Numerics")
 			}
 		})
 	}

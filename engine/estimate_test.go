@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,11 +14,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-var (
-	memoryModel = flag.String("memory.model", "../examples/tiny/model",
-		"folder of the model whose memory TestEstimateHolds measures")
-	memoryChild = flag.Bool("memory.child", false, "be the process that TestEstimateHolds measures")
-)
+const memoryModel = "../examples/tiny/model"
+
+// memoryChild is the environment variable of the process that TestEstimateHolds measures.
+const memoryChild = "TRINITY_TEST_MEMORY_CHILD"
 
 // The estimated weights are the size of the shipped file without its header.
 func TestMemoryEstimate(t *testing.T) {
@@ -80,7 +78,7 @@ const (
 
 // TestEstimateHolds: a process that samples and trains takes about the estimated memory.
 func TestEstimateHolds(t *testing.T) {
-	if *memoryChild {
+	if os.Getenv(memoryChild) != "" {
 		memoryWork(t)
 		return
 	}
@@ -90,12 +88,13 @@ func TestEstimateHolds(t *testing.T) {
 	if raceDetector() {
 		t.Skip("the race detector's notes on every word are most of the memory")
 	}
-	conf, err := Describe(*memoryModel)
+	conf, err := Describe(memoryModel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(os.Args[0], "-test.run", "^TestEstimateHolds$", "-test.v", "-memory.child",
-		"-memory.model", *memoryModel).CombinedOutput()
+	child := exec.Command(os.Args[0], "-test.run", "^TestEstimateHolds$", "-test.v")
+	child.Env = append(os.Environ(), memoryChild+"=1")
+	out, err := child.CombinedOutput()
 	var before, after int64
 	if _, rest, ok := strings.Cut(string(out), "memory: "); err != nil || !ok {
 		t.Fatalf("%v\n%s", err, out)
@@ -120,7 +119,7 @@ func raceDetector() bool {
 // memoryWork samples and trains, and prints its peak memory before and after.
 func memoryWork(t *testing.T) {
 	before := mostMemory(t)
-	path, err := filepath.Abs(*memoryModel)
+	path, err := filepath.Abs(memoryModel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package monitor
 import (
 	"database/sql"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -15,8 +14,9 @@ import (
 	"time"
 )
 
-var mlflowPython = flag.String("mlflow.python", "",
-	"a Python that has mlflow: read the local stores with it (make monitors-python)")
+// mlflowPython has mlflow; bench/monitors-python makes and names one. Its test is here since it shares the runs and the
+// expected values with TestMLflowStores.
+func mlflowPython() string { return os.Getenv("TRINITY_TEST_PYTHON") }
 
 // localStores are the URIs of a store of each kind in a folder.
 func localStores(dir string) map[string]string {
@@ -197,8 +197,8 @@ func readFolder(t *testing.T, root string) (s stored) {
 // MLflow itself reads what was written, brings a new SQLite file up to its own revision, and a run continues in that
 // one.
 func TestMLflowReadsStores(t *testing.T) {
-	if *mlflowPython == "" {
-		t.Skip("needs Python with mlflow: make monitors-python")
+	if mlflowPython() == "" {
+		t.Skip("needs Python with mlflow: go run ./bench monitors-python")
 	}
 	for kind, uri := range localStores(t.TempDir()) {
 		t.Run(kind, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestMLflowReadsStores(t *testing.T) {
 
 func byMLflow(t *testing.T, uri string) (s stored) {
 	t.Helper()
-	cmd := exec.Command(*mlflowPython, "testdata/mlflow_read.py", uri, "a project", "name_trainer")
+	cmd := exec.Command(mlflowPython(), "testdata/mlflow_read.py", uri, "a project", "name_trainer")
 	cmd.Env = append(os.Environ(), "MLFLOW_ALLOW_FILE_STORE=true")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -14,8 +13,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
-// templateCases is what testdata/templates.py wrote; testdata/templates.sh does both.
-var templateCases = flag.String("chat.templates", "", "the file made by testdata/templates.py")
+// templateCases is a file in the form of testdata/golden.json, with whose tests this one shares the reader.
+// bench/templates makes it of the templates of a folder and names it in the environment.
+func templateCases() string { return os.Getenv("TRINITY_TEST_TEMPLATES") }
 
 // tally is how the cases of templates came out.
 type tally struct{ cases, refused, masks int }
@@ -23,14 +23,14 @@ type tally struct{ cases, refused, masks int }
 // TestTemplates renders all templates of a folder as transformers does, byte for byte; what that refuses is refused
 // here.
 func TestTemplates(t *testing.T) {
-	if *templateCases == "" {
-		t.Skip("run make templates-python DIR=folder")
+	if templateCases() == "" {
+		t.Skip("go run ./bench templates DIR")
 	}
 	tok, err := tokenizer.Load("../tokenizer/testdata/llama3.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(*templateCases)
+	f, err := os.Open(templateCases())
 	if err != nil {
 		t.Fatal(err)
 	}

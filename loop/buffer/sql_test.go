@@ -3,8 +3,8 @@ package buffer
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,16 +18,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-var postgres = flag.String("postgres", "",
-	"the URL of a Postgres server to test with as well; make postgres starts one")
+// postgres is the URL of a Postgres server to test with as well; bench/postgres starts one and names it.
+func postgres() string { return os.Getenv("TRINITY_TEST_POSTGRES") }
 
 // address is a database of the test's own, and the name of its buffer.
 func eachDatabase(t *testing.T, test func(t *testing.T, address, name string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		test(t, "sqlite:///"+filepath.Join(t.TempDir(), "buffer.db"), "experience_buffer")
 	})
-	if *postgres != "" {
-		t.Run("postgres", func(t *testing.T) { test(t, *postgres, fmt.Sprintf("b%d", time.Now().UnixNano())) })
+	if postgres() != "" {
+		t.Run("postgres", func(t *testing.T) { test(t, postgres(), fmt.Sprintf("b%d", time.Now().UnixNano())) })
 	}
 }
 

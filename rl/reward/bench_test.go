@@ -3,14 +3,13 @@
 package reward
 
 import (
-	"flag"
 	"maps"
 	"slices"
 	"syscall"
 	"testing"
 )
 
-var benchSize = flag.Int("reward.size", 1<<20, "bytes of the answers that BenchmarkGraders grades")
+const benchSize = 1 << 20 // bytes of the answers that BenchmarkGraders grades
 
 // cpuTime is what the process has used, in nanoseconds; other programs on the machine do not count.
 func cpuTime(b *testing.B) int64 {
@@ -26,7 +25,7 @@ func BenchmarkGraders(b *testing.B) {
 	all := graders()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, shape := range slices.Sorted(maps.Keys(shapes())) {
-			text := shaped(shapes()[shape], *benchSize)
+			text := shaped(shapes()[shape], benchSize)
 			b.Run(name+"/"+shape, func(b *testing.B) {
 				start := cpuTime(b)
 				for b.Loop() {

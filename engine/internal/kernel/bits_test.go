@@ -15,7 +15,7 @@ import (
 var updateBits = flags.Bool("bits.update", false, "rewrite testdata/bits.golden from the portable kernels")
 
 // The self-test's results have the bits of testdata/bits.golden, on every path of this processor and on other
-// processors: make arm64 runs this test there.
+// processors: bench/arm64 runs this test there.
 func TestGoldenBits(t *testing.T) {
 	golden := filepath.Join("testdata", "bits.golden")
 	if *updateBits {

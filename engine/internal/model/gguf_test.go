@@ -1,7 +1,6 @@
 package model
 
 import (
-	"flag"
 	"math"
 	"path/filepath"
 	"slices"
@@ -11,12 +10,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modeldir"
-	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
-)
-
-var (
-	ggufFile   = flag.String("gguf.file", "", "a GGUF file")
-	ggufFolder = flag.String("gguf.folder", "", "the folder that transformers makes of it, in bf16")
 )
 
 // fromGGUF writes the model folder of a file.
@@ -34,36 +27,6 @@ func fromGGUF(t *testing.T, path string) (dir string) {
 	return dir
 }
 
-// A GGUF file has the logits, to the bit, of the folder that transformers makes of it. make gguf runs it on a real
-// model's file.
-func TestGGUFLikeTransformers(t *testing.T) {
-	if *ggufFile == "" || *ggufFolder == "" {
-		t.Skip("no real file: make gguf GGUF=FILE.gguf")
-	}
-	ours := fromGGUF(t, *ggufFile)
-	r, k := newRunner(t, 2)
-	got, want := loadFrom(t, ours, k), loadFrom(t, *ggufFolder, k)
-	tensors, values := sameTensors(t, ours, *ggufFolder)
-	tokens := make([]int32, 128)
-	var rows []int
-	for i := range tokens {
-		tokens[i] = int32((i*i*7919 + 13*i + 1) % got.Config.Vocab)
-		rows = append(rows, i)
-	}
-	a, b := logitsOf(t, r, got, nil, tokens, rows), logitsOf(t, r, want, nil, tokens, rows)
-	differ := 0
-	for i := range a {
-		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-			differ++
-		}
-	}
-	t.Logf("%s: %d tensors with %d values equal to transformers' folder in bf16; %d of %d logits of %d tokens differ",
-		filepath.Base(*ggufFile), tensors, values, differ, len(a), len(tokens))
-	if differ > 0 {
-		t.Errorf("%d logits differ", differ)
-	}
-}
-
 func loadFrom(t *testing.T, dir string, k *kernel.Set) *Weights {
 	t.Helper()
 	w, err := Load(dir, alone(k))
@@ -71,37 +34,6 @@ func loadFrom(t *testing.T, dir string, k *kernel.Set) *Weights {
 		t.Fatal(err)
 	}
 	return w
-}
-
-// sameTensors compares the weights of two folders.
-func sameTensors(t *testing.T, ours, theirs string) (tensors, values int) {
-	t.Helper()
-	f, err := safetensors.Open(filepath.Join(ours, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	g, err := safetensors.Open(filepath.Join(theirs, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	for _, x := range f.Tensors() {
-		y, err := g.Tensor(x.Name)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if y.DType != safetensors.BF16 || !slices.Equal(x.Shape, y.Shape) || !slices.Equal(x.Bits(), y.Bits()) {
-			t.Errorf("%s differs", x.Name)
-		}
-		tensors++
-		values += x.Len()
-	}
-	if n := len(g.Tensors()); n != tensors {
-		t.Errorf("the other folder has %d tensors, and %d were compared", n, tensors)
-	}
-	return tensors, values
 }
 
 // The folder of a GGUF file has the logits of the model that the file was made of.

@@ -3,7 +3,6 @@
 package model
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -14,13 +13,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
-)
-
-var (
-	benchReal = flag.Bool("real", false,
-		"benchmark the shapes of real models, which takes some minutes and up to 12 GiB")
-	realPath = flag.String("real.path", "", "kernels of that benchmark, avx2, avx512, avx512-bf16 or amx, whose own "+
-		"units are the bound; default those of the engine")
 )
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
@@ -47,7 +39,10 @@ type realModel struct {
 }
 
 func newRealModel(b *testing.B, c Config) realModel {
-	k := realSet(b)
+	k, err := kernel.Best(kernel.Native())
+	if err != nil {
+		b.Fatal(err)
+	}
 	r := runnerOn(b, k, 2)
 	c.Arch, c.Eps, c.BF16 = architectures[2], 1e-6, true
 	c.RoPE = nn.RoPEConfig{Dim: c.HeadDim, Theta: 1e6}
@@ -63,7 +58,6 @@ func newRealModel(b *testing.B, c Config) realModel {
 		}
 	}
 	m := realModel{benchModel: benchModel{r: r}}
-	var err error
 	if m.w, err = NewWeights(c, full, alone(k)); err != nil {
 		b.Fatal(err)
 	}
@@ -88,30 +82,6 @@ func (m realModel) attention(n int, positions float64) float64 {
 	return 2 * float64(n) * positions * float64(c.Layers*c.QDim())
 }
 
-// realSet returns the kernels that -real.path names, in their faster order.
-func realSet(b *testing.B) *kernel.Set {
-	if *realPath == "" {
-		k, err := kernel.Best(kernel.Native())
-		if err != nil {
-			b.Fatal(err)
-		}
-		return k
-	}
-	p, err := kernel.ParsePath(*realPath)
-	if err != nil {
-		b.Fatal(err)
-	}
-	o := kernel.Sequential
-	if p == kernel.AMX {
-		o = kernel.Blocked
-	}
-	k, err := kernel.New(p, o)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return k
-}
-
 // random returns n sequences of that many tokens.
 func (m realModel) random(n, length int) [][]int32 {
 	rng := stream(1, "tokens")
@@ -126,11 +96,9 @@ func (m realModel) random(n, length int) [][]int32 {
 	return all
 }
 
-// BenchmarkReal measures training, decoding and prefill of real shapes beside the bounds of the same run.
+// BenchmarkReal measures training, decoding and prefill of real shapes beside the bounds of the same run. It
+// takes an hour and up to 12 GiB.
 func BenchmarkReal(b *testing.B) {
-	if !*benchReal {
-		b.Skip("without -real")
-	}
 	for _, s := range realShapes {
 		b.Run(s.name, func(b *testing.B) {
 			m := newRealModel(b, s.c)

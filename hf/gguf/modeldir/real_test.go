@@ -3,7 +3,6 @@ package modeldir
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,13 +15,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
-var (
-	realFile  = flag.String("gguf.file", "", "a GGUF file")
-	realJSON  = flag.String("gguf.json", "", "where to write the file's tokenizer.json")
-	realLines = flag.String("gguf.lines", "", "lines as llama.cpp tokenises them with that file, see testdata/real.py")
-)
+// realFile is a GGUF file, realJSON where to write its tokenizer.json, and realLines has lines as llama.cpp tokenises
+// them with it. bench/gguf and bench/gguf-tokens name them in the environment: the vocabulary of a file whose model is
+// not read is not public.
+func realFile() string  { return os.Getenv("TRINITY_TEST_GGUF") }
+func realJSON() string  { return os.Getenv("TRINITY_TEST_GGUF_JSON") }
+func realLines() string { return os.Getenv("TRINITY_TEST_GGUF_LINES") }
 
-// realLine is a line of -gguf.lines.
+// realLine is a line of realLines.
 type realLine struct {
 	Text  string
 	IDs   []int32
@@ -32,7 +32,7 @@ type realLine struct {
 
 func readLines(t *testing.T) (all []realLine) {
 	t.Helper()
-	f, err := os.Open(*realLines)
+	f, err := os.Open(realLines())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +52,12 @@ func readLines(t *testing.T) (all []realLine) {
 	return all
 }
 
-// Lines are tokenised as llama.cpp does, with special tokens found in them. make gguf runs it on a real model's file.
+// Lines are tokenised as llama.cpp does, with special tokens found in them. bench/gguf runs it on a real model's file.
 // Where llama.cpp's own matching of patterns differs from Hugging Face's, a line has the latter's ids too, and ours
 // must be those.
 func TestRealLines(t *testing.T) {
-	if *realFile == "" || *realLines == "" {
-		t.Skip("no real file: make gguf GGUF=FILE.gguf")
+	if realFile() == "" || realLines() == "" {
+		t.Skip("no real file: go run ./bench gguf FILE.gguf")
 	}
 	tok := realTokenizer(t)
 	lines, tokens, odd, wrong := 0, 0, 0, 0
@@ -78,7 +78,7 @@ func TestRealLines(t *testing.T) {
 		}
 	}
 	t.Logf("%s: %d lines, %d tokens; %d lines differ from llama.cpp's, and of these %d from Hugging Face's",
-		filepath.Base(*realFile), lines, tokens, odd, wrong)
+		filepath.Base(realFile()), lines, tokens, odd, wrong)
 	if lines < 10000 || wrong > 0 {
 		t.Errorf("%d of %d lines differ; none of at least 10,000 may", wrong, lines)
 	}
@@ -86,10 +86,10 @@ func TestRealLines(t *testing.T) {
 
 // The tokenizer.json of a file, for Hugging Face's library.
 func TestRealTokenizer(t *testing.T) {
-	if *realFile == "" || *realJSON == "" {
-		t.Skip("no real file: make gguf GGUF=FILE.gguf")
+	if realFile() == "" || realJSON() == "" {
+		t.Skip("no real file: go run ./bench gguf FILE.gguf")
 	}
-	if err := os.WriteFile(*realJSON, realTokenizerJSON(t), 0o644); err != nil {
+	if err := os.WriteFile(realJSON(), realTokenizerJSON(t), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,7 +106,7 @@ func realTokenizer(t *testing.T) *tokenizer.Tokenizer {
 
 func realTokenizerJSON(t *testing.T) []byte {
 	t.Helper()
-	f, err := gguf.Open(*realFile)
+	f, err := gguf.Open(realFile())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,10 +136,10 @@ func spelt(tok *tokenizer.Tokenizer, a, b []int32) (names []string) {
 
 // A real file becomes a folder in memory that does not grow with it.
 func TestRealMemory(t *testing.T) {
-	if *realFile == "" {
-		t.Skip("no real file: make gguf GGUF=FILE.gguf")
+	if realFile() == "" {
+		t.Skip("no real file: go run ./bench gguf FILE.gguf")
 	}
-	f, err := gguf.Open(*realFile)
+	f, err := gguf.Open(realFile())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 // Each line comes back from its ids, at once and in a stream, if the file is such; and what begins a text is what
 // llama.cpp puts there.
 func TestRealRoundTrip(t *testing.T) {
-	if *realFile == "" || *realLines == "" {
-		t.Skip("no real file: make gguf-tokens GGUF=FILE.gguf")
+	if realFile() == "" || realLines() == "" {
+		t.Skip("no real file: go run ./bench gguf-tokens FILE.gguf")
 	}
 	if !returns(t) {
 		t.Skip("the vocabulary lacks bytes, or a space is put before texts")
@@ -43,7 +43,7 @@ func TestRealRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%s: %d lines come back, %d do not; %d are begun as by llama.cpp", filepath.Base(*realFile),
+	t.Logf("%s: %d lines come back, %d do not; %d are begun as by llama.cpp", filepath.Base(realFile()),
 		len(lines)-wrong, wrong, begun)
 	if begun == 0 {
 		t.Error("no line says how a text begins")
@@ -54,7 +54,7 @@ func TestRealRoundTrip(t *testing.T) {
 // and puts no space before a text.
 func returns(t *testing.T) bool {
 	t.Helper()
-	f, err := gguf.Open(*realFile)
+	f, err := gguf.Open(realFile())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func returns(t *testing.T) bool {
 // How fast texts become ids: all the lines as one text, and without a space, which is one word to the models of
 // SentencePiece and must not take time that grows faster than it.
 func TestRealRate(t *testing.T) {
-	if *realFile == "" || *realLines == "" {
-		t.Skip("no real file: make gguf-tokens GGUF=FILE.gguf")
+	if realFile() == "" || realLines() == "" {
+		t.Skip("no real file: go run ./bench gguf-tokens FILE.gguf")
 	}
 	tok := realTokenizer(t)
 	var all strings.Builder

@@ -14,7 +14,7 @@ import (
 func TestLong(t *testing.T) {
 	b := startChromium(t)
 	tokens, rows := 20000, 3000
-	if *full {
+	if shots() != "" {
 		tokens, rows = 100000, 100000
 	}
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestFirstPaint(t *testing.T) {
 	base := startStudio(t, recorded(t, "gsm8k", "gsm8k-again"))
 	p := b.open(t, base, "")
 	often := map[string]int{"runs": 1}
-	if *full {
+	if shots() != "" {
 		often = map[string]int{"runs": 5, "run": 5, "step": 5, "tokens": 5}
 	}
 	for _, v := range views(p, p.run("gsm8k"), p.run("gsm8k-again")) {
@@ -113,7 +113,7 @@ func TestFirstPaint(t *testing.T) {
 			continue
 		}
 		t.Logf("%-6s first paint after %.0f ms", v.name, fastest)
-		if *full && fastest > 500 {
+		if shots() != "" && fastest > 500 {
 			t.Errorf("%s: first paint after %.0f ms", v.name, fastest)
 		}
 	}
@@ -121,28 +121,19 @@ func TestFirstPaint(t *testing.T) {
 
 // TestPictures takes the pictures of docs/studio.
 func TestPictures(t *testing.T) {
-	if *shot == "" {
-		t.Skip("make studio-browser takes the pictures")
+	if shots() == "" {
+		t.Skip("bench/studio-browser takes the pictures")
 	}
-	if err := os.MkdirAll(*shot, 0o755); err != nil {
+	if err := os.MkdirAll(shots(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	b := startChromium(t)
-	dir, names := *jobs, []string{"gsm8k", "gsm8k-seed2"}
+	dir, names := jobs(), []string{"gsm8k", "gsm8k-seed2"}
 	if dir == "" {
 		dir = recorded(t, names...)
 	}
-	base := ""
-	if *trinity != "" {
-		base = startTrinity(t, dir)
-	} else {
-		base = startStudio(t, dir)
-	}
-	p := b.open(t, base, "")
+	p := b.open(t, startTrinity(t, dir), "")
 	for _, v := range append(views(p, p.run(names[0]), p.run(names[1])), realViews(p)...) {
-		if !strings.HasPrefix(v.name, *only) {
-			continue
-		}
 		for _, width := range []int{1280, 400} {
 			for _, theme := range []string{"light", "dark"} {
 				p.size(width, 860)
@@ -155,7 +146,7 @@ func TestPictures(t *testing.T) {
 					p.until(`document.querySelector("main [role=status]").textContent.includes("stop: ")`)
 				}
 				p.js(`new Promise(done => setTimeout(done, 300))`, nil)
-				file := filepath.Join(*shot, fmt.Sprintf("%s-%d-%s.png", v.name, width, theme))
+				file := filepath.Join(shots(), fmt.Sprintf("%s-%d-%s.png", v.name, width, theme))
 				p.shot(file)
 				fewer(t, file)
 			}

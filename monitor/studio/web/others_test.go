@@ -44,7 +44,7 @@ func TestOthers(t *testing.T) {
 // picture takes one where the tests keep pictures.
 func (p *tab) picture(name string) {
 	p.t.Helper()
-	if *shot != "" {
-		p.shot(filepath.Join(*shot, name+"-1280-light.png"))
+	if shots() != "" {
+		p.shot(filepath.Join(shots(), name+"-1280-light.png"))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"math"
 	"net/http/httptest"
 	"os"
@@ -19,13 +18,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
 )
 
-var (
-	full    = flag.Bool("studio.full", false, "also take pictures of every view and try long lists")
-	jobs    = flag.String("studio.jobs", "", "folder with finished jobs for the pictures; else the recorded ones")
-	trinity = flag.String("studio.trinity", "", "the program trinity, whose engine answers questions in the pictures")
-	only    = flag.String("studio.only", "", "pictures of views whose names begin so; else of all")
-	shot    = flag.String("studio.shots", "", "folder for the pictures")
-)
+// shots is the folder for the pictures of every view, "" for none, and jobs one with finished jobs for them, "" for the
+// recorded ones. bench/studio-browser names them in the environment: what drives Chromium is in this package. With
+// shots the tests try longer lists too.
+func shots() string { return os.Getenv("TRINITY_TEST_STUDIO_SHOTS") }
+func jobs() string  { return os.Getenv("TRINITY_TEST_STUDIO_JOBS") }
 
 // startStudio serves the runs below a folder for as long as the test lasts.
 func startStudio(t *testing.T, dir string) (base string) {
@@ -56,11 +53,11 @@ func startStudio(t *testing.T, dir string) (base string) {
 	return server.URL
 }
 
-// startTrinity serves the runs below a folder with the program itself.
+// startTrinity serves the runs below a folder with bin/trinity, whose engine answers questions in the pictures.
 func startTrinity(t *testing.T, dir string) (base string) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), *trinity, "studio", dir, "--addr", "127.0.0.1:0")
-	c.Dir = "../../.." // names of models are relative to it
+	c := exec.CommandContext(t.Context(), "bin/trinity", "studio", dir, "--addr", "127.0.0.1:0")
+	c.Dir = "../../.." // names of models and the program are relative to it
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -72,7 +69,7 @@ func startTrinity(t *testing.T, dir string) (base string) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	at := strings.Index(line, "http://")
 	if err != nil || at < 0 {
-		t.Fatalf("%s studio printed %q: %v", *trinity, line, err)
+		t.Fatalf("bin/trinity studio printed %q: %v", line, err)
 	}
 	return strings.TrimRight(line[at:], "/\n")
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// BenchmarkStep replays the episodes of -traces; testdata/speed.py times upstream on the same ones. Only steps are
+// BenchmarkStep replays recorded episodes; bench/gem-python times upstream on the same ones. Only steps are
 // timed, with all that the collector does meanwhile.
 func BenchmarkStep(b *testing.B) {
 	registry := newRegistry(b)
 	byID := map[string][]played{}
 	var ids []string
-	for _, tr := range loadTraces(b, *traces) {
+	for _, tr := range loadTraces(b, traces()) {
 		if byID[tr.Env] == nil {
 			ids = append(ids, tr.Env)
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"os"
 	"reflect"
 	"strings"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
-
-// traces is a recording of upstream; testdata/traces.py writes others in the same format.
-var traces = flag.String("traces", "testdata/gem_traces.jsonl", "recorded episodes of GEM to replay")
 
 // trace is one recorded episode.
 type trace struct {
@@ -39,14 +35,14 @@ type trace struct {
 func TestGolden(t *testing.T) {
 	registry := newRegistry(t)
 	played := map[string]int{}
-	for _, tr := range loadTraces(t, *traces) {
+	for _, tr := range loadTraces(t, traces()) {
 		ok := t.Run(tr.Env, func(t *testing.T) { replay(t, registry, tr) })
 		if ok {
 			played[tr.Env] += len(tr.Steps)
 		}
 	}
 	if len(played) == 0 {
-		t.Errorf("%s holds no episodes", *traces)
+		t.Errorf("%s holds no episodes", traces())
 	}
 }
 
@@ -61,7 +57,7 @@ func replay(t *testing.T, registry *env.Registry, tr trace) {
 	}
 	g := e.(*Game)
 	if want := fields(t, tr.State); !reflect.DeepEqual(hidden(t, g), want) {
-		if *dataDir != "" || !install(t, g, tr.State) {
+		if dataDir() != "" || !install(t, g, tr.State) {
 			t.Fatalf("seed %d: the hidden state is %v, want %v", tr.Seed, hidden(t, g), want)
 		}
 		g.show()
@@ -189,7 +185,7 @@ func loadTraces(t testing.TB, name string) []trace {
 
 // TestMoves: what counts as a move is what counts for upstream, in spelling, spaces and digits.
 func TestMoves(t *testing.T) {
-	if *dataDir != "" {
+	if dataDir() != "" {
 		t.Skip("recorded with the shipped words")
 	}
 	registry := newRegistry(t)

@@ -1,16 +1,12 @@
 package game
 
 import (
-	"flag"
 	"math"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
-
-var episodes = flag.Int("episodes", 1000, "episodes of the random player per id; 1000 means 12 for Sokoban's large "+
-	"rooms")
 
 // baselines are the mean return and turns of a random player in upstream, and over how many episodes they were taken
 // (200 if 0).
@@ -55,15 +51,15 @@ func TestRandomPlayer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if spec.Needs != "" && *dataDir == "" {
+			if spec.Needs != "" && dataDir() == "" {
 				t.Skip("needs upstream's lists")
 			}
 			if want.n == 0 {
 				want.n = 200
 			}
-			n := *episodes
-			if want.n == 6 && n == 1000 {
-				n = 12
+			n := 1000
+			if want.n == 6 {
+				n = 12 // Sokoban's large rooms
 			}
 			var reward, turns sample
 			for i := range n {

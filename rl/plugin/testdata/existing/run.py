@@ -249,7 +249,7 @@ def report(a, unfinished):
         word = re.split(r"[ ,:]", result)[0]
         counts[word] = counts.get(word, 0) + 1
     with open(a.out, "w") as f:
-        f.write(f"# make plugins: {a.version}, {' and '.join(a.package)}{', public.json' if a.public else ''}\n"
+        f.write(f"# bench/plugins: {a.version}, {' and '.join(a.package)}{', public.json' if a.public else ''}\n"
                 f"# {unfinished}{len(a.done)} parts of {len({s for s, _, _ in a.done})} files: "
                 + ", ".join(f"{n} {what}" for what, n in sorted(counts.items(), key=lambda c: -c[1]))
                 + f"; {len({s for s, _, r in a.done if r.startswith('runs')})} files run\n\n")

@@ -161,7 +161,7 @@ def main():
     text = "".join("| " + " | ".join(r) + " |\n" for r in rows)
     print(text, end="")
     if a.out:
-        a.out.write_text("`make foreign`: the example's configuration with 4 tasks × 4 samples a step, on servers whose data stay through a kill.\n\n" + text)
+        a.out.write_text("`make bench NAME=foreign`: the example's configuration with 4 tasks × 4 samples a step, on servers whose data stay through a kill.\n\n" + text)
     sys.exit(failed)
 
 

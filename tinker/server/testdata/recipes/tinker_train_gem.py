@@ -1,6 +1,6 @@
 # The GEM trainer over the Tinker API: "A basic RL implementation to train agents on GEM environments using Tinker backends",
 # of examples/train_tinker in github.com/axon-rl/gem (Apache-2.0), in the edition that this project began with, which had lost its indentation.
-# Only that was restored: each line below, leading blanks apart, is as it was. `make seed-gem` runs it.
+# Only that was restored: each line below, leading blanks apart, is as it was. `make bench NAME=seed-gem` runs it.
 """
 A basic RL implementation to train agents on GEM environments using Tinker backends.
 Install the following libraries:

@@ -348,7 +348,7 @@ def methods():
             if name not in table:
                 line.update(sync="FAILED", note="this check does not know the method")
             elif name in ("forward_backward_custom", "create_custom_loss") and not has_torch():
-                line.update(sync="not run", note="needs torch: make sdk-torch")
+                line.update(sync="not run", note="needs torch: make bench NAME=sdk-torch")
             else:
                 def call():
                     args, kwargs = table[name]()

@@ -151,7 +151,7 @@ def main():
     text = "\n".join(rows) + "\n"
     print(text)
     if a.out:
-        a.out.write_text("# The Python SDK against `trinity serve`\n\nMade by `make sdk-torch`: the unmodified SDK calls every public method, and its `_async` twin where there is one, "
+        a.out.write_text("# The Python SDK against `trinity serve`\n\nMade by `make bench NAME=sdk-torch`: the unmodified SDK calls every public method, and its `_async` twin where there is one, "
                          "and uses every parameter of sampling, every loss and every optimizer that it has. `-`: that version has no such thing.\n\n" + text)
     sys.exit(1 if failed else 0)
 

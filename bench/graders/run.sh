@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Command graders compares our graders with those of Trinity-RFT and verl on four thousand answers.
+# Needs: Python and pip
+# Takes: five minutes
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+python3 -m venv bin/graders
+bin/graders/bin/pip install -q -r rl/reward/testdata/graders.txt
+bin/graders/bin/pip install -q --no-deps trinity-rft==0.5.2 verl==0.7.1
+bin/graders/bin/python rl/reward/testdata/graders.py rl/reward/testdata/graders.jsonl rl/reward/testdata/detex.jsonl 2>/dev/null | grep .
+go test ./rl/reward -run 'TestGraders$|TestDetex$' -count 1 -v
