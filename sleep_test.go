@@ -18,12 +18,10 @@ const leastDeadline = 10 * time.Second
 var mayWait = map[string]string{
 	"bench/peers/peers_test.go:replay": "a program that another one kills",
 	"cmd/":                             "being changed",
-	"engine/fleet/cluster_test.go:TestThreeServers": "being changed",
 	"engine/fleet/proxy_test.go:pump":               "it is a slow network",
 	"hf/gguf/modeldir/real_test.go:TestRealMemory":  "it looks at the memory every millisecond",
 	"internal/process/process_test.go:TestMain":     "a program that another one kills",
 	"internal/process/process_test.go:victim":       "a program that another one kills",
-	"loop/": "being changed",
 	"rl/":   "being changed",
 	"run/":  "being changed",
 }

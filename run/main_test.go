@@ -17,7 +17,19 @@ func TestMain(m *testing.M) {
 		os.Exit(agentMain(role))
 	}
 	debug.SetGCPercent(400)
-	os.Exit(m.Run())
+	os.Exit(inMemory(m.Run))
+}
+
+// inMemory runs the tests with their temporary folders in memory, if there is such a folder with room: most of what a
+// job does for its durability is to wait for a disk.
+func inMemory(run func() int) int {
+	dir, err := os.MkdirTemp("/dev/shm", "run-test")
+	if err != nil {
+		return run()
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("TMPDIR", dir)
+	return run()
 }
 
 // unraced skips a test under -short, which is for the race detector: another test runs the same goroutines, and what is

@@ -154,8 +154,9 @@ func TestSequencesTravel(t *testing.T) {
 	want := runs(t, lake(t, t.TempDir(), editing["shortens"]), options())
 	o := options()
 	o.LookupEnv = withKey
-	same(t, "on a server", runs(t, lake(t, t.TempDir(), editing["shortens"], "model.tinker.base_url="+serve(t)), o), want)
 	dir := t.TempDir()
+	same(t, "on a server", runs(t, lake(t, dir, editing["shortens"], "model.tinker.base_url="+serve(t)), o), want)
+	dir = t.TempDir()
 	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" +
 		filepath.Join(dir, "shared.db") + "\"}"
 	want = only(want, trained...)
