@@ -78,53 +78,46 @@ func TestGapBeforeDelete(t *testing.T) {
 	}
 }
 
-// After every crash, a model made from a state that was deleted later still exists or was never promised.
+// Stopped at any operation, a model made from a state that was deleted later still exists or was never promised.
 func TestOriginDeleted(t *testing.T) {
-	modelDir, stride := tinyModel(t), 3
-	if testing.Short() {
-		stride = 7
-	}
-	for at := 1; ; at += stride {
-		dir := t.TempDir()
-		first := &disktest.Crash{FS: disk.OS(), At: at}
-		promised := false
+	modelDir := tinyModel(t)
+	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+		t.Parallel()
 		var path string
-		if j, err := open(t, modelDir, dir, first, journal.Options{}); err == nil {
-			if c, err := begin(j); err == nil {
-				if f, err := c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"}); err == nil {
-					out, _ := f.Wait(ctx)
+		promised, deleted := false, false
+		job := func(fs disk.FS) error {
+			j, err := open(t, modelDir, dir, fs, journal.Options{})
+			if err != nil {
+				return err
+			}
+			c, err := begin(j)
+			if err == nil && path == "" {
+				var f *tinker.Future[tinker.SaveOutput]
+				if f, err = c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"}); err == nil {
+					var out tinker.SaveOutput
+					out, err = f.Wait(ctx)
 					path = out.Path
 				}
-				if path != "" {
-					_, err := j.CreateModelFromState(ctx,
-						tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path})
-					promised = err == nil
+			}
+			if err == nil && (promised || !deleted) {
+				_, err = j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1,
+					Path: path})
+				promised = promised || err == nil
+			}
+			if err == nil && !deleted {
+				if err = j.DeleteCheckpoint(ctx, path); errors.Is(err, tinker.ErrNotFound) {
+					err = nil // by the process that was killed
 				}
+				deleted = err == nil
 			}
-			j.Close()
+			return errors.Join(err, j.Close())
 		}
-		if path != "" {
-			second := &disktest.Crash{FS: disk.OS()}
-			j := mustOpen(t, modelDir, dir, second, journal.Options{})
-			if err := j.DeleteCheckpoint(ctx, path); err != nil {
-				t.Fatalf("crash at %d: %v", at, err)
-			}
-			second.At = second.Count() + 1 // killed: nothing is written any more
-			j.Close()
-			j = mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
-			_, err := j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1,
-				Path: path})
-			if promised && err != nil {
-				t.Errorf("crash at %d: the model was promised and is gone: %v", at, err)
-			}
-			if err := j.Close(); err != nil {
-				t.Errorf("crash at %d: %v", at, err)
+		return job, func() {
+			if !promised || !deleted {
+				t.Errorf("promised %v, deleted %v", promised, deleted)
 			}
 		}
-		if first.Count() < at {
-			return
-		}
-	}
+	})
 }
 
 // An idle model does not keep the log of other models.

@@ -407,13 +407,15 @@ func repo0() repo { return repo{models, llamaName, "main"} }
 // power loss does not take.
 func TestSurvivesEveryKill(t *testing.T) {
 	repo := llama()
+	repo.Files["model-00001-of-00002.safetensors"] = noise(1000)
+	repo.Files["model-00002-of-00002.safetensors"] = noise(701)
 	s := server(t, repo)
 	disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
 		t.Parallel()
 		cache, fetched := filepath.Join(work, "cache", "hub"), false
 		job := func(fs disk.FS) error {
 			c := client(t, s, func(o *Options) { // few parts, so few operations
-				o.fs, o.Cache, o.Parallel, o.PartSize, o.Offline = fs, cache, 1, 64<<10, fetched
+				o.fs, o.Cache, o.Parallel, o.PartSize, o.Offline = fs, cache, 1, 640, fetched
 			})
 			_, lacks := c.cached(t.Context(), repo0(), c.chooseModel)
 			dir, err := c.Model(t.Context(), llamaName)
