@@ -275,8 +275,7 @@ avx2: ## the same on an emulated amd64 without AVX-512 (needs Debian's qemu-user
 	.ci/emulated amd64
 
 .PHONY: kills
-kills: ## kill a job and the journal at every disk operation, with and without loss of power
-	go test ./engine/journal -run 'TestEveryKill$$' -kills.full -count 1 -timeout 30m
+kills: ## kill a job at every disk operation, with and without loss of power
 	go test ./run -run 'Kill|GoesBackToTheSavedState' -kills.full -count 1 -timeout 60m
 
 .PHONY: extend

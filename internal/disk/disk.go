@@ -1,8 +1,8 @@
 // Package disk has the file operations for durable state, behind the interface FS.
 //
 // Everything that must survive a kill is written through FS, so that a test can stop the process between any two
-// operations (Crash) and check the next start. Reading uses package os. Windows neither renames, replaces nor removes
-// open files, so they are closed first; disktest.Held checks it.
+// operations (disktest.EveryCrash) and check the next start. Reading uses package os. Windows neither renames, replaces
+// nor removes open files, so they are closed first; disktest.Held checks it.
 package disk
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // FS is the operations that change a disk. Implementations are safe for concurrent use.
 type FS interface {
-	MkdirAll(path string) error
+	MkdirAll(path string) error       // of which a power loss may take the names; the function MkdirAll keeps them
 	Create(path string) (File, error) // truncated if it exists
 	Append(path string) (File, error) // created if it does not exist
 	Rename(from, to string) error

@@ -21,7 +21,8 @@ type Job func(fs disk.FS) error
 // durable; what begin writes there with package os is durable too. Each case is a subtest, so begin may call
 // t.Parallel. A job that was stopped returns nil or ErrCrash. A failure names the operation and its paths.
 //
-// With -short a few operations are stopped at, each in one way.
+// With -short a few operations are stopped at, each in one way. One case is run again with the count before it:
+// -run 'TestName/whole|killed_at_7$'.
 func EveryCrash(t *testing.T, begin func(t *testing.T, dir string) (job Job, check func())) {
 	t.Helper()
 	n := 0
