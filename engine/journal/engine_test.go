@@ -183,8 +183,8 @@ func TestEveryKill(t *testing.T) {
 						t.Errorf("answers differ from an unbroken run's\n got %q\nwant %q", got, want)
 					}
 					for _, saved := range []string{"weights/mid", "sampler_weights/end"} {
-						_, err := engine.CheckpointFolder(filepath.Join(work, "checkpoints"), "tinker://s:train:0/"+saved)
-						if err != nil {
+						path := "tinker://s:train:0/" + saved
+						if _, err := engine.CheckpointFolder(filepath.Join(work, "checkpoints"), path); err != nil {
 							t.Error(err)
 						}
 					}

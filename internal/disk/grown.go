@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Grown is a file that grows by complete writes and whose name is durable. The rest of a failed write is cut off before the next one. It is for
-// one goroutine at a time.
+// Grown is a file that grows by complete writes and whose name is durable. The rest of a failed write is cut off before
+// the next one. It is for one goroutine at a time.
 type Grown struct {
 	fs   FS
 	path string

@@ -15,10 +15,10 @@ import (
 // ErrCrash is the error of every operation from the crash on.
 var ErrCrash = errors.New("disktest: crashed by the test")
 
-// Crash is a disk.FS: it passes operations through and counts them; operation number At does not happen (a write
-// leaves half of its bytes) and every later one fails, as if the process had been killed there. What is there before the
-// first operation is durable. The real disk is never synced, which makes such tests fast: Crash has in memory what a
-// power loss would leave. Next is the file system of the next process.
+// Crash is a disk.FS: it passes operations through and counts them; operation number At does not happen (a write leaves
+// half of its bytes) and every later one fails, as if the process had been killed there. What is there before the first
+// operation is durable. The real disk is never synced, which makes such tests fast: Crash has in memory what a power
+// loss would leave. Next is the file system of the next process.
 type Crash struct {
 	FS disk.FS // disk.OS if nil
 	At int     // 1 is the first operation; 0 never crashes
