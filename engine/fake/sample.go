@@ -7,15 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // sampler is a tinker.SamplingClient: a base model with biases that never change.
 type sampler struct {
-	s    *Service
-	base *base
-	bias [classes + 1]float64
+	s       *Service
+	base    *base
+	factors [classes + 1]float64
 }
 
 // SamplingClient implements tinker.Service. A state can be sampled from as well, as on the engine.
@@ -34,7 +35,7 @@ func (s *Service) SamplingClient(ctx context.Context,
 		if err != nil {
 			return nil, err
 		}
-		return &sampler{s: s, base: b}, nil
+		return newSampler(s, b, [classes + 1]float64{}), nil
 	}
 	c, err := s.read(req.ModelPath, "")
 	if err != nil {
@@ -44,7 +45,11 @@ func (s *Service) SamplingClient(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{s: s, base: b, bias: c.State.bias()}, nil
+	return newSampler(s, b, c.State.bias()), nil
+}
+
+func newSampler(s *Service, b *base, bias [classes + 1]float64) *sampler {
+	return &sampler{s: s, base: b, factors: b.table.factors(&bias)}
 }
 
 // maxCells limits the tokens with log-probabilities beside an answer, as in the engine.
@@ -146,7 +151,7 @@ func (c *sampler) draw(at prefix, req tinker.SampleRequest, i int, ends func() e
 		if err := ends(); err != nil {
 			return q, err
 		}
-		r := c.base.table.row(at, &c.bias)
+		r := c.base.table.row(at, &c.factors)
 		t := r.draw(p, u.Float64())
 		q.Tokens, q.Logprobs = append(q.Tokens, t), append(q.Logprobs, r.of(t))
 		if req.TopKSampleLogprobs > 0 {
@@ -219,7 +224,7 @@ func (c *sampler) score(prompt []int32, req tinker.SampleRequest, out *tinker.Sa
 			}
 		}
 		at = at.then(t)
-		r = c.base.table.row(at, &c.bias)
+		r = c.base.table.row(at, &c.factors)
 	}
 	return nil
 }
@@ -229,8 +234,12 @@ func (r *row) top(k int) (list []tinker.TokenLogprob) {
 	if r == nil {
 		return nil
 	}
-	for v, l := range r.logits() {
-		list = append(list, tinker.TokenLogprob{Token: int32(v), Logprob: l})
+	var logs [classes + 1]float32
+	for c := range logs {
+		logs[c] = float32(r.log(c))
+	}
+	for v := range int32(r.t.vocab) {
+		list = append(list, tinker.TokenLogprob{Token: v, Logprob: logs[r.t.class(v)]})
 	}
 	slices.SortStableFunc(list, func(a, b tinker.TokenLogprob) int { return cmp.Compare(b.Logprob, a.Logprob) })
 	return list[:k:k]
@@ -289,8 +298,8 @@ func (r *row) drawClass(temperature, u float64) int32 {
 	mass, total := r.mass, 1.0
 	if temperature != 1 {
 		total = 0
-		for c, l := range r.logprob {
-			mass[c] = float64(len(r.t.members[c])) * math.Exp(l/temperature)
+		for c, p := range r.p {
+			mass[c] = float64(len(r.t.members[c])) * elementary.Pow(p, 1/temperature)
 			total += mass[c]
 		}
 	}

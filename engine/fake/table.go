@@ -1,7 +1,7 @@
 package fake
 
 import (
-	"math"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
@@ -11,9 +11,10 @@ const classes = 128
 
 // The shape of the distributions.
 const (
-	spread  = 4   // the noise of a logit is uniform in [0, spread)
-	gain    = 24  // of a bias
-	endBias = 3.5 // of the class of end tokens, so that some samples end by themselves
+	spread    = 300 // a class has a weight of 1 to 1 + spread
+	gain      = 24 // of a bias
+	endWeight = 100 // of the class of end tokens, so that some samples end by themselves
+	least     = 1e-200
 )
 
 // table says how the tokens of a base model are divided into classes.
@@ -61,62 +62,54 @@ func mix(x uint64) uint64 {
 // unit maps a hash to [0,1).
 func unit(x uint64) float64 { return float64(x>>11) * 0x1p-53 }
 
-// row is the distribution of the next token: one value for all tokens of a class.
+// row is the distribution of the next token: one probability for all tokens of a class.
 type row struct {
-	t       *table
-	logprob [classes + 1]float64 // nats, of one token
-	p       [classes + 1]float64 // of one token
-	mass    [classes + 1]float64 // of the class
+	t    *table
+	p    [classes + 1]float64 // of one token
+	mass [classes + 1]float64 // of the class
 }
 
-// row computes the distribution behind a prefix with the biases of a state.
-func (t *table) row(at prefix, bias *[classes + 1]float64) *row {
-	r := &row{t: t}
-	top := math.Inf(-1)
-	for c := range r.logprob {
-		r.logprob[c] = spread*unit(mix(uint64(at)^uint64(c+1)<<40)) + bias[c]
-		if len(t.members[c]) > 0 {
-			top = max(top, r.logprob[c])
-		}
+// factors are what the biases of a state multiply the weights of the classes by; the largest is 1.
+func (t *table) factors(bias *[classes + 1]float64) (f [classes + 1]float64) {
+	top := slices.Max(bias[:])
+	for c, b := range bias {
+		f[c] = max(elementary.Exp(b-top), least)
 	}
-	r.logprob[classes] += endBias
-	sum := 0.0
-	for c, l := range r.logprob {
-		r.p[c] = elementary.Exp(l - top)
+	f[classes] *= endWeight
+	return f
+}
+
+// row computes the distribution behind a prefix.
+func (t *table) row(at prefix, factors *[classes + 1]float64) *row {
+	r, sum := &row{t: t}, 0.0
+	for c, f := range factors {
+		u := unit(mix(uint64(at) ^ uint64(c+1)<<40))
+		r.p[c] = f * (1 + float64(spread*u*u*u))
 		sum += float64(float64(len(t.members[c])) * r.p[c])
 	}
-	lse := top + math.Log(sum)
-	for c := range r.logprob {
-		r.logprob[c] -= lse
-		r.p[c] /= sum
+	for c := range r.p {
+		r.p[c] = max(r.p[c]/sum, least)
 		r.mass[c] = float64(len(t.members[c])) * r.p[c]
 	}
 	return r
 }
 
-// of is the log-probability of a token: the same bits for the sampler and the trainer.
-func (r *row) of(token int32) float32 { return float32(r.logprob[r.t.class(token)]) }
+// of is the log-probability of a token, nats: the same bits for the sampler and the trainer.
+func (r *row) of(token int32) float32 { return float32(r.log(r.t.class(token))) }
+
+func (r *row) log(class int) float64 { return elementary.Log(r.p[class]) }
 
 // entropy of the distribution, and the mean of p·(entropy + log p), nats.
 func (r *row) entropy() (h, centre float64) {
 	for c, m := range r.mass {
 		if m > 0 {
-			h -= float64(m * r.logprob[c])
+			h -= float64(m * r.log(c))
 		}
 	}
 	for c, m := range r.mass {
 		if m > 0 {
-			centre += float64(m * r.p[c] * (h + r.logprob[c]))
+			centre += float64(m * r.p[c] * (h + r.log(c)))
 		}
 	}
 	return h, centre
-}
-
-// logits has the log-probability of every token.
-func (r *row) logits() []float32 {
-	all := make([]float32, r.t.vocab)
-	for v := range all {
-		all[v] = r.of(int32(v))
-	}
-	return all
 }

@@ -97,7 +97,7 @@ func (r *run) forward(req tinker.ForwardRequest, back bool) (out tinker.ForwardO
 			return out, err
 		}
 	}
-	g := gradient{bias: r.state.bias(), table: &r.base.table}
+	g := newGradient(&r.base.table, &r.state)
 	total := 0.0
 	for i := range list {
 		tokens, _ := req.Data[i].ModelInput.Tokens()
@@ -117,9 +117,14 @@ func (r *run) forward(req tinker.ForwardRequest, back bool) (out tinker.ForwardO
 
 // gradient is that of a request by the biases.
 type gradient struct {
-	table *table
-	bias  [classes + 1]float64
-	sum   [classes + 1]float64
+	table   *table
+	factors [classes + 1]float64
+	sum     [classes + 1]float64
+}
+
+func newGradient(t *table, s *state) gradient {
+	bias := s.bias()
+	return gradient{table: t, factors: t.factors(&bias)}
 }
 
 // datum computes one sequence: its outputs and its loss.
@@ -128,7 +133,7 @@ func (g *gradient) datum(l loss.Loss, d *loss.Datum, tokens []int32) (map[string
 	logp := make([]float32, d.N*d.K)
 	for i := range rows {
 		at = at.then(tokens[i])
-		rows[i] = g.table.row(at, &g.bias)
+		rows[i] = g.table.row(at, &g.factors)
 		for k := range d.K {
 			logp[i*d.K+k] = rows[i].of(d.Targets[i*d.K+k])
 		}
@@ -150,7 +155,7 @@ func (g *gradient) datum(l loss.Loss, d *loss.Datum, tokens []int32) (map[string
 		total += v
 		for c, m := range r.mass {
 			if m > 0 {
-				g.sum[c] -= float64(by * m * (r.logprob[c] + h))
+				g.sum[c] -= float64(by * m * (r.log(c) + h))
 			}
 		}
 	}
