@@ -75,9 +75,6 @@ func (p *Process) Await(pattern *regexp.Regexp) ([]string, error) {
 // PID is the process's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// State is how the process ended, after Wait.
-func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
-
 // Signal sends a signal; a process that has ended gets none.
 func (p *Process) Signal(s os.Signal) { p.cmd.Process.Signal(s) }
 
