@@ -12,7 +12,7 @@ const classes = 128
 // The shape of the distributions.
 const (
 	spread    = 300 // a class has a weight of 1 to 1 + spread
-	gain      = 24 // of a bias
+	gain      = 24  // of a bias
 	endWeight = 100 // of the class of end tokens, so that some samples end by themselves
 	least     = 1e-200
 )

@@ -174,7 +174,7 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 			}
 		}
 		s.keepOnly(versions)
-		idle := ok && status.Idle
+		idle, said := ok && status.Idle, s.idleSaid()
 		if idle {
 			n, err := put(ctx)
 			if err != nil {
@@ -188,7 +188,7 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 		if idle, err = f.standstill(s, idle, left); err != nil {
 			return err
 		}
-		s.SetIdle(idle)
+		s.setIdleAsOf(said, idle) // unless the explorer has put experiences since they were counted
 		if ok && status.State == Done && !left {
 			s.Stop()
 		}

@@ -133,3 +133,36 @@ func TestFollowHearsOfReplacedWeights(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A trainer that waits for the experiences which the explorer is putting does not wait for more: they may be put between
+// the moment that they are counted and the moment that the count is compared.
+func TestFollowCountsWhatIsPutMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		f := Folder{FS: disk.OS(), Dir: dir}
+		if err := f.WriteTrainer(TrainerStatus{State: Running, Idle: true}); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Schedule{Interval: 1}, time.Hour)
+		s.Publish(0, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		done, counted := make(chan error), 0
+		go func() {
+			done <- f.Follow(ctx, s, func(context.Context) (int, error) {
+				n := counted
+				counted = 4
+				s.SetIdle(false) // as the explorer's Put does, before and after
+				return n, nil
+			})
+		}()
+		go func() {
+			time.Sleep(time.Minute)
+			s.Publish(1, "one")
+		}()
+		next(t, s, 2, 1, "one")
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

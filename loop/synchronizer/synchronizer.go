@@ -50,6 +50,7 @@ type Synchronizer struct {
 	current int // what the explorer samples with; -1 before the first step
 	asks    bool
 	idle    bool
+	said    int // calls of SetIdle
 	stopped bool
 	changed chan struct{} // closed and replaced at every change
 }
@@ -162,9 +163,32 @@ func (s *Synchronizer) Promise(versions ...int) {
 func (s *Synchronizer) SetIdle(idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.said++
+	s.setIdle(idle)
+}
+
+// setIdle is SetIdle; s.mu is held.
+func (s *Synchronizer) setIdle(idle bool) {
 	if s.idle != idle {
 		s.idle = idle
 		s.wake()
+	}
+}
+
+// idleSaid counts the calls of SetIdle.
+func (s *Synchronizer) idleSaid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said
+}
+
+// setIdleAsOf is SetIdle with what was found after the count said of idleSaid: it does nothing if SetIdle was called
+// since, which knows better.
+func (s *Synchronizer) setIdleAsOf(said int, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.said == said {
+		s.setIdle(idle)
 	}
 }
 
