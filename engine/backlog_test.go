@@ -87,10 +87,10 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Each of 2,048 pending samples and as many forward_backwards of 64 models takes a few KiB besides its tokens. All are
+// Each of 1,024 pending samples and as many forward_backwards of 64 models takes a few KiB besides its tokens. All are
 // answered, and their memory is released.
 func TestMemoryOfManyRequests(t *testing.T) {
-	const n = 2048
+	const n = 1024
 	e := open(t, Options{KeepResults: 1})
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
 	if err != nil {

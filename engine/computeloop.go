@@ -21,6 +21,7 @@ type computeLoop struct {
 	owners []string       // likewise; its tenants
 	now    []*job         // likewise; the micro-batches of its pass
 	took   time.Duration  // likewise; duration of the last jobs
+	wait   time.Duration  // the least time that jobs wait for others that may share their pass
 
 	mu      sync.Mutex
 	changed sync.Cond // jobs or coming
@@ -41,7 +42,7 @@ type job struct {
 }
 
 func newComputeLoop(e *Engine) *computeLoop {
-	t := &computeLoop{e: e, runner: model.NewRunner(e.compute)}
+	t := &computeLoop{e: e, runner: model.NewRunner(e.compute), wait: 20 * time.Millisecond}
 	t.changed.L = &t.mu
 	t.runner.Between = t.between
 	t.runner.Waits = func() bool { return e.turn.clock.wanted(forSamples) }
@@ -169,19 +170,16 @@ func (t *computeLoop) loop() {
 	}
 }
 
-// minWait is the least time that jobs wait for others that may share their pass.
-const minWait = 20 * time.Millisecond
-
 // more reports whether there is a job; if not, the loop ends. It first waits for training runs that have just
 // finished a job and are between two requests, since their next jobs may share a pass with the present ones. The
-// wait is limited by the duration of the last jobs, or minWait: a request that takes long to read must not delay the
+// wait is limited by the duration of the last jobs, or t.wait: a request that takes long to read must not delay the
 // others.
 func (t *computeLoop) more() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waits() {
 		late := false
-		timer := time.AfterFunc(max(minWait, t.took), func() {
+		timer := time.AfterFunc(max(t.wait, t.took), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			late = true

@@ -51,7 +51,7 @@ func Merge(base string, a Adapter, out, template string) (warning, err error) {
 	if out, err = newFolder(out); err != nil {
 		return warning, err
 	}
-	if err := disk.OS().MkdirAll(filepath.Dir(out)); err != nil {
+	if err := disk.MkdirAll(disk.OS(), filepath.Dir(out)); err != nil {
 		return warning, err
 	}
 	return warning, model.Merge(base, a.peft, out, template, disk.OS(), nn.Compute{K: k, P: pool})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -71,27 +70,18 @@ func history(t *testing.T, e *Engine, c tinker.TrainingClient) [][]float32 {
 	return append(all, logprobs(t, c, mixed...)...)
 }
 
-// Threads, kernels, micro-batches, recomputation, the room for pages and the number of samples at a time change no bit.
+// Threads, micro-batches, recomputation, the room for pages and the number of samples at a time change no bit.
+// TestGoldenBits compares the kernels.
 func TestSettingsChangeNoBit(t *testing.T) {
 	for _, k := range kinds {
 		dir := writeModel(t, k.bf16, k.tied)
 		var want [][]float32
-		settings := []Options{
+		for _, o := range []Options{
 			{Threads: 2}, {Threads: 1}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 64}, {TapeBytes: 1},
-			{TapeBytes: 1 << 20},
-			{CacheBytes: 1}, {MaxSequences: 1},
-		}
-		for p := kernel.Portable; p <= kernel.Detect(); p++ {
-			if testing.Short() && p < kernel.Detect() {
-				continue // for the race detector: the goroutines are the same on every path
-			}
-			if _, err := kernel.New(p, kernel.Native()); err == nil {
-				settings = append(settings, Options{Kernel: p.String()})
-			}
-		}
-		for _, o := range settings {
-			name := fmt.Sprintf("%s threads %d micro %d tape %d cache %d sequences %d %s", k.name, o.Threads,
-				o.MicroBatch, o.TapeBytes, o.CacheBytes, o.MaxSequences, o.Kernel)
+			{TapeBytes: 1 << 20}, {CacheBytes: 1}, {MaxSequences: 1},
+		} {
+			name := fmt.Sprintf("%s threads %d micro %d tape %d cache %d sequences %d", k.name, o.Threads,
+				o.MicroBatch, o.TapeBytes, o.CacheBytes, o.MaxSequences)
 			o.Models = map[string]Model{baseName: {Dir: dir}}
 			e := open(t, o)
 			got := history(t, e, create(t, e, 0, lora(k.rank)))

@@ -101,7 +101,7 @@ func saveGGUF(to disk.FS, f *modelfile.File, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("engine: %s exists already; remove it or choose another file", path)
 	}
-	if err := to.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(to, filepath.Dir(path)); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
 	tmp := path + ".tmp"

@@ -93,6 +93,16 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
+// eventually waits until something holds that no event reports.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
 // value waits for a request that must succeed.
 func value[T any](t testing.TB, f *tinker.Future[T], err error) T {
 	t.Helper()

@@ -51,7 +51,7 @@ func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
 	}
 	begun, err := keptArithmetic(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = files.MkdirAll(dir); err == nil {
+		if err = disk.MkdirAll(files, dir); err == nil {
 			err = disk.WriteNew(files, filepath.Join(dir, orderFile), rand.Text(), []byte(fresh.id()+"\n"))
 		}
 		if err != nil {

@@ -1,15 +1,16 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/dispatch"
@@ -224,18 +225,29 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 		Tokens: engine.Letters{}}}
 	want := history(t, open(t, models, nil, false), 8)
 	workers := newWorkers(t, 3, "")
-	carrier := dispatchtest.New(t)
+	carrier := dispatchtest.New(t, workers[0])
+	called := make(chan struct{}, 1)
+	carrier.Hear = func(context.Context) {
+		select {
+		case called <- struct{}{}:
+		default:
+		}
+	}
 	e := open(t, models, carrier, false)
 	stop := make(chan struct{})
 	var changes sync.WaitGroup
 	changes.Go(func() {
-		for i := 0; ; i++ {
+		for i := 1; ; i++ {
 			select {
 			case <-stop:
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-called:
 			}
-			carrier.SetWorkers(workers[:i%4]...)
+			carrier.SetWorkers() // the engine goes on alone until some join
+			for range 100 {
+				runtime.Gosched()
+			}
+			carrier.SetWorkers(workers[:1+i%3]...)
 		}
 	})
 	got := history(t, e, 8)

@@ -89,6 +89,9 @@ func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	if err := s.fs.RemoveAll(tmp); err != nil {
 		return err
 	}
+	if err := disk.MkdirAll(s.fs, parent); err != nil {
+		return err
+	}
 	if err := s.fs.MkdirAll(tmp); err != nil {
 		return err
 	}
@@ -105,12 +108,7 @@ func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	if err := s.place(tmp, final); err != nil {
 		return err
 	}
-	for _, dir := range []string{parent, filepath.Dir(parent), s.dir} {
-		if err := s.fs.SyncDir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.fs.SyncDir(parent)
 }
 
 // writeFiles writes files to dir and to folders below it, which it makes. It returns their checksums.

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -49,12 +48,9 @@ func TestUnloadFreesMemory(t *testing.T) {
 	if w := e.Stats().Waiting[tinker.Training]; w != (tinker.Queue{}) {
 		t.Errorf("%+v waits", w)
 	}
-	for range 100 {
-		if runtime.GC(); v.Value() == nil && g.Value() == nil {
-			runtime.KeepAlive(c)
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("weights %v, gradient %v are still held", v.Value() != nil, g.Value() != nil)
+	eventually(t, "weights and gradient are free", func() bool {
+		runtime.GC()
+		return v.Value() == nil && g.Value() == nil
+	})
+	runtime.KeepAlive(c)
 }

@@ -30,7 +30,7 @@ type log struct {
 
 // openLog opens or makes the file and cuts it back to the steps up to keep, the last one that is committed.
 func openLog(to disk.FS, path string, keep int) (*log, error) {
-	if err := to.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(to, filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("monitor: cannot make the folder of %s: %w", path, err)
 	}
 	l := &log{last: -1}

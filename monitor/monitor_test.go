@@ -163,45 +163,35 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestKillPoints: the process dies at each operation on the disk, with and without a loss of power; what was committed
-// is there.
-func TestKillPoints(t *testing.T) {
-	for _, power := range []bool{false, true} {
-		points := 0
-		for n := 1; ; n++ {
-			dir, committed := t.TempDir(), -1
-			crash := &disktest.Crash{FS: disk.OS(), At: n, PowerLoss: power}
-			run := func() {
-				m, err := OpenOn(crash, Config{Dir: dir, Keep: -1})
-				if err != nil {
-					return
-				}
-				defer m.Close()
-				for step := range 3 {
-					m.Add(step, "trainer", Metrics{"a": float64(step)})
-					if _, err := m.Commit(step); err != nil {
-						return
-					}
-					committed = step
-				}
+// TestEveryCrash: stopped at any operation, the file has every step that was committed, once.
+func TestEveryCrash(t *testing.T) {
+	disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
+		dir, committed := filepath.Join(work, "job", "monitor"), -1
+		job := func(fs disk.FS) error {
+			m, err := OpenOn(fs, Config{Dir: dir, Keep: committed})
+			if err != nil {
+				return err
 			}
-			run()
-			if crash.Count() < n {
-				break
-			}
-			points++
-			m := open(t, dir, committed)
+			defer m.Close()
 			if m.Last() != committed {
-				t.Errorf("killed at operation %d, power loss %v: committed %d, found %d", n, power, committed, m.Last())
+				return fmt.Errorf("step %d was committed, the last is %d", committed, m.Last())
 			}
-			m.Add(committed+1, "trainer", Metrics{"a": 1})
-			commit(t, m, committed+1)
-			m.Close()
+			for step := committed + 1; step < 3; step++ {
+				m.Add(step, "trainer", Metrics{"a": float64(step)})
+				if _, err := m.Commit(step); err != nil {
+					return err
+				}
+				committed = step
+			}
+			return nil
 		}
-		if points < 11 {
-			t.Errorf("only %d kill points", points)
+		return job, func() {
+			lines, err := ReadLog(filepath.Join(dir, "metrics.jsonl"))
+			if err != nil || len(lines) != 3 || lines[2].Metrics["a"] != 2 {
+				t.Errorf("the file has %v, %v", lines, err)
+			}
 		}
-	}
+	})
 }
 
 func TestConcurrentRoles(t *testing.T) {

@@ -56,7 +56,7 @@ func agentMain(role string) int {
 		}
 	case "stays":
 		ask("policy", prompt)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	case "silent":
 		ask("policy", prompt)
 		return 0

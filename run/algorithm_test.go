@@ -1,16 +1,11 @@
 package run
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // tinyRun is two steps of one task with two responses of up to six tokens.
@@ -112,21 +107,5 @@ func TestPPOSurvivesKills(t *testing.T) {
 		"model.tinker.rank=4",
 		"algorithm.advantage_fn_args={critic_bins: 5}",
 		"algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, load(t, t.TempDir(), args...), o)
-	for _, at := range killsAt(1, 11, count.Count()) {
-		dir := t.TempDir()
-		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		o.Out = io.Discard
-		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = &disktest.Crash{FS: disk.OS()} // does not crash
-		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
-		if t.Failed() {
-			return
-		}
-	}
+	survivesKills(t, options(), 5, jobWith(args...))
 }

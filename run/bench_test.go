@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,9 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // few is an evaluation of some problems.
@@ -81,17 +82,13 @@ func TestBenchGoesOn(t *testing.T) {
 	t.Parallel()
 	var graded, most atomic.Int64
 	var once sync.Once
-	stop, dir := make(chan struct{}), t.TempDir()
+	reached, stop, dir := make(chan struct{}), make(chan struct{}), t.TempDir()
+	heard := &hearing{stopped: make(chan struct{})}
 	o := options()
 	o.Plugins.Rewards = map[string]reward.Func{"counted": func(x reward.Sample) (reward.Scores, error) {
 		if n := graded.Add(1); n >= most.Load() && most.Load() > 0 {
-			once.Do(func() {
-				for end := time.Now().Add(10 * time.Second); !keepsEvaluations(dir) && time.Now().Before(end); {
-					time.Sleep(time.Millisecond)
-				}
-				close(stop)
-			})
-			time.Sleep(300 * time.Millisecond) // until then the run has heard of it
+			once.Do(func() { close(reached) })
+			<-heard.stopped
 		}
 		return reward.Math(x)
 	}}
@@ -100,11 +97,20 @@ func TestBenchGoesOn(t *testing.T) {
 	whole := runs(t, load(t, t.TempDir(), args...), o)
 	all := graded.Swap(0)
 	most.Store(all - 2) // some tasks are complete then
-	o.Stop = stop
-	if _, err := Run(t.Context(), load(t, dir, args...), o); !errors.Is(err, ErrInterrupted) {
+	cut := o
+	cut.Stop = stop
+	cut.Wrap = func(s tinker.Service) tinker.Service { heard.Service = s; return heard }
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(t.Context(), load(t, dir, args...), cut)
+		ended <- err
+	}()
+	<-reached
+	eventually(t, "a finished task is on the disk", func() bool { return keepsEvaluations(dir) })
+	close(stop)
+	if err := <-ended; !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("a stopped evaluation: %v", err)
 	}
-	o.Stop = nil
 	most.Store(0)
 	graded.Store(0)
 	rest := runs(t, load(t, dir, args...), o)
@@ -116,6 +122,18 @@ func TestBenchGoesOn(t *testing.T) {
 	if runs(t, load(t, dir, args...), o); graded.Load() != all {
 		t.Errorf("an evaluation after one that was complete graded %d answers, want %d", graded.Load(), all)
 	}
+}
+
+// hearing closes a channel when the run that uses the service has heard that it is to stop.
+type hearing struct {
+	tinker.Service
+	once    sync.Once
+	stopped chan struct{}
+}
+
+func (h *hearing) SamplingClient(ctx context.Context, r tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	h.once.Do(func() { context.AfterFunc(ctx, func() { close(h.stopped) }) })
+	return h.Service.SamplingClient(ctx, r)
 }
 
 // keepsEvaluations reports whether a finished task is on the disk.
@@ -147,7 +165,7 @@ func TestExternalModel(t *testing.T) {
 		}})
 	}))
 	defer server.Close()
-	o := options()
+	o := onEngine()
 	o.LookupEnv = func(name string) (string, bool) {
 		v, ok := map[string]string{"HERE": server.URL + "/v1/", "KEY": "secret"}[name]
 		return v, ok

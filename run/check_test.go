@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 )
 
 // What can be known before the first sample is refused by validate and by run in the same words, at its key, and
@@ -149,7 +150,8 @@ func problemsOf(err error) (list []*config.Problem) {
 // What a run would fetch is not a mistake: validate says what it has not looked at, and looks at the rest.
 func TestNotHereYet(t *testing.T) {
 	t.Parallel()
-	o := offline()
+	o := options()
+	o.Hub = hub.New(hub.Options{Cache: t.TempDir(), Offline: true})
 	in, err := Inspect(t.Context(), load(t, t.TempDir(), "model.model_path=somebody/model"), o)
 	if err != nil || len(in.Unknown) != 1 || !strings.Contains(in.Unknown[0], "somebody/model") {
 		t.Fatalf("%+v, %v", in, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -48,7 +49,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	var closers site.Closers
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	p := parts{setting: newSetting(cfg, backend, o, dir, &closers)}
-	if p.method, err = methodOf(cfg, o); err != nil {
+	if p.method, err = plan.Method(cfg, p.site.Own.Tables); err != nil {
 		return err
 	}
 	p.say.notes = site.NewNotes(o.Out)

@@ -3,14 +3,11 @@ package run
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -56,7 +53,7 @@ func TestEntropyBonusWorks(t *testing.T) {
 	last := map[string]float64{}
 	for _, coef := range []string{"1", "0", "-1"} {
 		lines := runs(t, load(t, t.TempDir(), append(args, "algorithm.entropy_loss_fn_args={entropy_coef: "+coef+
-			"}")...), options())
+			"}")...), onEngine())
 		last[coef] = lines[len(lines)-1].Metrics["actor/entropy"]
 	}
 	if !(last["1"] > last["0"]+0.05 && last["0"] > last["-1"]+0.05) {
@@ -83,9 +80,9 @@ func TestClipByEntropy(t *testing.T) {
 	for _, name := range []string{"clipb", "clipv"} {
 		args := append(small, "algorithm.algorithm_type=grpo_verl", "algorithm.advantage_fn="+name,
 			"algorithm.advantage_fn_args={mu: 0.5}")
-		exact := runs(t, load(t, t.TempDir(), args...), options())
-		same(t, name+" again", runs(t, load(t, t.TempDir(), args...), options()), exact)
-		o := options()
+		exact := runs(t, load(t, t.TempDir(), args...), onEngine())
+		same(t, name+" again", runs(t, load(t, t.TempDir(), args...), onEngine()), exact)
+		o := onEngine()
 		o.Wrap = func(s tinker.Service) tinker.Service { return modest{s} }
 		var out bytes.Buffer
 		o.Out = &out
@@ -130,23 +127,8 @@ func TestFetchingSurvivesKills(t *testing.T) {
 		"jsd":       append(few, "algorithm.entropy_loss_fn=default"),
 		"remax":     few,
 	} {
-		count := &disktest.Crash{FS: disk.OS()}
-		o := options()
-		o.fs = count
-		want := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), o)
-		for _, at := range killsAt(7, 31, count.Count()) {
-			dir := t.TempDir()
-			o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-			if _, err := Run(t.Context(), ofAlgorithm(t, dir, name, args...), o); err != nil &&
-				!errors.Is(err, disktest.ErrCrash) {
-				t.Fatalf("%s: kill at %d: the run failed otherwise: %v", name, at, err)
-			}
-			o.fs = disk.OS()
-			same(t, fmt.Sprintf("%s killed at operation %d", name, at), runs(t, ofAlgorithm(t, dir, name, args...), o),
-				want)
-			if t.Failed() {
-				return
-			}
-		}
+		survivesKills(t, options(), 31, jobOf(func(t testing.TB, dir string) *config.Config {
+			return ofAlgorithm(t, dir, name, args...)
+		}))
 	}
 }

@@ -108,11 +108,11 @@ func TestEstimateHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := reckon(t.Context(), cfg, options())
+			b, err := reckon(t.Context(), cfg, onEngine())
 			if err != nil {
 				t.Fatal(err)
 			}
-			counted, o := &tally{}, options()
+			counted, o := &tally{}, onEngine()
 			o.Wrap = func(s tinker.Service) tinker.Service { counted.Service = s; return counted }
 			sum, err := Run(t.Context(), cfg, o)
 			if err != nil {

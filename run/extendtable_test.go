@@ -3,10 +3,8 @@ package run
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -17,11 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
-var fullExtend = flag.Bool("extend.full", false, "TestExtend: every style, interval, offset, stage and mode, with "+
-	"kills; make extend keeps the table")
-
 // A finished job that is given more steps ends with the bits of one that was planned that long, and so does one that is
-// stopped on the way or killed in either part. Where it depends on the clock which weights a step samples with, it ends
+// stopped on the way or, of the kinds that are killed often, killed in either part. Where it depends on the clock which weights a step samples with, it ends
 // with each step once.
 func TestExtend(t *testing.T) {
 	if testing.Short() {
@@ -29,37 +24,29 @@ func TestExtend(t *testing.T) {
 	}
 	t.Parallel()
 	url := serve(t)
-	if *fullExtend {
-		t.Logf("%-16s %-8s %-6s %-7s %-6s %-10s %-7s %-12s %-12s %s", "style", "interval", "offset", "kind", "mode",
-			"where", "steps", "stop", "extend", "kill")
-	}
 	for _, l := range lastings() {
-		if !*fullExtend && !l.often {
-			continue
-		}
 		t.Run(l.name(), func(t *testing.T) {
 			want := l.must(t, t.TempDir(), l.long, url)
-			row := []string{l.stopped(t, url, want), l.extended(t, url, want), "not run"}
-			if *fullExtend {
-				row[2] = l.killed(t, url, want)
-				t.Logf("%-16s %-8d %-6d %-7s %-6s %-10s %d to %-2d %-12s %-12s %s", l.style, l.interval, l.offset,
-					l.kind, l.mode(), l.where(), l.short, l.long, row[0], row[1], row[2])
+			l.stopped(t, url, want)
+			l.extended(t, url, want)
+			if l.often {
+				l.killed(t, url, want)
 			}
 		})
 	}
 }
 
 // extended runs the short plan and then the long one, each twice: what is complete has nothing left to do.
-func (l lasting) extended(t *testing.T, url string, want []monitor.Line) string {
+func (l lasting) extended(t *testing.T, url string, want []monitor.Line) {
 	dir := t.TempDir()
 	for _, n := range []int{l.short, l.short, l.long} {
 		l.must(t, dir, n, url)
 	}
-	return l.compare(t, "extended", l.must(t, dir, l.long, url), want)
+	l.compare(t, "extended", l.must(t, dir, l.long, url), want)
 }
 
 // stopped interrupts the short plan after its first step, and then the long one after the next.
-func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) string {
+func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) {
 	dir := t.TempDir()
 	for i, n := range []int{l.short, l.short, l.long, l.long} {
 		o := options()
@@ -73,10 +60,9 @@ func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) string {
 			t.Fatalf("stopped, start %d: %v", i, err)
 		}
 		if i == 3 {
-			return l.compare(t, "stopped", got, want)
+			l.compare(t, "stopped", got, want)
 		}
 	}
-	return ""
 }
 
 // onceStopped lets two processes write to one stopAt.
@@ -92,13 +78,9 @@ func (o *onceStopped) Write(b []byte) (int, error) {
 }
 
 // killed ends both plans at operations on the disk all along the way.
-func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
-	result, kills, stride := "", 0, 211
-	if l.often {
-		stride = 73
-	}
+func (l lasting) killed(t *testing.T, url string, want []monitor.Line) {
 	for _, half := range l.halves() {
-		for at := 61; ; at += stride {
+		for at := 61; ; at += 73 {
 			dir := t.TempDir()
 			first, err := l.crash(t, dir, l.short, at, half, url)
 			if err == nil {
@@ -108,15 +90,13 @@ func (l lasting) killed(t *testing.T, url string, want []monitor.Line) string {
 			if err := errors.Join(err, err2); err != nil {
 				t.Fatalf("killed at operation %d of %s: %v", at, half, err)
 			}
-			kills += 2
-			result = l.compare(t, fmt.Sprintf("killed at operation %d of %s", at, half), l.must(t, dir, l.long, url),
-				want)
+			what := fmt.Sprintf("killed at operation %d of %s", at, half)
+			l.compare(t, what, l.must(t, dir, l.long, url), want)
 			if t.Failed() || first && second { // it lived to the end
 				break
 			}
 		}
 	}
-	return fmt.Sprintf("%s (%d kills)", result, kills)
 }
 
 // crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
@@ -139,25 +119,21 @@ func (l lasting) must(t *testing.T, dir string, n int, url string) []monitor.Lin
 }
 
 // compare wants the same bits, or in a loose kind the same steps.
-func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) string {
+func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) {
 	t.Helper()
 	if !l.loose {
-		if !reflect.DeepEqual(got, want) {
-			same(t, what, got, want)
-			return "DIFFERS"
-		}
-		return "equal bits"
+		same(t, what, got, want)
+		return
 	}
 	if len(got) != len(want) {
 		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
-		return "DIFFERS"
+		return
 	}
 	for i := range got {
 		if got[i].Step != want[i].Step {
 			t.Errorf("%s: line %d is of step %d, want %d", what, i, got[i].Step, want[i].Step)
 		}
 	}
-	return "ends"
 }
 
 // start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.fs is for if

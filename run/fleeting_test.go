@@ -12,15 +12,16 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/fake"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// forgets is an engine without a journal: like a hosted service seen from a process that died, it has the checkpoints
+// forgets is a service without a journal: like a hosted service seen from a process that died, it has the checkpoints
 // that were saved and no models.
-func forgets(o engine.Options) (*engine.Engine, error) { return engine.Open(o) }
+func forgets(o engine.Options) (tinker.Service, error) { return fake.Open(o) }
 
 // On a service that loses its models a killed job goes back to the last state it saved and trains again from the stored
 // groups, without sampling any of them again; it ends with the metrics of an unbroken run, each step once.
@@ -30,22 +31,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
 	o.fleeting = forgets
-	count := &disktest.Crash{FS: disk.OS()}
-	o.fs = count
-	same(t, "unbroken", runs(t, load(t, t.TempDir(), few...), o), want)
-	for _, at := range killsAt(5, 29, count.Count()) {
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
-		_, err := Run(context.Background(), load(t, dir, few...), o)
-		if err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = nil
-		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, few...), o), want)
-		if t.Failed() {
-			return
-		}
-	}
+	same(t, "unbroken", survivesKills(t, o, 13, jobWith(few...)), want)
 }
 
 // What a job keeps while its state is not saved: the groups after the saved step, and the weights they are continued

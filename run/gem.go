@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -255,7 +256,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 		}
 	}
 	g.folder.Path = dir
-	if err := g.site.FS.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(g.site.FS, dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
 	if err := g.lock(ctx, jobdir.Trainer); err != nil {

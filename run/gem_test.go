@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -48,7 +45,7 @@ func gemRuns(t testing.TB, o Options, pairs []string) (string, []monitor.Line) {
 func TestGem(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	o := options()
+	o := onEngine()
 	o.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
 	dir, lines := gemRuns(t, o, short(root))
 	if want := filepath.Join(root, "g_0304T05:06:07"); dir != want {
@@ -85,9 +82,9 @@ func TestGem(t *testing.T) {
 		t.Errorf("%d sampler checkpoints are left, want the last step's and the result", n)
 	}
 	again, other := t.TempDir(), t.TempDir()
-	_, twice := gemRuns(t, options(), short(again))
+	_, twice := gemRuns(t, onEngine(), short(again))
 	same(t, "the same again", twice, lines)
-	if _, differs := gemRuns(t, options(),
+	if _, differs := gemRuns(t, onEngine(),
 		short(other,
 			"seed=6")); differs[0].Metrics["sampler/token_entropy"] == lines[0].Metrics["sampler/token_entropy"] {
 		t.Error("another seed samples the same")
@@ -164,66 +161,52 @@ func TestGemInterruptAndResume(t *testing.T) {
 	}
 }
 
-// The process dies at operations on the disk in turn, with the rest of it failing; resumed, the run ends with the
-// metrics of an unbroken one.
+// gemJob starts a run of trinity gem, or continues it.
+func gemJob(pairs ...string) job {
+	return func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
+		err := Gem(t.Context(), short(dir, append([]string{"resume=latest", "use_rebn=False"}, pairs...)...), o)
+		if err != nil {
+			return nil, err
+		}
+		runs, err := os.ReadDir(dir)
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%d folders, %v; want one run", len(runs), err)
+		}
+		lines, err := monitor.ReadLog(filepath.Join(dir, runs[0].Name(), "metrics.jsonl"))
+		return timeless(lines), err
+	}
+}
+
+// Stopped anywhere and resumed, a run ends with the metrics of an unbroken one.
 func TestGemSurvivesKills(t *testing.T) {
 	t.Parallel()
-	survives(t, options(), 17, "max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
+	few := gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
+	survivesKills(t, options(), 2, few)
+	if !testing.Short() {
+		survivesKills(t, onEngine(), 41, few)
+	}
 }
 
 // A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again
 // from the stored episodes.
 func TestGemGoesBackToTheSavedState(t *testing.T) {
 	t.Parallel()
+	_, want := gemRuns(t, options(), short(t.TempDir(), "use_rebn=False"))
 	o := options()
 	o.fleeting = forgets
-	survives(t, o, 29)
+	same(t, "unbroken", survivesKills(t, o, 17, gemJob()), want)
 	o = options()
 	o.LookupEnv = withKey
-	survives(t, o, 97, "model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4", "num_env=8")
-}
-
-// survives kills a run at every stride-th operation and compares what resume=latest makes of it with a run on the local
-// engine.
-func survives(t *testing.T, o Options, stride int, pairs ...string) {
-	t.Helper()
-	var local []string
-	for _, p := range pairs {
-		if !strings.HasPrefix(p, "base_url=") {
-			local = append(local, p)
-		}
-	}
-	_, want := gemRuns(t, options(), short(t.TempDir(), local...))
-	count := &disktest.Crash{FS: disk.OS()}
-	o.fs = count
-	_, unbroken := gemRuns(t, o, short(t.TempDir(), pairs...))
-	same(t, "unbroken", unbroken, want)
-	pairs = append(pairs, "resume=latest")
-	for _, at := range killsAt(2, stride, count.Count()) {
-		if t.Failed() {
-			return
-		}
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
-		if err := Gem(context.Background(), short(dir, pairs...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = nil
-		_, got := gemRuns(t, o, short(dir, pairs...))
-		same(t, fmt.Sprintf("killed at operation %d", at), got, want)
-		if runs, err := os.ReadDir(dir); err != nil || len(runs) != 1 {
-			t.Errorf("killed at operation %d: %d folders, %v; want one run", at, len(runs), err)
-		}
-	}
+	survivesKills(t, o, 97, gemJob("model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4", "num_env=8"))
 }
 
 func TestGemMethods(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGem")
-	_, base := gemRuns(t, options(), short(t.TempDir()))
+	_, base := gemRuns(t, onEngine(), short(t.TempDir()))
 	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"},
 		{"method=grpo", "group_size=4", "fork_turn=1"}} {
-		_, got := gemRuns(t, options(), short(t.TempDir(), pairs...))
+		_, got := gemRuns(t, onEngine(), short(t.TempDir(), pairs...))
 		if got[0].Metrics["train/grad_norm"] == base[0].Metrics["train/grad_norm"] {
 			t.Errorf("%v: the gradient is that of the defaults", pairs)
 		}
@@ -253,8 +236,8 @@ func TestGemRefuses(t *testing.T) {
 // A run's last weights are evaluated; another model's do differently.
 func TestGemEvaluation(t *testing.T) {
 	t.Parallel()
-	dir, lines := gemRuns(t, options(), short(t.TempDir()))
-	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), options())
+	dir, lines := gemRuns(t, onEngine(), short(t.TempDir()))
+	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), onEngine())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +246,7 @@ func TestGemEvaluation(t *testing.T) {
 		t.Errorf("return %v, want that of the evaluation at the run's end, %v", got, want)
 	}
 	two, err := GemEvaluation{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, " +
-		"game:Mastermind-v0-easy", "eval_episodes=20"}}.Evaluate(context.Background(), options())
+		"game:Mastermind-v0-easy", "eval_episodes=20"}}.Evaluate(context.Background(), onEngine())
 	if err != nil || len(two) != 2 || two[1].EnvID != "game:Mastermind-v0-easy" || two[1].Episodes != 20 {
 		t.Errorf("%+v, %v", two, err)
 	}

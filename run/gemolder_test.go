@@ -36,7 +36,7 @@ func TestOlderGemRuns(t *testing.T) {
 			untar(t, filepath.Join("testdata", "gem", older.commit+".tar.gz"), dir)
 			dir = filepath.Join(dir, older.name)
 			fresh, want := gemRunsAs(t, dir, older.pairs)
-			_, got := gemRuns(t, options(), []string{"resume=" + dir})
+			_, got := gemRuns(t, onEngine(), []string{"resume=" + dir})
 			same(t, "continued", got, want)
 			if got, want := checkpoints(t, dir), checkpoints(t, fresh); older.ends && got != want {
 				t.Errorf("checkpoints\n%s, want\n%s", got, want)
@@ -68,7 +68,7 @@ func gemRunsAs(t *testing.T, dir string, pairs []string) (string, []monitor.Line
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options()
+	o := onEngine()
 	o.fs = begun{FS: disk.OS(), order: raw}
 	fresh, lines := gemRuns(t, o, short(t.TempDir(), pairs...))
 	if kept, err := os.ReadFile(filepath.Join(fresh, order)); err != nil || string(kept) != string(raw) {

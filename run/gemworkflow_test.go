@@ -17,7 +17,7 @@ func TestGemWorkflowRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := runs(t, cfg, options())
+	lines := runs(t, cfg, onEngine())
 	if len(lines) != 2 {
 		t.Fatalf("%d lines, want one for each step", len(lines))
 	}

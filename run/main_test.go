@@ -2,6 +2,7 @@ package run
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
@@ -15,7 +16,20 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("RUN_TEST_AGENT"); role != "" {
 		os.Exit(agentMain(role))
 	}
-	os.Exit(m.Run())
+	debug.SetGCPercent(400)
+	os.Exit(inMemory(m.Run))
+}
+
+// inMemory runs the tests with their temporary folders in memory, if there is such a folder with room: most of what a
+// job does for its durability is to wait for a disk.
+func inMemory(run func() int) int {
+	dir, err := os.MkdirTemp("/dev/shm", "run-test")
+	if err != nil {
+		return run()
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("TMPDIR", dir)
+	return run()
 }
 
 // unraced skips a test under -short, which is for the race detector: another test runs the same goroutines, and what is

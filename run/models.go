@@ -103,7 +103,8 @@ func openService(
 func serviceOptions(set setting, x models, progress *console.Progress, o Options) service.Options {
 	return service.Options{Site: set.site, Config: set.cfg, Backend: set.backend, Folder: set.folder, Seed: set.id.Seed,
 		Model: x.base, Served: []map[string]engine.Model{x.teacher.Served, x.judge.Served(x.base.Name)},
-		Start: x.start, Stage: set.stage, Progress: progress, Opened: set.opened, Engine: o.fleeting}
+		Start: x.start, Stage: set.stage, Progress: progress, Opened: set.opened, Engine: o.fleeting,
+		Machine: o.machine}
 }
 
 // openExternal reaches the model that mode bench evaluates behind OpenAI's interface.

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +40,7 @@ func onPolicy(t testing.TB, lines []monitor.Line) {
 // get lost, and with sessions that can be used only once.
 func TestGemOpenEnv(t *testing.T) {
 	for _, method := range []string{"reinforce", "grpo"} {
-		dir, lines := gemRuns(t, options(), served(t, openenvtest.Start(t, openenvtest.Options{}), "method="+method))
+		dir, lines := gemRuns(t, onEngine(), served(t, openenvtest.Start(t, openenvtest.Options{}), "method="+method))
 		onPolicy(t, lines)
 		recorded(t, dir)
 		var cut atomic.Int64
@@ -55,7 +54,7 @@ func TestGemOpenEnv(t *testing.T) {
 				return answer, openenvtest.Send
 			}},
 		} {
-			_, again := gemRuns(t, options(), served(t, openenvtest.Start(t, o), "method="+method))
+			_, again := gemRuns(t, onEngine(), served(t, openenvtest.Start(t, o), "method="+method))
 			same(t, method+", "+name, again, lines)
 		}
 		if cut.Load() < 14 {
@@ -104,7 +103,7 @@ func TestGemWorkflowOpenEnv(t *testing.T) {
 		return cfg
 	}
 	cfg := load()
-	lines := runs(t, cfg, options())
+	lines := runs(t, cfg, onEngine())
 	onPolicy(t, lines)
 	for _, l := range lines {
 		if v := l.Metrics["rollout/num_turns/mean"]; v <= 1 || v > 3 {
@@ -117,13 +116,13 @@ func TestGemWorkflowOpenEnv(t *testing.T) {
 		!strings.Contains(string(data), want) {
 		t.Errorf("no episode has %s, error %v", want, err)
 	}
-	same(t, "the same again", runs(t, load(), options()), lines)
+	same(t, "the same again", runs(t, load(), onEngine()), lines)
 }
 
 // A server that ignores seeds plays groups that begin in different states, with a warning; strict_seed refuses it.
 func TestGemOpenEnvSeedless(t *testing.T) {
 	server := openenvtest.Start(t, openenvtest.Options{Seedless: true})
-	o := options()
+	o := onEngine()
 	for range 10 { // until two starts that differ show it
 		var out bytes.Buffer
 		o.Out = &out
@@ -137,7 +136,7 @@ func TestGemOpenEnvSeedless(t *testing.T) {
 		if want := "let reset draw everything from its argument"; !strings.Contains(out.String(), want) {
 			t.Errorf("no note says %q:\n%s", want, out.String())
 		}
-		_, lines := gemRuns(t, options(), served(t, server, "method=grpo"))
+		_, lines := gemRuns(t, onEngine(), served(t, server, "method=grpo"))
 		onPolicy(t, lines)
 		return
 	}
@@ -153,71 +152,9 @@ func TestGemOpenEnvFails(t *testing.T) {
 			}
 			return answer, openenvtest.Send
 		}})
-	err := Gem(t.Context(), served(t, server), options())
+	err := Gem(t.Context(), served(t, server), onEngine())
 	want := "3 rounds of 4 episodes failed, the last time so: env: openenv:"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "no more disk") {
 		t.Errorf("error %v, want %q and what the server says", err, want)
-	}
-}
-
-var (
-	openenvFull = flag.Bool("openenv.full", false, "train the example environment of OpenEnv with seeds 1, 2 and 3 "+
-		"and with shuffled advantages")
-	openenvPython = flag.String("openenv.python", "", "a Python with the package openenv; \"\" plays on a server in Go")
-)
-
-// threesID is the example environment, on the real server if there is a Python for it.
-func threesID(t *testing.T, o *Options) string {
-	if *openenvPython == "" {
-		return openenvtest.Start(t, openenvtest.Options{}).ID(threesTemplate)
-	}
-	python, err := filepath.Abs(*openenvPython)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Python.Executable = python
-	return "openenv:examples/openenv?" + threesTemplate
-}
-
-// TestGemOpenEnvReal: the real server gives the metrics of the one in Go, to the last bit.
-func TestGemOpenEnvReal(t *testing.T) {
-	if *openenvPython == "" {
-		t.Skip("needs the package openenv: make openenv")
-	}
-	_, want := gemRuns(t, options(), served(t, openenvtest.Start(t, openenvtest.Options{}), "method=grpo"))
-	o := options()
-	id := threesID(t, &o)
-	_, got := gemRuns(t, o, short(t.TempDir(), "env_id="+id, "eval_every=0", "group_size=4", "method=grpo"))
-	onPolicy(t, got)
-	same(t, "the real server", got, want)
-	t.Logf("%d steps on the real server: gap 0, and the metrics of the server in Go to the last bit", len(got))
-}
-
-// TestGemOpenEnvLearns: the shipped model learns the example environment; with shuffled advantages it does not.
-func TestGemOpenEnvLearns(t *testing.T) {
-	if !*openenvFull {
-		t.Skip("takes minutes: make learn-openenv")
-	}
-	for _, c := range []struct{ method, seed string }{
-		{"reinforce", "1"}, {"reinforce", "2"}, {"reinforce", "3"}, {"shuffled", "1"},
-	} {
-		o := options()
-		_, lines := gemRuns(t, o, []string{"model_name=examples/tiny/guess/model", "env_id=" + threesID(t, &o),
-			"learning_rate=1e-3", "max_tokens=16", "max_steps=20", "eval_every=5", "eval_episodes=200",
-			"output_dir=" + t.TempDir(), "method=" + c.method, "seed=" + c.seed})
-		onPolicy(t, lines[:20])
-		var curve []float64
-		for _, l := range lines {
-			for _, key := range l.Metrics.Keys() {
-				if strings.HasPrefix(key, "eval/") && strings.HasSuffix(key, "/return") {
-					curve = append(curve, l.Metrics[key])
-				}
-			}
-		}
-		t.Logf("%s, seed %s: held-out return %.3f", c.method, c.seed, curve)
-		rise := curve[len(curve)-1] - curve[0]
-		if c.method == "reinforce" && rise < 0.2 || c.method == "shuffled" && rise > 0.1 {
-			t.Errorf("%s, seed %s: the return rises by %.3f", c.method, c.seed, rise)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -11,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 )
 
@@ -34,7 +31,7 @@ func TestDPO(t *testing.T) {
 	unraced(t, "TestDPOSurvivesKills")
 	args := []string{"buffer.train_batch_size=4", "buffer.total_steps=6", "trainer.total_steps=6",
 		"trainer.save_interval=3", "algorithm.optimizer.lr=1e-3"}
-	lines := runs(t, example(t, t.TempDir(), "dpo", args...), options())
+	lines := runs(t, example(t, t.TempDir(), "dpo", args...), onEngine())
 	first, last := lines[0].Metrics, lines[len(lines)-1].Metrics
 	if got := first["actor/dpo_loss"]; math.Abs(got-math.Ln2) > 1e-6 {
 		t.Errorf("the first loss is %v, want log 2: four pairs at the reference", got)
@@ -52,20 +49,9 @@ func TestDPOSurvivesKills(t *testing.T) {
 	t.Parallel()
 	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3",
 		"trainer.save_interval=1", "model.tinker.rank=4"}
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, example(t, t.TempDir(), "dpo", args...), o)
-	for _, at := range killsAt(1, 4, count.Count()) {
-		dir := t.TempDir()
-		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		if _, err := Run(t.Context(), example(t, dir, "dpo", args...), o); err != nil &&
-			!errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = disk.OS()
-		same(t, "killed", runs(t, example(t, dir, "dpo", args...), o), want)
-	}
+	survivesKills(t, options(), 2, jobOf(func(t testing.TB, dir string) *config.Config {
+		return example(t, dir, "dpo", args...)
+	}))
 }
 
 // Every configuration of the examples is valid, those of runs and those of trinity gem, which name an environment.

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -243,15 +243,15 @@ func TestPythonContinues(t *testing.T) {
 	root, notes := t.TempDir(), filepath.Join(dir, "cut")
 	for _, after := range []int{2, 7} {
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			for linesIn(notes) < after && ctx.Err() == nil {
-				time.Sleep(time.Millisecond)
-			}
-			cancel()
-		}()
-		cut := o
+		cut, ended := o, make(chan error, 1)
 		cut.Out = &bytes.Buffer{}
-		if _, err := Run(ctx, loadPython(t, root, cut, args(notes)...), cut); !errors.Is(err, context.Canceled) {
+		go func() {
+			_, err := Run(ctx, loadPython(t, root, cut, args(notes)...), cut)
+			ended <- err
+		}()
+		eventually(t, fmt.Sprintf("%d groups have begun", after), func() bool { return linesIn(notes) >= after })
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Fatalf("cut off after %d groups: %v", after, err)
 		}
 	}

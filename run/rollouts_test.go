@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -281,18 +280,7 @@ func TestServeAndTrainRollouts(t *testing.T) {
 		if out := call(t, url+"/commit", ""); out["experiences"] != 4.0 {
 			t.Errorf("commit %d: %v", step, out)
 		}
-		for range 400 { // until its weights are served
-			resp, err := http.Get(url + "/metrics")
-			if err != nil {
-				break
-			}
-			raw, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if bytes.Contains(raw, fmt.Appendf(nil, "trinity_proxy_model_version %d\n", step)) {
-				break
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+		serves(t, url, step)
 	}
 	if err := <-ended; err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
@@ -75,10 +76,10 @@ type Options struct {
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
 
-	tools env.Toolbox                                   // for tests: in place of what the configuration names
-	score func(algorithm.Advantage) algorithm.Advantage // for tests: a control of what the advantages do
+	tools env.Toolbox // for tests: in place of what the configuration names
 	// for tests: a service that loses its models when the process ends
-	fleeting func(engine.Options) (*engine.Engine, error)
+	fleeting func(engine.Options) (tinker.Service, error)
+	machine  func(engine.Options) (journal.Machine, error) // for tests: in place of the engine
 }
 
 func (o Options) withDefaults() Options {
@@ -220,7 +221,7 @@ func build(
 		return nil, err
 	}
 	closers.Add(seen.Close)
-	method, err := methodOf(cfg, o)
+	method, err := plan.Method(cfg, set.site.Own.Tables)
 	if err != nil {
 		return nil, err
 	}
@@ -231,13 +232,4 @@ func build(
 	say := teller{progress: progress, notes: site.NewNotes(o.Out)}
 	tools := set.toolbox(func(note string) { progress.Say("note: " + note) })
 	return buildLoops(ctx, parts{setting: set, method: method, models: m, say: say, tools: tools}, seen)
-}
-
-// methodOf is the algorithm that the run trains by.
-func methodOf(cfg *config.Config, o Options) (*algorithm.Method, error) {
-	m, err := plan.Method(cfg, o.site().Own.Tables)
-	if err == nil && o.score != nil && m.Advantage != nil {
-		m.Advantage = o.score(m.Advantage)
-	}
-	return m, err
 }

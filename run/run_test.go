@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -43,15 +41,6 @@ func load(t testing.TB, dir string, overrides ...string) *config.Config {
 }
 
 func noEnv(string) (string, bool) { return "", false }
-
-func options() Options {
-	return Options{Find: func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join("..", path)
-	}}
-}
 
 // runs starts the job until it is done and returns its metrics without those of the clock.
 func runs(t testing.TB, cfg *config.Config, o Options) []monitor.Line {
@@ -97,11 +86,11 @@ func same(t testing.TB, what string, got, want []monitor.Line) {
 
 // The same seed gives the same metrics, whatever the threads and the scheduler do.
 func TestRepeatable(t *testing.T) {
-	want := runs(t, load(t, t.TempDir(), small...), options())
+	want := runs(t, load(t, t.TempDir(), small...), onEngine())
 	if n := len(want); n != 5 {
 		t.Fatalf("%d lines, want steps 0 to 4", n)
 	}
-	o := options()
+	o := onEngine()
 	o.Threads = 1
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	same(t, "one thread", runs(t, load(t, t.TempDir(), small...), o), want)
@@ -130,7 +119,7 @@ func TestTrainerEndsFirst(t *testing.T) {
 func TestOnPolicy(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestTrainerEndsFirst")
-	for _, l := range runs(t, load(t, t.TempDir(), small...), options())[1:] {
+	for _, l := range runs(t, load(t, t.TempDir(), small...), onEngine())[1:] {
 		if v1, v2 := l.Metrics["train/kl_sample_train_v1"], l.Metrics["train/kl_sample_train_v2"]; v1 != 0 || v2 != 0 {
 			t.Errorf("step %d: sampler and trainer differ by %v, %v", l.Step, v1, v2)
 		}
@@ -138,7 +127,7 @@ func TestOnPolicy(t *testing.T) {
 			t.Errorf("step %d trained on samples of version %v, want %v", l.Step, got, want)
 		}
 	}
-	lines := runs(t, load(t, t.TempDir(), append(small, "synchronizer.sync_offset=1")...), options())
+	lines := runs(t, load(t, t.TempDir(), append(small, "synchronizer.sync_offset=1")...), onEngine())
 	for _, l := range lines[2:] {
 		if got, want := l.Metrics["sample/model_version/mean"], float64(l.Step-2); got != want {
 			t.Errorf("offset 1: step %d trained on samples of version %v, want %v", l.Step, got, want)
@@ -162,7 +151,7 @@ func TestLyingSamplerIsCaught(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			o := options()
+			o := onEngine()
 			o.Wrap = func(s tinker.Service) tinker.Service { return tt.lie(dir, s) }
 			_, err := Run(context.Background(), load(t, dir, small...), o)
 			if err == nil || !strings.Contains(err.Error(), "not on-policy") {
@@ -292,63 +281,14 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-var everyKill = flag.Bool("kills.full", false, "kill at every operation that a test names, in "+
-	"TestSurvivesEveryKill with and without a power loss; make kills")
-
-// strided is the distance between the operations at which a test kills a job: with -kills.full that given, else more.
-func strided(full int) int {
-	switch {
-	case *everyKill:
-		return full
-	case testing.Short():
-		return 7 * full
-	}
-	return 3 * full
-}
-
-// killsAt are the operations of count at which a test kills a job, from the first on in steps of strided. Under -short,
-// which is for the race detector, they are three all along the job: wherever it was killed, the same goroutines resume.
-func killsAt(first, full, count int) (list []int) {
-	if testing.Short() {
-		return []int{count/4 | 1, count / 2 &^ 1, count*3/4 | 1}
-	}
-	for at := first; at <= count; at += strided(full) {
-		list = append(list, at)
-	}
-	return list
-}
-
-// The process dies at every operation on the disk in turn, with the rest of it failing; started again, the job ends
-// with the metrics of an unbroken run, each step once.
+// The process is killed, or the power fails, at every operation on the disk in turn; started again, the job ends with
+// the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
 	t.Parallel()
 	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, load(t, t.TempDir(), few...), o)
-	for _, power := range []bool{false, true} {
-		for _, at := range killsAt(1, 1, count.Count()) {
-			if !*everyKill && power != (at%2 == 0) {
-				continue // each operation once, in one of both ways
-			}
-			dir := t.TempDir()
-			o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
-			o.Out = io.Discard
-			if _, err := Run(context.Background(), load(t, dir, few...), o); err != nil &&
-				!errors.Is(err, disktest.ErrCrash) {
-				t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-			}
-			o.fs = &disktest.Crash{FS: disk.OS()} // does not crash
-			same(t, fmt.Sprintf("killed at operation %d (power loss %v)", at, power), runs(t, load(t, dir, few...), o),
-				want)
-			if t.Failed() {
-				return
-			}
-		}
-	}
+	survivesKills(t, options(), 1, jobWith(few...))
 }
 
 // Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed
@@ -365,18 +305,8 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 	if first == 0 {
 		t.Fatal("no save was committed before it was asked for")
 	}
-	step := 1
-	if testing.Short() {
-		step = 4
-	}
-	for at := first; at <= first+8; at += step {
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: %v", at, err)
-		}
-		o.fs = nil
-		same(t, fmt.Sprintf("killed at operation %d", at), runs(t, load(t, dir, args...), o), want)
+	for at := first; at <= first+8; at++ {
+		survives(t, o, &disktest.Crash{At: at}, jobWith(args...), want)
 	}
 }
 

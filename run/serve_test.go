@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -21,46 +20,58 @@ var serving = and(tiny, "explorer.proxy_port=0", "buffer.train_batch_size=4", "b
 	"trainer.total_steps=2")
 
 // address waits until the proxy of a job listens.
-func address(t *testing.T, dir string) string {
+func address(t *testing.T, dir string) (url string) {
 	t.Helper()
-	for range 600 {
+	eventually(t, "the proxy listens", func() bool {
 		data, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "explorer_server_url.txt"))
-		if err == nil {
-			if resp, err := http.Get(string(data) + "/health"); err == nil {
-				resp.Body.Close()
-				return string(data)
-			}
+		if err != nil {
+			return false
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("the proxy does not come up")
-	return ""
+		url = string(data)
+		resp, err := http.Get(url + "/health")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil
+	})
+	return url
 }
 
-func call(t *testing.T, url, body string) map[string]any {
+// serves waits until the proxy serves a version of the weights, or has ended.
+func serves(t *testing.T, url string, version int) {
 	t.Helper()
-	for range 100 {
+	eventually(t, fmt.Sprintf("version %d is served", version), func() bool {
+		resp, err := http.Get(url + "/metrics")
+		if err != nil {
+			return true
+		}
+		defer resp.Body.Close()
+		raw, _ := io.ReadAll(resp.Body)
+		return bytes.Contains(raw, fmt.Appendf(nil, "trinity_proxy_model_version %d\n", version))
+	})
+}
+
+func call(t *testing.T, url, body string) (out map[string]any) {
+	t.Helper()
+	eventually(t, "the model is loaded", func() bool {
 		resp, err := http.Post(url, "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer resp.Body.Close()
 		raw, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
 		if resp.StatusCode == http.StatusServiceUnavailable { // no weights yet
-			time.Sleep(50 * time.Millisecond)
-			continue
+			return false
 		}
-		var out map[string]any
 		if err == nil {
 			err = json.Unmarshal(raw, &out)
 		}
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v, %s: %s", url, err, resp.Status, raw)
 		}
-		return out
-	}
-	t.Fatal("the model is not loaded")
-	return nil
+		return true
+	})
+	return out
 }
 
 // play is an agent: it asks four times, rewards two answers, and commits.
@@ -101,18 +112,7 @@ func TestServeAndTrain(t *testing.T) {
 		ended <- err
 	}()
 	url := address(t, dir)
-	for range 400 { // until step 1 is trained and its weights are served
-		resp, err := http.Get(url + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if bytes.Contains(raw, []byte("trinity_proxy_model_version 1\n")) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	serves(t, url, 1) // step 1 is trained
 	play(t, url, 2)
 	if err := <-ended; err != nil {
 		t.Fatal(err)

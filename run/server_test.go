@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -16,10 +15,9 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/fake"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -37,7 +35,7 @@ func serveModel(t *testing.T, name, folder, id string) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	e, err := engine.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{
+	e, err := fake.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{
 		name:                    {Dir: folder, Tokens: tok},
 		"examples/tiny/teacher": {Dir: "../examples/tiny/model", Adapter: "../examples/tiny/teacher"}}})
 	if err != nil {
@@ -75,21 +73,10 @@ func TestRunOnServer(t *testing.T) {
 	remote := append(few, "model.tinker.base_url="+serve(t))
 	o := options()
 	o.LookupEnv = withKey
-	count := &disktest.Crash{FS: disk.OS()}
-	o.fs = count
 	dir := t.TempDir()
 	same(t, "on a server", runs(t, load(t, dir, remote...), o), want)
 	same(t, "started again when it was done", runs(t, load(t, dir, remote...), o), want)
-	for _, part := range []int{3, 2} {
-		at := count.Count() / part
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, remote...), o); !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: %v", at, err)
-		}
-		o.fs = nil
-		same(t, "killed on a server", runs(t, load(t, dir, remote...), o), want)
-	}
+	same(t, "unbroken", survivesKills(t, o, 17, jobWith(remote...)), want)
 }
 
 // What keeps a run from a server is said before anything else happens, with the remedy.

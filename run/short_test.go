@@ -26,11 +26,10 @@ func (d dropSteps) Process(_ context.Context,
 		nil
 }
 
-func dropping(steps ...string) Plugins {
-	return Plugins{Operators: map[string]pipeline.Make{"drop_steps": func(map[string]any) (pipeline.Operator,
-		error) {
+func dropping(steps ...string) map[string]pipeline.Make {
+	return map[string]pipeline.Make{"drop_steps": func(map[string]any) (pipeline.Operator, error) {
 		return dropSteps(steps), nil
-	}}}
+	}}
 }
 
 func operatorsOf(list string) string {
@@ -79,7 +78,7 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 					args = append(args, schedule)
 				}
 				o := options()
-				o.Plugins = dropping("1", "2", "3")
+				o.Plugins.Operators = dropping("1", "2", "3")
 				sum, out := said(t, o, args...)
 				for _, step := range []int{1, 2, 3} {
 					if want := fmt.Sprintf("explore step %d: nothing is left to train on: %s", step,
@@ -100,8 +99,8 @@ func TestNothingLeftToTrainOn(t *testing.T) {
 func TestNoSignal(t *testing.T) {
 	t.Parallel()
 	o := options()
-	o.Plugins = Plugins{Operators: map[string]pipeline.Make{
-		"level": func(map[string]any) (pipeline.Operator, error) { return level{}, nil }}}
+	o.Plugins.Operators = map[string]pipeline.Make{
+		"level": func(map[string]any) (pipeline.Operator, error) { return level{}, nil }}
 	sum, out := said(t, o, and(tiny, operatorsOf("{name: level}"))...)
 	if !strings.Contains(out, "explore step 2: no group has a signal: the advantages (grpo) of all 4 samples are 0") ||
 		sum.Steps != 3 {
@@ -132,7 +131,7 @@ func TestDroppedStepsInBetween(t *testing.T) {
 	base := and(tiny, "buffer.total_steps=5", "trainer.total_steps=5", operatorsOf("{name: drop_steps}"),
 		"synchronizer.sync_timeout=30")
 	o := options()
-	o.Plugins = dropping("1", "3")
+	o.Plugins.Operators = dropping("1", "3")
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
 	for _, schedule := range []string{"synchronizer.sync_offset=0", "synchronizer.sync_offset=1",
 		"synchronizer.sync_interval=2"} {
@@ -183,10 +182,9 @@ func (twice) Process(_ context.Context,
 func TestMoreThanPlanned(t *testing.T) {
 	t.Parallel()
 	o := options()
-	o.Plugins = Plugins{Operators: map[string]pipeline.Make{"twice": func(map[string]any) (pipeline.Operator,
-		error) {
+	o.Plugins.Operators = map[string]pipeline.Make{"twice": func(map[string]any) (pipeline.Operator, error) {
 		return twice{}, nil
-	}}}
+	}}
 	sum, out := said(t, o, and(tiny, operatorsOf("{name: twice}"))...)
 	if n := 3 * 4; sum.Steps != 3 || !strings.Contains(out, fmt.Sprintf("left     %d samples were not trained", n)) {
 		t.Errorf("%d steps:\n%s", sum.Steps, out)

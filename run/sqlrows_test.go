@@ -1,16 +1,12 @@
 package run
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 )
 
@@ -64,20 +60,7 @@ func TestTasksInADatabase(t *testing.T) {
 	}
 	want := runs(t, load(t, t.TempDir(), set("file", file)...), options())
 	same(t, "in a database", runs(t, load(t, t.TempDir(), set("sql", url)...), options()), want)
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	runs(t, load(t, t.TempDir(), set("sql", url)...), o)
-	for at := 7; at <= count.Count(); at += count.Count()/3 + 1 {
-		dir := t.TempDir()
-		o.fs = &disktest.Crash{FS: disk.OS(), At: at}
-		if _, err := Run(context.Background(), load(t, dir, set("sql", url)...), o); err != nil &&
-			!errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: %v", at, err)
-		}
-		o.fs = nil
-		same(t, "after a kill", runs(t, load(t, dir, set("sql", url)...), o), want)
-	}
+	same(t, "unbroken", survivesKills(t, options(), 61, jobWith(set("sql", url)...)), want)
 }
 
 // The seven rows of the table are read once, whatever total_epochs and total_steps say: three steps of two.

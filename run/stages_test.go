@@ -3,16 +3,11 @@ package run
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -26,6 +21,12 @@ var warmed = and(tiny, "stages=[{stage_name: warmup, mode: train, algorithm: {al
 func staged(t testing.TB, dir string, o Options) map[string][]monitor.Line {
 	t.Helper()
 	runs(t, load(t, dir, warmed...), o)
+	return stageLines(t, dir)
+}
+
+// stageLines are the metrics of each stage of the run in dir.
+func stageLines(t testing.TB, dir string) map[string][]monitor.Line {
+	t.Helper()
 	lines := map[string][]monitor.Line{}
 	for _, stage := range []string{"warmup", "rft"} {
 		l, err := monitor.ReadLog(filepath.Join(dir, "trinity-tiny", "gsm8k", stage, "metrics.jsonl"))
@@ -89,26 +90,13 @@ func TestReferenceOfAStage(t *testing.T) {
 // Killed at any operation on the disk in any stage, the run continues to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
 	t.Parallel()
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := staged(t, t.TempDir(), o)
-	for _, at := range killsAt(2, 11, count.Count()) {
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, warmed...), o); err != nil &&
-			!errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
+	survivesKills(t, options(), 11, func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
+		if _, err := Run(t.Context(), load(t, dir, warmed...), o); err != nil {
+			return nil, err
 		}
-		o.fs = nil
-		got := staged(t, dir, o)
-		for _, stage := range []string{"warmup", "rft"} {
-			same(t, fmt.Sprintf("killed at operation %d, stage %s", at, stage), got[stage], want[stage])
-		}
-		if t.Failed() {
-			return
-		}
-	}
+		all := stageLines(t, dir)
+		return append(all["warmup"], all["rft"]...), nil
+	})
 }
 
 func TestStagesRefuse(t *testing.T) {

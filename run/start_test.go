@@ -27,7 +27,7 @@ func trainedAdapter(t *testing.T) string {
 	t.Helper()
 	cfg := load(t, t.TempDir(), lora("lora_rank: 4, lora_alpha: 8", "trainer.total_steps=2",
 		"algorithm.optimizer.lr=1e-2")...)
-	runs(t, cfg, options())
+	runs(t, cfg, onEngine())
 	return savedAdapter(t, cfg.JobDir(), 2)
 }
 
@@ -55,16 +55,16 @@ func TestStartFromAdapter(t *testing.T) {
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from
 	cfg := load(t, t.TempDir(), lora(section, "trainer.total_steps=1", "algorithm.optimizer.lr=0",
 		"algorithm.optimizer.weight_decay=0")...)
-	began := runs(t, cfg, options())
+	began := runs(t, cfg, onEngine())
 	got, want := adapterBytes(t, savedAdapter(t, cfg.JobDir(), 1)), adapterBytes(t, from)
 	if !bytes.Equal(got, want) {
 		t.Error("a run with learning rate 0 saved another adapter than it began with")
 	}
-	fresh := runs(t, load(t, t.TempDir(), lora("lora_rank: 4, lora_alpha: 8", "trainer.total_steps=1")...), options())
+	fresh := runs(t, load(t, t.TempDir(), lora("lora_rank: 4, lora_alpha: 8", "trainer.total_steps=1")...), onEngine())
 	if a, b := began[1].Metrics["sampler/token_entropy"], fresh[1].Metrics["sampler/token_entropy"]; a == b {
 		t.Errorf("step 1 samples with entropy %v with and without the adapter", a)
 	}
-	bench := runs(t, load(t, t.TempDir(), lora(section, "mode=bench")...), options())
+	bench := runs(t, load(t, t.TempDir(), lora(section, "mode=bench")...), onEngine())
 	if len(bench) != 1 {
 		t.Errorf("mode bench: %d lines", len(bench))
 	}
@@ -84,10 +84,10 @@ func TestResumeFromAdapter(t *testing.T) {
 	t.Parallel()
 	from := trainedAdapter(t)
 	section := "lora_rank: 4, lora_alpha: 8, path: " + from
-	want := runs(t, load(t, t.TempDir(), lora(section)...), options())
+	want := runs(t, load(t, t.TempDir(), lora(section)...), onEngine())
 	dir := t.TempDir()
 	stop := make(chan struct{})
-	o := options()
+	o := onEngine()
 	o.Stop, o.Out = stop, &stopAt{stop: stop, text: "step 2/4"}
 	if _, err := Run(context.Background(), load(t, dir, lora(section)...), o); !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("the run was not interrupted: %v", err)
@@ -95,8 +95,8 @@ func TestResumeFromAdapter(t *testing.T) {
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "interrupted", runs(t, load(t, dir, lora(section)...), options()), want)
-	o = options()
+	same(t, "interrupted", runs(t, load(t, dir, lora(section)...), onEngine()), want)
+	o = onEngine()
 	o.Out = io.Discard
 	_, err := Run(context.Background(), load(t, dir, lora("lora_rank: 4, lora_alpha: 8")...), o)
 	if err == nil || !strings.Contains(err.Error(), "was begun with model.lora_configs[0].path") {
@@ -131,14 +131,14 @@ func TestStartRefuses(t *testing.T) {
 		{fmt.Sprintf("lora_rank: %d, lora_alpha: %g, target_modules: [q_proj, v_proj], base_model_name: %q, path: %s",
 			theirs.Rank, theirs.Alpha, theirs.Base, other), "has shape"},
 	} {
-		_, err := Run(context.Background(), load(t, t.TempDir(), lora(tt.section)...), options())
+		_, err := Run(context.Background(), load(t, t.TempDir(), lora(tt.section)...), onEngine())
 		if err == nil || !strings.Contains(err.Error(), tt.want) ||
 			!strings.Contains(err.Error(), "model.lora_configs[0].path") {
 			t.Errorf("%s: %v, want %q", tt.section, err, tt.want)
 		}
 	}
 	named := "lora_rank: 4, lora_alpha: 8, base_model_name: meta-llama/Llama-3.2-3B, path: " + foreign
-	runs(t, load(t, t.TempDir(), lora(named, "trainer.total_steps=1")...), options())
+	runs(t, load(t, t.TempDir(), lora(named, "trainer.total_steps=1")...), onEngine())
 }
 
 // rebase lets an adapter say that it was made for another model.

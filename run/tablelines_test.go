@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -61,20 +59,19 @@ func (m heldModel) OptimStep(ctx context.Context,
 func TestTableKeepsMetrics(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestTwoProcessesGiveTheSameBits")
-	operator := func(s stopsAt) Plugins {
-		return Plugins{Operators: map[string]pipeline.Make{
-			"stops": func(map[string]any) (pipeline.Operator, error) { return s, nil }}}
+	operator := func(s stopsAt) map[string]pipeline.Make {
+		return map[string]pipeline.Make{"stops": func(map[string]any) (pipeline.Operator, error) { return s, nil }}
 	}
 	for _, batch := range []int{4, 8} {
 		args := and(tiny, "buffer.total_steps=6", "trainer.total_steps=6", "synchronizer.sync_interval=6",
 			betweenTable, fmt.Sprint("buffer.train_batch_size=", batch), operatorsOf("{name: stops}"))
 		o := options()
-		o.Plugins = operator(stopsAt{})
+		o.Plugins.Operators = operator(stopsAt{})
 		want := runs(t, load(t, t.TempDir(), args...), o)
 
 		dir, stop := t.TempDir(), make(chan struct{})
 		first := options()
-		first.Plugins, first.Stop = operator(stopsAt{"5", stop}), stop
+		first.Plugins.Operators, first.Stop = operator(stopsAt{"5", stop}), stop
 		first.Wrap = func(s tinker.Service) tinker.Service { return held{s, stop} }
 		if _, err := Run(t.Context(), load(t, dir, args...), first); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("%d samples a step: %v; want ErrInterrupted", batch, err)
@@ -87,17 +84,5 @@ func TestTableKeepsMetrics(t *testing.T) {
 func TestTableMetricsSurviveKills(t *testing.T) {
 	t.Parallel()
 	args := and(tiny, "synchronizer.sync_interval=3", betweenTable)
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, load(t, t.TempDir(), args...), o)
-	for _, at := range killsAt(2, 61, count.Count()) {
-		dir := t.TempDir()
-		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-		}
-		o.fs = nil
-		same(t, fmt.Sprint("killed at operation ", at), runs(t, load(t, dir, args...), o), want)
-	}
+	survivesKills(t, options(), 37, jobWith(args...))
 }

@@ -94,23 +94,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		if service == "fleeting" {
 			o.fleeting = forgets
 		}
-		count := &disktest.Crash{FS: disk.OS()}
-		o.fs = count
-		want := runs(t, load(t, t.TempDir(), cfg...), o)
-		for _, at := range killsAt(5, 17, count.Count()) {
-			dir := t.TempDir()
-			o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
-			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
-				!errors.Is(err, disktest.ErrCrash) {
-				t.Fatalf("kill at %d: %v", at, err)
-			}
-			o.fs = nil
-			same(t, fmt.Sprintf("%s service, killed at operation %d", service, at), runs(t, load(t, dir, cfg...), o),
-				want)
-			if t.Failed() {
-				return
-			}
-		}
+		survivesKills(t, o, 17, jobWith(cfg...))
 	}
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 )
 
@@ -42,7 +41,7 @@ func TestTeacherIsASavedState(t *testing.T) {
 	unraced(t, "TestDistillation")
 	root := t.TempDir()
 	runs(t, load(t, root, append(small, "name=master", "trainer.total_steps=2", "buffer.total_steps=2",
-		"algorithm.optimizer.lr=1e-2")...), options())
+		"algorithm.optimizer.lr=1e-2")...), onEngine())
 	job := filepath.Join(root, "trinity-tiny", "master")
 	folder, err := service.SavedWeights(job)
 	if err != nil {
@@ -51,12 +50,12 @@ func TestTeacherIsASavedState(t *testing.T) {
 	args := func(path string) []string {
 		return append(taught, "explorer.auxiliary_models=[{model_path: "+path+"}]")
 	}
-	want := runs(t, example(t, t.TempDir(), "on_policy_distill", args(job)...), options())
+	want := runs(t, example(t, t.TempDir(), "on_policy_distill", args(job)...), onEngine())
 	if kl := want[0].Metrics["distill/reverse_kl"]; kl == 0 {
 		t.Error("the trained teacher agrees with the base model to the bit")
 	}
 	for _, path := range []string{filepath.Join(job, "global_step_2"), folder} {
-		same(t, path, runs(t, example(t, t.TempDir(), "on_policy_distill", args(path)...), options()), want)
+		same(t, path, runs(t, example(t, t.TempDir(), "on_policy_distill", args(path)...), onEngine()), want)
 	}
 }
 
@@ -80,25 +79,14 @@ func TestMixSurvivesKills(t *testing.T) {
 	t.Parallel()
 	args := append(tinyRun, "buffer.train_batch_size=3", "trainer.save_interval=1", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "buffer.total_steps=3", "trainer.total_steps=3")
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, example(t, t.TempDir(), "mix", args...), o)
+	want := survivesKills(t, options(), 7, jobOf(func(t testing.TB, dir string) *config.Config {
+		return example(t, dir, "mix", args...)
+	}))
 	if n := want[2].Metrics["actor/expert/sft_loss"]; !(n > 0) {
 		t.Fatalf("the expert's loss is %v", n)
 	}
 	if want[0].Metrics["actor/expert/sft_loss"] == want[1].Metrics["actor/expert/sft_loss"] {
 		t.Error("two steps show the same expert's loss")
-	}
-	for _, at := range killsAt(1, 5, count.Count()) {
-		dir := t.TempDir()
-		o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-		Run(t.Context(), example(t, dir, "mix", args...), o) // an error unless it was done
-		o.fs = disk.OS()
-		same(t, "killed", runs(t, example(t, dir, "mix", args...), o), want)
-		if t.Failed() {
-			return
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
@@ -164,7 +165,7 @@ func (l *loops) exportModel() error {
 	if err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}
-	from, err := l.models.service.Engine.Folder(path)
+	from, err := engine.CheckpointFolder(l.folder.Checkpoints(), path)
 	if err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}

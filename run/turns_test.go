@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
@@ -75,28 +72,20 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 	t.Parallel()
 	for name, template := range editing {
 		t.Run(name, func(t *testing.T) {
-			if name != "drops" {
+			if name == "drops" {
 				unraced(t, "the other template")
 			}
+			o := onEngine()
+			if name == "shortens" { // which needs no thoughts, and the fake has none
+				o = options()
+				survivesKills(t, o, 61, jobOf(func(t testing.TB, dir string) *config.Config {
+					return lake(t, dir, template)
+				}))
+			}
 			cfg := lake(t, t.TempDir(), template)
-			count := &disktest.Crash{FS: disk.OS()}
-			o := options()
-			o.fs = count
 			want := runs(t, cfg, o)
 			countsSequences(t, cfg, want)
-			same(t, "again", runs(t, lake(t, t.TempDir(), template), options()), want)
-			for at := 5; at <= count.Count(); at += 1 + count.Count()/3 {
-				dir := t.TempDir()
-				o.fs = &disktest.Crash{FS: disk.OS(), At: at}
-				var out bytes.Buffer
-				o.Out = &out
-				_, err := Run(t.Context(), lake(t, dir, template), o)
-				if err != nil && !errors.Is(err, disktest.ErrCrash) {
-					t.Fatalf("kill at %d: the run failed otherwise: %v", at, err)
-				}
-				o.fs = disk.OS()
-				same(t, fmt.Sprintf("killed at %d", at), runs(t, lake(t, dir, template), o), want)
-			}
+			same(t, "again", runs(t, lake(t, t.TempDir(), template), o), want)
 		})
 	}
 }
@@ -145,7 +134,7 @@ func TestTemplatesOfModels(t *testing.T) {
 			}
 			cfg := lake(t, t.TempDir(), string(text), "model.max_prompt_tokens=450",
 				"model.max_response_tokens=200", "buffer.explorer_input.taskset.rollout_args.max_tokens=200")
-			lines := runs(t, cfg, options())
+			lines := runs(t, cfg, onEngine())
 			for _, line := range lines {
 				anew := line.Metrics["rollout/new_sequences/mean"]
 				if anew > 0 != wants || line.Metrics["rollout/failed_task_count"] != 0 ||
@@ -162,15 +151,16 @@ func TestSequencesTravel(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestTemplatesThatChangeTurns")
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
-	want := runs(t, lake(t, t.TempDir(), editing["drops"]), options())
+	want := runs(t, lake(t, t.TempDir(), editing["shortens"]), options())
 	o := options()
 	o.LookupEnv = withKey
-	same(t, "on a server", runs(t, lake(t, t.TempDir(), editing["drops"], "model.tinker.base_url="+serve(t)), o), want)
 	dir := t.TempDir()
+	same(t, "on a server", runs(t, lake(t, dir, editing["shortens"], "model.tinker.base_url="+serve(t)), o), want)
+	dir = t.TempDir()
 	table := "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \"sqlite:///" +
 		filepath.Join(dir, "shared.db") + "\"}"
 	want = only(want, trained...)
-	same(t, "through a table", only(runs(t, lake(t, dir, editing["drops"], table), options()), trained...), want)
+	same(t, "through a table", only(runs(t, lake(t, dir, editing["shortens"], table), options()), trained...), want)
 	if len(want[0].Metrics) < 10 {
 		t.Errorf("compared %v", want[0].Metrics)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -95,22 +94,20 @@ func TestTwoProcessesGiveTheSameBits(t *testing.T) {
 	}
 }
 
-var postgres = flag.String("postgres", "", "TestPostgres: the URL of a server to run two processes over; make "+
-	"postgres starts one")
-
 // Two processes that share a table of a Postgres server train to the same bits as one, on tasks that lie in the server
 // too.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
-	if *postgres == "" {
-		t.Skip("needs a server: make postgres")
+	postgres := os.Getenv("TRINITY_TEST_POSTGRES")
+	if postgres == "" {
+		t.Skip("needs a server: make bench NAME=postgres")
 	}
 	url, file := tables(t, "questions", "task")
 	set := func(storage, path string) []string {
 		return and(tiny, "buffer.explorer_input.taskset={name: questions, storage_type: "+storage+", path: \""+path+
 			"\", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer}}")
 	}
-	db, err := pgx.Connect(t.Context(), *postgres)
+	db, err := pgx.Connect(t.Context(), postgres)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +137,8 @@ func TestPostgres(t *testing.T) {
 	trained := []string{"actor/", "critic/", "sample/", "response_length/"}
 	want := only(runs(t, load(t, t.TempDir(), set("file", file)...), options()), trained...)
 	got, err := apart(t, t.TempDir(), options(),
-		and(set("sql", *postgres), "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \""+
-			*postgres+"\"}")...)
+		and(set("sql", postgres), "buffer.trainer_input.experience_buffer={storage_type: sql, name: shared, path: \""+
+			postgres+"\"}")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +174,7 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, killed := range []string{"trainer", "explorer"} {
-		for at := 3; ; at += strided(23) {
+		for at := 3; ; at += 23 {
 			dir := t.TempDir()
 			crash := &disktest.Crash{FS: disk.OS(), At: at}
 			err := oneDies(t, dir, killed, crash, tiny...)

@@ -1,16 +1,10 @@
 package run
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // verl are overrides for the verl path with an adapter, and what verl's own tree says.
@@ -64,10 +58,7 @@ func TestEpochsOfPPO(t *testing.T) {
 	if m := one[1].Metrics; m["actor/ppo_kl"] != 0 || math.Abs(m["critic/lr"]-3e-3) > 1e-12 {
 		t.Errorf("one epoch on policy has ppo_kl %v, and the critic's rate is %v", m["actor/ppo_kl"], m["critic/lr"])
 	}
-	count := &disktest.Crash{FS: disk.OS()}
-	o := options()
-	o.fs = count
-	want := runs(t, load(t, t.TempDir(), args(3)...), o)
+	want := survivesKills(t, options(), 61, jobWith(args(3)...))
 	for _, l := range want {
 		if l.Metrics["actor/ppo_kl"] == 0 || l.Metrics["train/kl_sample_train_v1"] != 0 {
 			t.Errorf("step %d of three epochs: ppo_kl %v, want some; distance from the sampler %v, want none", l.Step,
@@ -76,16 +67,6 @@ func TestEpochsOfPPO(t *testing.T) {
 	}
 	if a, b := one[0].Metrics["critic/cross_entropy"], want[0].Metrics["critic/cross_entropy"]; !(b < a) {
 		t.Errorf("the critic's loss over three epochs is %v on average, over one %v; want it to fall", b, a)
-	}
-	for at := 9; at <= count.Count(); at += count.Count()/4 + 1 {
-		dir := t.TempDir()
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at}, io.Discard
-		if _, err := Run(context.Background(), load(t, dir, args(3)...), o); err != nil &&
-			!errors.Is(err, disktest.ErrCrash) {
-			t.Fatalf("kill at %d: %v", at, err)
-		}
-		o.fs = nil
-		same(t, fmt.Sprintf("killed at %d", at), runs(t, load(t, dir, args(3)...), o), want)
 	}
 }
 

@@ -61,5 +61,4 @@ if [ -n "${FOLDER:-}" ]; then
 fi
 play 'examples/openenv' openenv:examples/openenv 'template=examples/openenv/template.yaml'
 play 'examples/openenv, split test' openenv:examples/openenv 'template=examples/openenv/template.yaml&split=test'
-go test ./run -count 1 -run 'TestGemOpenEnvReal$' -v -timeout 1h -openenv.python "$python" | sed -unE 's/^ *openenv_test.go:[0-9]+: //p; /^(---|ok|FAIL)/p'
-exit "${PIPESTATUS[0]}"
+go run ./bench/openenv-learn -compare -python "$python"

@@ -28,4 +28,4 @@ trap stop EXIT
 "$bin/postgres" --version
 export TRINITY_TEST_POSTGRES="postgresql://trinity@127.0.0.1:$port/postgres?sslmode=disable"
 go test ./loop/buffer -run SQL -count 1 -v | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'
-go test ./run -run 'TestPostgres$' -count 1 -v -postgres "$TRINITY_TEST_POSTGRES" | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'
+go test ./run -run 'TestPostgres$' -count 1 -v | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'

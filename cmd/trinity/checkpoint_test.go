@@ -14,9 +14,9 @@ import (
 // Every command about a server's runs and checkpoints, as table and as JSON, and its message for missing ones and for
 // those of another tenant.
 func TestCheckpointCommands(t *testing.T) {
-	p := newProcess(t, t.TempDir())
-	p.start()
-	c, err := client.Open(t.Context(), client.Options{BaseURL: p.url, APIKey: "tml-test"})
+	t.Parallel()
+	p := newRunning(t, t.TempDir())
+	c, err := client.Open(t.Context(), client.Options{BaseURL: p.URL, APIKey: "tml-test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestCheckpointCommands(t *testing.T) {
 	key := "tml-test"
 	run := func(code int, want string, args ...string) string {
 		t.Helper()
-		cmd := trinity(p.home, args...)
-		cmd.Env = append(cmd.Env, "TINKER_BASE_URL="+p.url, "TINKER_API_KEY="+key)
+		cmd := p.Command(args...)
+		cmd.Env = append(cmd.Env, "TINKER_BASE_URL="+p.URL, "TINKER_API_KEY="+key)
 		out, _ := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
 			t.Errorf("trinity %s: exit code %d, want %d and %q in:\n%s", strings.Join(args, " "),
@@ -79,7 +79,7 @@ func TestCheckpointCommands(t *testing.T) {
 	}
 	run(ok, "in end", "checkpoint", "export", sampler)
 	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors", "checkpoint_complete"} {
-		if _, err := os.Stat(filepath.Join(p.home, "end", name)); err != nil {
+		if _, err := os.Stat(filepath.Join(p.Home, "end", name)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,61 +1,67 @@
 package main
 
 import (
-	"bufio"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
-	"strings"
-	"syscall"
-	"time"
+	"regexp"
+	"slices"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/bench/program"
 )
 
-// killed runs a command repeatedly and kills it a little later each time, until it ends by itself.
+// killed runs a command, kills it when it says each of some patterns in turn, and at last lets it end by itself. Its
+// arguments are the patterns, "--" and the command.
 func killed(ts *testscript.TestScript, _ bool, args []string) {
-	kills := 0
-	for after := 60 * time.Millisecond; ; after = after * 5 / 4 {
-		cmd := command(ts, args[1:])
-		ts.Check(cmd.Start())
-		timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		if err == nil {
-			break
-		}
-		status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-		if !ok || !status.Signaled() {
-			ts.Fatalf("killed after %v before, the command failed: %v", after, err)
-		}
-		kills++
+	end := slices.Index(args, "--")
+	if end < 1 {
+		ts.Fatalf("killed PATTERN... -- COMMAND...")
 	}
-	ts.Logf("killed %d times", kills)
-	if kills < 3 {
-		ts.Fatalf("only %d kills before the end: the test proves nothing", kills)
+	for _, pattern := range args[:end] {
+		p, err := program.Start(command(ts, args[end+1:]))
+		ts.Check(err)
+		_, err = p.Await(regexp.MustCompile(pattern))
+		ts.Check(err)
+		p.Kill()
+		p.Wait() // it was killed
+	}
+	p, err := program.Start(command(ts, args[end+1:]))
+	ts.Check(err)
+	if err := p.Wait(); err != nil {
+		ts.Fatalf("the last run: %v\n%s", err, p.Said())
 	}
 }
 
-// interrupted runs a command and sends Ctrl-C at its second step; it must end with 0.
+// interrupted runs a command and sends Ctrl-C when it says a pattern; it must end with 0. Its arguments are a file for
+// what the command says, the pattern, "--" and the command.
 func interrupted(ts *testscript.TestScript, _ bool, args []string) {
-	cmd := command(ts, args)
-	out, err := cmd.StdoutPipe()
+	if len(args) < 4 || args[2] != "--" {
+		ts.Fatalf("interrupted FILE PATTERN -- COMMAND...")
+	}
+	p, err := program.Start(command(ts, args[3:]))
 	ts.Check(err)
-	ts.Check(cmd.Start())
-	said := false
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if strings.Contains(lines.Text(), "step 2/") {
-			ts.Check(cmd.Process.Signal(os.Interrupt))
-		}
-		said = said || strings.Contains(lines.Text(), "stopped after step")
+	_, err = p.Await(regexp.MustCompile(args[1]))
+	ts.Check(err)
+	p.Signal(os.Interrupt)
+	if err := p.Wait(); err != nil {
+		ts.Fatalf("after Ctrl-C: %v, and it said:\n%s", err, p.Said())
 	}
-	if err := cmd.Wait(); err != nil || !said {
-		ts.Fatalf("after Ctrl-C: %v, and it said where it stopped: %v", err, said)
-	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(p.Said()), 0o644))
+}
+
+// serving starts a server on a free port with its data in a folder, and sets $URL. The script's end kills it.
+func serving(ts *testscript.TestScript, _ bool, args []string) {
+	p, err := program.Start(command(ts, []string{"trinity", "serve", "--addr", "127.0.0.1:0", "--data", args[0]}))
+	ts.Check(err)
+	ts.Defer(func() {
+		p.Kill()
+		p.Wait() // it was killed
+	})
+	greeting, err := p.Await(regexp.MustCompile(program.Greeting))
+	ts.Check(err)
+	ts.Setenv("URL", greeting[1])
 }
 
 func command(ts *testscript.TestScript, args []string) *exec.Cmd {
@@ -75,22 +81,11 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 
 // samemetrics compares the metrics of two jobs except times: they must have the same steps and the same bits.
 func samemetrics(ts *testscript.TestScript, _ bool, args []string) {
-	a, b := metricsOf(ts, args[0]), metricsOf(ts, args[1])
-	if len(a) == 0 || len(a) != len(b) {
-		ts.Fatalf("%d lines and %d lines", len(a), len(b))
-	}
-	for i := range a {
-		if !reflect.DeepEqual(a[i], b[i]) {
-			ts.Fatalf("line %d differs:\n%v\n%v", i+1, a[i], b[i])
-		}
-	}
-}
-
-func metricsOf(ts *testscript.TestScript, job string) []monitor.Line {
-	lines, err := monitor.ReadLog(filepath.Join(ts.MkAbs(job), "metrics.jsonl"))
+	a, err := program.Metrics(filepath.Join(ts.MkAbs(args[0]), "metrics.jsonl"))
 	ts.Check(err)
-	for _, l := range lines {
-		maps.DeleteFunc(l.Metrics, func(key string, _ float64) bool { return monitor.IsTime(key) })
+	b, err := program.Metrics(filepath.Join(ts.MkAbs(args[1]), "metrics.jsonl"))
+	ts.Check(err)
+	if d := program.DifferentMetrics(a, b); d != "" {
+		ts.Fatalf("%s: %s", args[1], d)
 	}
-	return lines
 }

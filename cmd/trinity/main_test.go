@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if code, is := tool.Stage(os.Args); is { // of the command, which is this program too
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"trinity": main, "nats-server": natsServer})
+	testscript.Main(m, map[string]func(){"trinity": main})
 }
 
 // TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,
-			"started": started,
+			"serving": serving,
 			"gguf": func(ts *testscript.TestScript, _ bool, args []string) { // writes a small model
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), tiny, 0o644))
 			},

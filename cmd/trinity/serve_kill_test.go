@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,75 +15,72 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/bench/program"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-var serveKills = flag.Int("serve.kills", 4, "how often the server is killed under mixed load; 100 for the full test")
-
-const scriptSteps = 8
+const (
+	scriptSteps = 8
+	serveKills  = 4
+)
 
 // TestServeKilled kills a server with kill -9 at random moments of a mixed load and restarts it immediately. Clients
 // repeat what the protocol lets them repeat, and only see pauses. Every answer has the bits of an uninterrupted server,
 // so nothing accepted was lost and nothing was executed twice. Streams of OpenAI's interface, which the kills cut, run
 // beside it.
 func TestServeKilled(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*serveKills+10)*50*time.Second)
-	defer cancel()
-	whole := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s")
-	whole.start()
-	want := &crowd{ctx: ctx, url: whole.url}
-	want.open(t)
+	t.Parallel()
+	whole := newRunning(t, t.TempDir(), "--threads", "1", "--replay", "2s")
+	want := newCrowd(t, whole.URL)
 	wantScript, wantUnnamed := want.script(0), want.unnamed()
 	wantNames := want.checkpoints()
 	if want.err != nil {
-		t.Fatalf("the unbroken run: %v\n%s", want.err, whole.errOut)
+		t.Fatalf("the unbroken run: %v\n%s", want.err, whole.Said())
 	}
-	whole.kill()
+	whole.Kill()
 
-	p := newProcess(t, t.TempDir(), "--threads", "1", "--replay", "2s",
+	s := newRunning(t, t.TempDir(), "--threads", "1", "--replay", "2s",
 		"--idle", "1s") // runs and the base model leave memory and return meanwhile
-	p.start()
-	c := &crowd{ctx: ctx, url: p.url}
-	c.open(t)
+	c := newCrowd(t, s.URL)
 	var enough atomic.Bool
 	var scripts atomic.Int64
 	var work sync.WaitGroup
 	for w := range 3 {
 		work.Go(func() {
-			for n := 0; !enough.Load() && c.ok() && ctx.Err() == nil; n++ {
-				c.compare(t, "a script", c.script(10*n+w), wantScript)
+			for n := 0; !enough.Load() && c.ok(); n++ {
+				c.compare("a script", c.script(10*n+w), wantScript)
 				scripts.Add(1)
 			}
 		})
 	}
 	work.Go(func() {
-		for !enough.Load() && c.ok() && ctx.Err() == nil {
-			c.compare(t, "unnamed samplers", c.unnamed(), wantUnnamed)
+		for !enough.Load() && c.ok() {
+			c.compare("unnamed samplers", c.unnamed(), wantUnnamed)
 			scripts.Add(1)
 		}
 	})
-	var streams streamTally
+	streams := streamTally{events: make(chan struct{})}
 	for n := range 8 {
 		work.Go(func() { c.stream(n, &enough, &streams) })
 	}
-	kills := killAtRandom(t, p, *serveKills, func() bool { return c.ok() && ctx.Err() == nil })
+	killAtRandom(t, s, c, &streams)
 	enough.Store(true)
 	work.Wait()
 	if !c.ok() {
-		t.Fatalf("after %d kills: %v\nthe server said:\n%s", kills, c.err, p.errOut)
+		t.Fatalf("%v\nthe server said:\n%s", c.err, s.Said())
 	}
 	for run, names := range c.checkpoints() {
 		if !slices.ContainsFunc(wantNames.sets(), func(w string) bool { return w == names }) {
 			t.Errorf("run %s has the checkpoints %s; those of an unbroken one are %q", run, names, wantNames.sets())
 		}
 	}
-	if err := p.stop(); err != nil {
-		t.Errorf("Ctrl-C at the end: %v\n%s", err, p.errOut)
+	if err := s.Stop(); err != nil {
+		t.Error(err)
 	}
-	if out, err := trinity(p.home, "serve", "--verify", "--data", "data").CombinedOutput(); err != nil {
+	if out, err := s.Run("serve", "--verify", "--data", "data"); err != nil {
 		t.Errorf("--verify at the end: %v\n%s", err, out)
 	}
 	if streams.cut.Load() == 0 || streams.whole.Load() == 0 {
@@ -92,24 +88,31 @@ func TestServeKilled(t *testing.T) {
 			streams.whole.Load())
 	}
 	t.Logf("%d kills, %d scripts of %d answers each, every bit as in an unbroken run; %d streams complete, %d cut",
-		kills, scripts.Load(), len(wantScript), streams.whole.Load(), streams.cut.Load())
+		serveKills, scripts.Load(), len(wantScript), streams.whole.Load(), streams.cut.Load())
 }
 
-// killAtRandom kills and starts p again n times.
-func killAtRandom(t *testing.T, p *process, n int, goOn func() bool) (kills int) {
-	rng := rand.New(rand.NewPCG(1, uint64(n)))
-	for kills < n && goOn() {
-		time.Sleep(time.Duration(rng.IntN(2500)) * time.Millisecond)
-		p.kill()
-		p.start()
-		kills++
+// killAtRandom kills the server and starts it again, each time after a random number of events of the streams.
+func killAtRandom(t *testing.T, s *program.Server, c *crowd, streams *streamTally) {
+	seed := rand.Uint64()
+	t.Logf("the seed of the kills is %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 1))
+	for range serveKills {
+		for range 1 + draw.IntN(400) {
+			select {
+			case <-streams.events:
+			case <-c.ctx.Done():
+				return
+			}
+		}
+		s.Kill()
+		start(t, s)
 	}
-	return kills
 }
 
-// crowd is the clients of a server.
+// crowd is the clients of a server. The first error ends them.
 type crowd struct {
 	ctx    context.Context
+	cancel context.CancelFunc
 	url    string
 	client *client.Client
 	load   *load.Load
@@ -118,16 +121,19 @@ type crowd struct {
 	err error
 }
 
-func (c *crowd) open(t *testing.T) {
+func newCrowd(t *testing.T, url string) *crowd {
 	t.Helper()
+	c := &crowd{url: url}
+	c.ctx, c.cancel = context.WithCancel(t.Context())
 	var err error
-	if c.client, err = client.Open(c.ctx, client.Options{BaseURL: c.url, APIKey: "tml-test"}); err != nil {
+	if c.client, err = client.Open(c.ctx, client.Options{BaseURL: url, APIKey: "tml-test"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.client.Close() })
 	if c.load, err = load.New(c.ctx, c.client, ""); err != nil {
 		t.Fatal(err)
 	}
+	return c
 }
 
 func (c *crowd) fail(err error) {
@@ -135,6 +141,7 @@ func (c *crowd) fail(err error) {
 	defer c.mu.Unlock()
 	if err != nil && c.err == nil {
 		c.err = err
+		c.cancel()
 	}
 }
 
@@ -144,7 +151,15 @@ func (c *crowd) ok() bool {
 	return c.err == nil
 }
 
-func (c *crowd) compare(t *testing.T, what string, got, want []string) {
+// pause is the time between two tries while the server is down.
+func (c *crowd) pause() {
+	select {
+	case <-c.ctx.Done():
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+func (c *crowd) compare(what string, got, want []string) {
 	if c.ok() && !slices.Equal(got, want) {
 		for i := range got {
 			if i >= len(want) || got[i] != want[i] {
@@ -233,7 +248,7 @@ func (c *crowd) result(path string, body, out any) {
 func (c *crowd) post(path string, body, out any) {
 	raw, err := json.Marshal(body)
 	c.fail(err)
-	for ; c.ok(); time.Sleep(50 * time.Millisecond) {
+	for ; c.ok(); c.pause() {
 		req, err := http.NewRequestWithContext(c.ctx, "POST", c.url+wire.Prefix+path, bytes.NewReader(raw))
 		if err != nil {
 			c.fail(err)

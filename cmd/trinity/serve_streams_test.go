@@ -2,24 +2,24 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // streamTally counts streams of OpenAI's interface.
 type streamTally struct {
-	whole, cut atomic.Int64 // cut: begun, and ended by the server's death
+	whole, cut atomic.Int64  // cut: begun, and ended by the server's death
+	events     chan struct{} // gets something at an event of any stream, if somebody receives
 }
 
-// stream opens one stream after the other until it is enough. A stream that is complete has the same tokens each time.
+// stream opens one stream after the other until it is enough and one was complete. A stream that is complete has the
+// same tokens each time.
 func (c *crowd) stream(n int, enough *atomic.Bool, tally *streamTally) {
 	want := ""
-	for !enough.Load() && c.ok() && c.ctx.Err() == nil {
-		tokens, begun, done := c.oneStream(n)
+	for (!enough.Load() || want == "") && c.ok() {
+		tokens, begun, done := c.oneStream(n, tally.events)
 		switch {
 		case done && want == "":
 			want = tokens
@@ -31,18 +31,16 @@ func (c *crowd) stream(n int, enough *atomic.Bool, tally *streamTally) {
 		case begun:
 			tally.cut.Add(1)
 		default:
-			time.Sleep(20 * time.Millisecond) // the server is down
+			c.pause()
 		}
 	}
 }
 
 // oneStream reads one stream as far as it comes.
-func (c *crowd) oneStream(n int) (tokens string, begun, done bool) {
-	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
-	defer cancel()
+func (c *crowd) oneStream(n int, events chan<- struct{}) (tokens string, begun, done bool) {
 	body := fmt.Sprintf(`{"model":%q,"prompt":[40,41,%d],"max_tokens":200,"seed":%d,"ignore_eos":true,"stream":true,`+
 		`"return_token_ids":true}`, c.load.Base(), 42+n, n)
-	req, err := http.NewRequestWithContext(ctx, "POST", c.url+"/v1/completions", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(c.ctx, "POST", c.url+"/v1/completions", strings.NewReader(body))
 	if err != nil {
 		c.fail(err)
 		return
@@ -65,6 +63,10 @@ func (c *crowd) oneStream(n int) (tokens string, begun, done bool) {
 		if _, rest, ok := strings.Cut(lines.Text(), `"token_ids":[`); ok { // an event has one token or several
 			some, _, _ := strings.Cut(rest, "]")
 			tokens, begun = tokens+some+",", true
+			select {
+			case events <- struct{}{}:
+			default:
+			}
 		}
 	}
 	return tokens, begun, false

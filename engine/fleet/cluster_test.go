@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/url"
@@ -21,8 +20,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 )
-
-var long = flag.Bool("fleet.long", false, "run the long tests of faults")
 
 // ports returns free ports.
 func ports(t *testing.T, n int) []int {
@@ -42,14 +39,14 @@ func ports(t *testing.T, n int) []int {
 // outside starts a cluster of nats-servers.
 func outside(t *testing.T, n int) (servers []*server.Server, urls string) {
 	t.Helper()
-	client, route := ports(t, n), ports(t, n)
+	route := ports(t, n)
 	var routes []*url.URL
 	for _, p := range route {
 		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", p)})
 	}
 	var all []string
 	for i := range n {
-		o := &server.Options{ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: client[i], NoSigs: true,
+		o := &server.Options{ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true,
 			NoLog: true, JetStream: true, StoreDir: t.TempDir()}
 		if n > 1 {
 			o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: route[i]}
@@ -61,12 +58,13 @@ func outside(t *testing.T, n int) (servers []*server.Server, urls string) {
 		}
 		s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		servers, all = append(servers, s), append(all, fmt.Sprintf("nats://127.0.0.1:%d", client[i]))
+		servers = append(servers, s)
 	}
 	for _, s := range servers {
 		if !s.ReadyForConnections(20 * time.Second) {
 			t.Fatal("a server is not ready")
 		}
+		all = append(all, s.ClientURL())
 	}
 	eventually(t, "JetStream is there", func() bool {
 		for _, s := range servers {
@@ -97,7 +95,7 @@ func TestAnOutsideServer(t *testing.T) {
 
 // A head that starts while the outside server is away waits for it.
 func TestAnOutsideServerThatComesLater(t *testing.T) {
-	port := ports(t, 1)[0]
+	p := newProxy(t, "") // has the address before the server is there
 	dir := t.TempDir()
 	log := &journal{t: t}
 	opened := make(chan error, 1)
@@ -105,13 +103,14 @@ func TestAnOutsideServerThatComesLater(t *testing.T) {
 	go func() {
 		var err error
 		h, err = fleet.Open(t.Context(), fleet.HeadOptions{Dir: filepath.Join(dir, "fleet"), Job: "test", Version: "v1",
-			URL: fmt.Sprint("nats://127.0.0.1:", port), Beat: beat, Log: log.log})
+			URL: p.url(), Beat: beat, Log: log.log})
 		opened <- err
 	}()
 	eventually(t, "the head says that it waits", func() bool {
 		return strings.Contains(log.String(), "waiting for it")
 	})
-	run(t, &server.Options{ServerName: "late", Port: port, JetStream: true, StoreDir: dir})
+	late := run(t, &server.Options{ServerName: "late", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir})
+	p.set(func() { p.to = late.Addr().String() })
 	if err := <-opened; err != nil {
 		t.Fatal(err)
 	}
@@ -123,12 +122,12 @@ func TestAnOutsideServerThatComesLater(t *testing.T) {
 
 // A leaf node near the workers carries them to the server of the head.
 func TestALeafNode(t *testing.T) {
-	p := ports(t, 3)
 	through := map[string]string{"$G": ""} // default_js_domain: without it a leaf node does not carry JetStream's API
-	hub := run(t, &server.Options{ServerName: "hub", Port: p[0], JetStream: true, StoreDir: t.TempDir(),
-		JsAccDefaultDomain: through, LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: p[1]}})
-	at := &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", p[1])}
-	leaf := run(t, &server.Options{ServerName: "leaf", Port: p[2], JsAccDefaultDomain: through,
+	o := &server.Options{ServerName: "hub", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+		JsAccDefaultDomain: through, LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT}}
+	hub := run(t, o)
+	at := &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", o.LeafNode.Port)}
+	leaf := run(t, &server.Options{ServerName: "leaf", Port: server.RANDOM_PORT, JsAccDefaultDomain: through,
 		LeafNode: server.LeafNodeOpts{Remotes: []*server.RemoteLeafOpts{{URLs: []*url.URL{at}}}}})
 	eventually(t, "the leaf is connected", func() bool { return leaf.NumLeafNodes() == 1 })
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Listen, o.URL = "", hub.ClientURL() })
@@ -182,7 +181,7 @@ func TestASigningKeyOfAnOutsideServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := run(t, &server.Options{ServerName: "outside", Port: ports(t, 1)[0], JetStream: true, StoreDir: t.TempDir(),
+	s := run(t, &server.Options{ServerName: "outside", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
 		TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: resolver,
 		SystemAccount: systemKey})
 	dir := t.TempDir()
@@ -243,9 +242,10 @@ func sign(t *testing.T, c jwt.Claims, key nkeys.KeyPair) string {
 	return text
 }
 
+// A cluster of three servers loses one while tasks are computed.
 func TestThreeServers(t *testing.T) {
-	if !*long {
-		t.Skip("starts a cluster; make fleet-faults runs it")
+	if testing.Short() {
+		t.Skip("starts a cluster")
 	}
 	servers, urls := outside(t, 3)
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Listen, o.URL, o.Replicas = "", urls, 3 })
@@ -253,7 +253,7 @@ func TestThreeServers(t *testing.T) {
 	join(t, h, "b", slowly(10*time.Millisecond))
 	eventually(t, "two workers", func() bool { return here(h) == 2 })
 	during(t, h, 400, func() {
-		time.Sleep(500 * time.Millisecond)
+		eventually(t, "an eighth of the tasks are done", func() bool { return h.Status().Done >= 50 })
 		servers[1].Shutdown()
 	})
 }

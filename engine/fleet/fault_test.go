@@ -54,8 +54,8 @@ func TestWorkersAreKilledAndComeBack(t *testing.T) {
 		hands[i] = join(t, h, string(rune('a'+i)), slowly(10*time.Millisecond))
 	}
 	during(t, h, 200, func() {
-		for range 6 {
-			time.Sleep(time.Duration(r.IntN(200)) * time.Millisecond)
+		for n := range int64(6) {
+			answered(t, h, 25*n)
 			i := r.IntN(len(hands))
 			hands[i].stop() // without a word, as a killed process
 			hands[i] = join(t, h, string(rune('a'+i)), slowly(10*time.Millisecond))
@@ -89,8 +89,8 @@ func TestTheStoreIsDeletedInMidRun(t *testing.T) {
 					}
 				}
 			}()
-			for range 2 {
-				time.Sleep(200 * time.Millisecond)
+			for n := range int64(2) {
+				answered(t, h, 10*(n+1))
 				wreck(t, h, dir)
 			}
 			select {
@@ -125,7 +125,7 @@ func TestTheHeadIsRestarted(t *testing.T) {
 		}
 		ended <- err
 	}()
-	time.Sleep(100 * time.Millisecond)
+	answered(t, h, 10)
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAWorkerDrains(t *testing.T) {
 	b := join(t, h, "b", slowly(20*time.Millisecond))
 	eventually(t, "two workers", func() bool { return here(h) == 2 })
 	during(t, h, 40, func() {
-		time.Sleep(50 * time.Millisecond)
+		answered(t, h, 4)
 		close(a.drain)
 		if err := a.end(t); err != nil {
 			t.Errorf("a drained worker ended with %v", err)
@@ -243,13 +243,13 @@ func TestBadNetworks(t *testing.T) {
 	step("rate", 40, func() { p.set(func() { p.rate = 200_000 }) })
 	p.set(func() { p.rate = 0 })
 	step("cut", 100, func() {
-		for range 3 {
-			time.Sleep(50 * time.Millisecond)
+		for n := range int64(3) {
+			answered(t, h, 80+20*(n+1))
 			p.cut()
 		}
 	})
 	step("half-open", 100, func() {
-		time.Sleep(50 * time.Millisecond)
+		answered(t, h, 200)
 		p.set(func() { p.silent = true })
 		eventually(t, "the worker is thought to be lost", func() bool { return here(h) == 0 })
 		p.cut()

@@ -11,10 +11,7 @@ import (
 // TestAddedLatency measures what the fleet adds to a task: from Do to its answer less the worker's computing time, one
 // task after the other, of 8 KiB with answers of 32 bytes.
 func TestAddedLatency(t *testing.T) {
-	trips := 20
-	if *long {
-		trips = 1000
-	}
+	const trips = 100
 	h, _ := newHead(t)
 	join(t, h, "a", square)
 	eventually(t, "a worker", func() bool { return here(h) == 1 })

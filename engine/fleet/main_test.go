@@ -178,6 +178,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Fatalf("never happened: %s", what)
 }
 
+// answered waits until the head has the answers of n tasks.
+func answered(t *testing.T, h *fleet.Head, n int64) {
+	t.Helper()
+	eventually(t, fmt.Sprint(n, " tasks are done"), func() bool { return h.Status().Done >= n })
+}
+
 // here counts the workers that are there.
 func here(h *fleet.Head) int {
 	n := 0

@@ -11,10 +11,10 @@ import (
 // proxy is a TCP proxy that makes a network worse: it delays, limits the rate, cuts connections, refuses new ones, or
 // swallows what it gets without a word (half-open).
 type proxy struct {
-	l  net.Listener
-	to string
+	l net.Listener
 
 	mu     sync.Mutex
+	to     string // "": connections end at once
 	delay  time.Duration
 	rate   int // bytes per second; 0: no limit
 	silent bool
@@ -63,7 +63,10 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
-		to, err := net.Dial("tcp", p.to)
+		p.mu.Lock()
+		address := p.to
+		p.mu.Unlock()
+		to, err := net.Dial("tcp", address)
 		if err != nil {
 			from.Close()
 			continue

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
@@ -78,53 +79,46 @@ func TestGapBeforeDelete(t *testing.T) {
 	}
 }
 
-// After every crash, a model made from a state that was deleted later still exists or was never promised.
+// Stopped at any operation, a model made from a state that was deleted later still exists or was never promised.
 func TestOriginDeleted(t *testing.T) {
-	modelDir, stride := tinyModel(t), 3
-	if testing.Short() {
-		stride = 7
-	}
-	for at := 1; ; at += stride {
-		dir := t.TempDir()
-		first := &disktest.Crash{FS: disk.OS(), At: at}
-		promised := false
+	modelDir := tinyModel(t)
+	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+		t.Parallel()
 		var path string
-		if j, err := open(t, modelDir, dir, first, journal.Options{}); err == nil {
-			if c, err := begin(j); err == nil {
-				if f, err := c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"}); err == nil {
-					out, _ := f.Wait(ctx)
+		promised, deleted := false, false
+		job := func(fs disk.FS) error {
+			j, err := open(t, modelDir, dir, fs, journal.Options{})
+			if err != nil {
+				return err
+			}
+			c, err := begin(j)
+			if err == nil && path == "" {
+				var f *tinker.Future[tinker.SaveOutput]
+				if f, err = c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"}); err == nil {
+					var out tinker.SaveOutput
+					out, err = f.Wait(ctx)
 					path = out.Path
 				}
-				if path != "" {
-					_, err := j.CreateModelFromState(ctx,
-						tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path})
-					promised = err == nil
+			}
+			if err == nil && (promised || !deleted) {
+				_, err = j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1,
+					Path: path})
+				promised = promised || err == nil
+			}
+			if err == nil && !deleted {
+				if err = j.DeleteCheckpoint(ctx, path); errors.Is(err, tinker.ErrNotFound) {
+					err = nil // by the process that was killed
 				}
+				deleted = err == nil
 			}
-			j.Close()
+			return errors.Join(err, j.Close())
 		}
-		if path != "" {
-			second := &disktest.Crash{FS: disk.OS()}
-			j := mustOpen(t, modelDir, dir, second, journal.Options{})
-			if err := j.DeleteCheckpoint(ctx, path); err != nil {
-				t.Fatalf("crash at %d: %v", at, err)
-			}
-			second.At = second.Count() + 1 // killed: nothing is written any more
-			j.Close()
-			j = mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})
-			_, err := j.CreateModelFromState(ctx, tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1,
-				Path: path})
-			if promised && err != nil {
-				t.Errorf("crash at %d: the model was promised and is gone: %v", at, err)
-			}
-			if err := j.Close(); err != nil {
-				t.Errorf("crash at %d: %v", at, err)
+		return job, func() {
+			if !promised || !deleted {
+				t.Errorf("promised %v, deleted %v", promised, deleted)
 			}
 		}
-		if first.Count() < at {
-			return
-		}
-	}
+	})
 }
 
 // An idle model does not keep the log of other models.
@@ -146,13 +140,26 @@ func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
 	for seq := int64(1); seq <= 100; seq++ {
 		must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(seq)))
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for segments := 100; segments > 40; time.Sleep(10 * time.Millisecond) {
-		paths, err := filepath.Glob(filepath.Join(dir, "journal", "log-*.seg"))
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d segments are kept, %v", len(paths), err)
+	eventually(t, "40 segments are kept", func() bool { return count(t, dir, "log-*.seg") <= 40 })
+}
+
+// count counts the files of a journal.
+func count(t *testing.T, dir, pattern string) int {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "journal", pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(paths)
+}
+
+// eventually waits until something holds that no event reports.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
 		}
-		segments = len(paths)
 	}
 }
 
@@ -179,11 +186,7 @@ func TestKeepBytes(t *testing.T) {
 	for seq := int64(1); seq <= 60; seq++ {
 		must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(seq)))
 	}
-	for deadline := time.Now().Add(10 * time.Second); kept() > 20; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d results are kept of 1 KiB", kept())
-		}
-	}
+	eventually(t, "20 results are kept of 1 KiB", func() bool { return kept() <= 20 })
 	if f, _ := j.Lookup(info.ModelID, 60); f == nil {
 		t.Error("the newest result is not kept")
 	}
@@ -229,30 +232,32 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	shut := &gated{FS: disk.OS(), gate: make(chan struct{})}
-	j = mustOpen(t, modelDir, dir, shut, journal.Options{})
-	c := mustBegin(t, j)
-	promised := make(chan error, 2)
-	for range 2 {
-		go func() {
-			_, err := c.m.ForwardBackward(ctx, batch(1))
-			promised <- err
-		}()
-	}
-	select {
-	case err := <-promised:
-		t.Errorf("promised before it was on the disk (%v)", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	close(shut.gate)
-	for range 2 {
-		if err := <-promised; err != nil {
+	kernelPath() // its self-test polls the clock, which does not pass in a bubble
+	synctest.Test(t, func(t *testing.T) {
+		shut := &gated{FS: disk.OS(), gate: make(chan struct{})}
+		j := mustOpen(t, modelDir, dir, shut, journal.Options{})
+		c := mustBegin(t, j)
+		promised := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := c.m.ForwardBackward(ctx, batch(1))
+				promised <- err
+			}()
+		}
+		synctest.Wait()
+		if len(promised) > 0 {
+			t.Errorf("promised before it was on the disk (%v)", <-promised)
+		}
+		close(shut.gate)
+		for range 2 {
+			if err := <-promised; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := j.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-	if err := j.Close(); err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 // The replay of all models together is bounded, so that many models with a short replay do not delay a start.
@@ -269,13 +274,7 @@ func TestReplayOfManyModels(t *testing.T) {
 		}
 		must[tinker.ForwardOutput](t)(m.ForwardBackward(ctx, batch(1)))
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for snaps := 0; snaps < 5; time.Sleep(10 * time.Millisecond) {
-		paths, err := filepath.Glob(filepath.Join(dir, "journal", "model-*.snap"))
-		if snaps = len(paths); err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d models of 5 have snapshots, %v", snaps, err)
-		}
-	}
+	eventually(t, "all models have snapshots", func() bool { return count(t, dir, "model-*.snap") >= 5 })
 }
 
 // unwritable is a disk on which logs cannot be opened any more.

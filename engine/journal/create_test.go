@@ -82,14 +82,10 @@ func TestFailedCreationDoesNotHoldTheLog(t *testing.T) {
 		must[tinker.ForwardOutput](t)(c.m.ForwardBackward(ctx, batch(seq)))
 	}
 	oldest := filepath.Join(dir, "journal", "log-00000001.seg")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(oldest); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the first segment of the log is still there")
-		}
-	}
+	eventually(t, "the first segment of the log is gone", func() bool {
+		_, err := os.Stat(oldest)
+		return errors.Is(err, os.ErrNotExist)
+	})
 	if _, err := j.CreateModelFromState(ctx, req); err != nil {
 		t.Error(err)
 	}

@@ -3,7 +3,6 @@ package journal_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -164,76 +163,61 @@ func script(svc tinker.Service, answers *[]string) error {
 	return nil
 }
 
-var killsFull = flag.Bool("kills.full", false,
-	"TestEveryKill: each operation with and without a power loss; make kills")
-
-// TestEveryKill: the process is killed at each operation on the disk in turn. The next process has every request that
-// was promised, and the script's answers are those of an unbroken run.
+// TestEveryKill: a process is stopped at each operation on the disk. The next one has every request that was promised,
+// and the script's answers are those of an unbroken run.
 func TestEveryKill(t *testing.T) {
 	dir := tinyModel(t)
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": often} {
 		var want []string
-		count := &disktest.Crash{FS: disk.OS()}
-		j := mustOpen(t, dir, t.TempDir(), count, o)
+		j := mustOpen(t, dir, disktest.TempDir(t), disk.OS(), o)
 		if err := errors.Join(script(j, &want), j.Close()); err != nil {
 			t.Fatal(err)
 		}
-		stride := 1
-		if testing.Short() {
-			stride = 7
-		}
-		for at := 1; at <= count.Count(); at += stride {
-			for _, power := range []bool{false, true} {
-				if !*killsFull && power != (at/stride%2 == 0) {
-					continue // each operation once, with or without a power loss
+		t.Run(name, func(t *testing.T) {
+			disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
+				t.Parallel()
+				var got []string
+				return func(fs disk.FS) error { return life(t, dir, work, fs, o, &got, want) }, func() {
+					if !slices.Equal(got, want) {
+						t.Errorf("answers differ from an unbroken run's\n got %q\nwant %q", got, want)
+					}
+					for _, saved := range []string{"weights/mid", "sampler_weights/end"} {
+						path := "tinker://s:train:0/" + saved
+						if _, err := engine.CheckpointFolder(filepath.Join(work, "checkpoints"), path); err != nil {
+							t.Error(err)
+						}
+					}
 				}
-				t.Run(fmt.Sprintf("%s at %d, power loss %v", name, at, power), func(t *testing.T) {
-					t.Parallel()
-					kill := killed{modelDir: dir, options: o,
-						crash: &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}}
-					kill.check(t, want)
-				})
-			}
-		}
+			})
+		})
 	}
 }
 
-// killed is a process that is killed at one operation, and the process after it.
-type killed struct {
-	modelDir string
-	options  journal.Options
-	crash    *disktest.Crash
-}
-
-// check compares a client's answers from both with want, the answers of an unbroken run.
-func (k killed) check(t *testing.T, want []string) {
-	work := t.TempDir()
-	var got []string
-	j, err := open(t, k.modelDir, work, k.crash, k.options)
-	if err == nil {
-		err = script(j, &got)
-		j.Close()
+// life is a process that a client sends the rest of the script; got has the answers so far. want has all.
+func life(t *testing.T, modelDir, work string, fs disk.FS, o journal.Options, got *[]string, want []string) error {
+	t.Helper()
+	j, err := open(t, modelDir, work, fs, o)
+	if err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, disktest.ErrCrash) {
-		t.Fatal(err)
-	}
-	if j, err = open(t, k.modelDir, work, &disktest.Crash{FS: disk.OS()}, k.options); err != nil { // does not crash
-		t.Fatalf("start again: %v", err)
-	}
-	c := mustBegin(t, j)
-	if info, err := c.m.Info(ctx); err != nil || info.NextSeqID < int64(len(got))+1 {
-		t.Fatalf("%d requests were promised, the next free number is %d, %v", len(got), info.NextSeqID, err)
-	}
-	if n := len(got); n > 0 { // a repeated request returns the promised result
-		if again, err := c.do(int64(n)); err != nil || again != want[n-1] {
-			t.Errorf("request %d again: %s, %v; want %s", n, again, err, want[n-1])
+	n := len(*got)
+	check := func() error {
+		c, err := begin(j)
+		if n == 0 || err != nil {
+			return err
 		}
+		if info, err := c.m.Info(ctx); err != nil || info.NextSeqID < int64(n)+1 {
+			return fmt.Errorf("%d requests were promised, the next free number is %d, %w", n, info.NextSeqID, err)
+		}
+		again, err := c.do(int64(n)) // a repeated request returns the promised result
+		if err == nil && again != want[n-1] {
+			err = fmt.Errorf("request %d again: %s; want %s", n, again, want[n-1])
+		}
+		return err
 	}
-	if err := errors.Join(script(j, &got), j.Close()); err != nil {
-		t.Fatal(err)
+	if err = check(); err == nil {
+		err = script(j, got)
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("answers differ from an unbroken run's\n got %q\nwant %q", got, want)
-	}
+	return errors.Join(err, j.Close())
 }

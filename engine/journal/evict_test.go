@@ -119,14 +119,7 @@ func TestIdleModelsAreEvicted(t *testing.T) {
 	if _, err := c.do(1); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if evicted, _ := j.Evicted(); evicted == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("it stays in memory")
-		}
-	}
+	eventually(t, "it leaves memory", func() bool { evicted, _ := j.Evicted(); return evicted == 1 })
 	if _, err := c.do(2); err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ type key struct {
 // other damage is an error that names the file.
 func Open(ctx context.Context, dir string, m Machine, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
-	if err := opts.FS.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(opts.FS, dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	j := &Journal{dir: dir, m: m, opts: opts, models: map[string]*trainingClient{}, byKey: map[key]*trainingClient{},

@@ -124,9 +124,6 @@ func (s *segments) begin(n int, before int64) error {
 	if err == nil {
 		err = l.Sync(at)
 	}
-	if err == nil {
-		err = s.opts.FS.SyncDir(s.dir)
-	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("journal: start %s: %w", path, err), l.Close())
 	}

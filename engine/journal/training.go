@@ -153,6 +153,10 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 		m.mu.Unlock()
 		return nil, tinker.Userf("journal: %s request: %w", name, err)
 	}
+	if _, kept := m.ops.Get(*seq); !kept && m.leaving != nil {
+		m.mu.Unlock()
+		return nil, m.errUnloaded()
+	}
 	hash := sha256.Sum256(raw)
 	if f, logged, err := repeated[T](m, name, *seq, hash); f != nil || err != nil {
 		m.mu.Unlock()
@@ -160,10 +164,6 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 			err = logged.sync() // the first one may not be on the disk yet
 		}
 		return f, err
-	}
-	if m.leaving != nil {
-		m.mu.Unlock()
-		return nil, m.errUnloaded()
 	}
 	at, err := m.append(name, *seq, raw)
 	if err != nil {

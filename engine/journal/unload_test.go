@@ -95,7 +95,7 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 	}
 }
 
-// The process is killed at each operation on the disk around an unload. A promised unload is completed after the next
+// A process is stopped at each operation on the disk around an unload. A promised unload is completed after the next
 // start, no request accepted before it is lost, and the other model is not affected.
 func TestEveryKillAroundUnload(t *testing.T) {
 	dir := tinyModel(t)
@@ -103,15 +103,10 @@ func TestEveryKillAroundUnload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want parting
 			folder := t.TempDir()
-			count := &disktest.Crash{FS: disk.OS()}
-			j, err := open(t, dir, folder, count, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := mustOpen(t, dir, folder, disk.OS(), o)
 			if err := want.run(j); err != nil {
 				t.Fatal(err)
 			}
-			n := count.Count()
 			want.check(t, j)
 			if err := j.Close(); err != nil {
 				t.Fatal(err)
@@ -122,42 +117,27 @@ func TestEveryKillAroundUnload(t *testing.T) {
 				!strings.Contains(seen.String(), "model s:train:0, unloaded") {
 				t.Errorf("verify: %v\n%s", err, &seen)
 			}
-			stride := 8
-			if testing.Short() {
-				stride = 23
-			}
-			for at := 1; at <= n; at += stride {
-				t.Run(fmt.Sprint("at ", at), func(t *testing.T) {
-					t.Parallel()
-					want.checkKilled(t, dir, o, &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%4 < 2})
-				})
-			}
+			disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
+				t.Parallel()
+				var got parting
+				job := func(fs disk.FS) error {
+					j, err := open(t, dir, work, fs, o)
+					if err != nil {
+						return err
+					}
+					return errors.Join(got.run(j), j.Close())
+				}
+				return job, func() {
+					j := mustOpen(t, dir, work, disk.OS(), o)
+					got.check(t, j)
+					if err := j.Close(); err != nil {
+						t.Fatalf("close: %v", err)
+					}
+					if got != want {
+						t.Errorf("%+v, unbroken %+v", got, want)
+					}
+				}
+			})
 		})
-	}
-}
-
-// checkKilled kills a process, starts it twice more, and compares a client's answers with p.
-func (p parting) checkKilled(t *testing.T, modelDir string, o journal.Options, crash *disktest.Crash) {
-	work, got := t.TempDir(), parting{}
-	j, err := open(t, modelDir, work, crash, o)
-	if err == nil {
-		err = got.run(j)
-		j.Close()
-	}
-	if err != nil && !errors.Is(err, disktest.ErrCrash) {
-		t.Fatal(err)
-	}
-	for range 2 {
-		j := mustOpen(t, modelDir, work, disk.OS(), o)
-		if err := got.run(j); err != nil {
-			t.Fatal(err)
-		}
-		got.check(t, j)
-		if err := j.Close(); err != nil {
-			t.Fatalf("close: %v", err)
-		}
-		if got != p {
-			t.Fatalf("%+v, unbroken %+v", got, p)
-		}
 	}
 }

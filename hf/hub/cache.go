@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -81,13 +82,30 @@ func listFolder(dir string) (Listing, error) {
 	return l, err
 }
 
+// publishAll gives the files their names in the snapshot and makes those durable.
+func (h *Hub) publishAll(r repo, commit string, files []remote) error {
+	folders := map[string]bool{}
+	for _, f := range files {
+		if err := h.publish(r, commit, f.name, f.etag); err != nil {
+			return err
+		}
+		folders[filepath.Dir(filepath.Join(h.snapshot(r, commit), filepath.FromSlash(f.name)))] = true
+	}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		if err := h.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // publish makes name of the snapshot lead to the blob: by a link, or by a copy where there are no links.
 func (h *Hub) publish(r repo, commit, name, etag string) error {
 	at := filepath.Join(h.snapshot(r, commit), filepath.FromSlash(name))
 	if _, err := os.Stat(at); err == nil {
 		return nil
 	}
-	if err := h.fs.MkdirAll(filepath.Dir(at)); err != nil {
+	if err := disk.MkdirAll(h.fs, filepath.Dir(at)); err != nil {
 		return err
 	}
 	target := strings.Repeat("../", strings.Count(path.Clean(name), "/")+2) + "blobs/" + etag
@@ -118,7 +136,7 @@ func (h *Hub) remember(r repo, commit string) error {
 	if r.revision == commit {
 		return nil
 	}
-	if err := h.fs.MkdirAll(filepath.Dir(h.ref(r))); err != nil {
+	if err := disk.MkdirAll(h.fs, filepath.Dir(h.ref(r))); err != nil {
 		return err
 	}
 	return disk.WriteFile(h.fs, h.ref(r), []byte(commit))

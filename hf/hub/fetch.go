@@ -18,7 +18,7 @@ func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if err := h.fs.MkdirAll(h.blob(r, "")); err != nil {
+	if err := disk.MkdirAll(h.fs, h.blob(r, "")); err != nil {
 		return "", fmt.Errorf("hub: %s: %w", r, err)
 	}
 	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte,
@@ -36,10 +36,8 @@ func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) 
 	if err := h.downloadAll(ctx, r, v.Commit, files); err != nil {
 		return "", err
 	}
-	for _, f := range files {
-		if err := h.publish(r, v.Commit, f.name, f.etag); err != nil {
-			return "", fmt.Errorf("hub: %s: %w", r, err)
-		}
+	if err := h.publishAll(r, v.Commit, files); err != nil {
+		return "", fmt.Errorf("hub: %s: %w", r, err)
 	}
 	if err := h.remember(r, v.Commit); err != nil {
 		return "", fmt.Errorf("hub: %s: %w", r, err)

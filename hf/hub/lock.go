@@ -13,7 +13,7 @@ import (
 // command continues.
 func (h *Hub) lock(ctx context.Context, r repo) (unlock func(), err error) {
 	path := filepath.Join(h.Cache, ".locks", r.folder(), "trinity.lock")
-	if err := h.fs.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(h.fs, filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	release, err := disk.Lock{Path: path, Grace: math.MaxInt64}.Take(ctx)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -79,16 +78,13 @@ func TestNoSeams(t *testing.T) {
 	}
 }
 
-// Texts without a space, and of spaces alone, are merged in n log n steps: 1 MB in quadratic time would take hours.
+// Texts without a space, and of spaces alone, are merged in n log n steps: 1 MB in quadratic time would take hours, and
+// end with the time limit of the tests.
 func TestLongWords(t *testing.T) {
 	tok := load(t, "gemma")
 	for _, bit := range []string{"a", "sold", " ", "▁", "世", "🙂", "the\n", ">", "d the", "> <"} {
 		text := strings.Repeat(bit, 1<<20/len(bit))
-		begun := time.Now()
 		ids := tok.Encode(text, false)
-		if took := time.Since(begun); took > 20*time.Second {
-			t.Errorf("1 MB of %q took %v", bit, took)
-		}
 		if got, want := string(tok.DecodeBytes(ids, false)), strings.ReplaceAll(text, marker, " "); got != want {
 			t.Errorf("1 MB of %q does not come back", bit)
 		}

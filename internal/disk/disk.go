@@ -1,8 +1,8 @@
 // Package disk has the file operations for durable state, behind the interface FS.
 //
 // Everything that must survive a kill is written through FS, so that a test can stop the process between any two
-// operations (Crash) and check the next start. Reading uses package os. Windows neither renames, replaces nor removes
-// open files, so they are closed first; disktest.Held checks it.
+// operations (disktest.EveryCrash) and check the next start. Reading uses package os. Windows neither renames, replaces
+// nor removes open files, so they are closed first; disktest.Held checks it.
 package disk
 
 import (
@@ -10,11 +10,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // FS is the operations that change a disk. Implementations are safe for concurrent use.
 type FS interface {
-	MkdirAll(path string) error
+	MkdirAll(path string) error       // of which a power loss may take the names; the function MkdirAll keeps them
 	Create(path string) (File, error) // truncated if it exists
 	Append(path string) (File, error) // created if it does not exist
 	Rename(from, to string) error
@@ -66,6 +67,35 @@ func (osFS) Truncate(path string, size int64) error { return os.Truncate(path, s
 func (osFS) SyncDir(path string) error { return syncDir(path) }
 
 func (osFS) Transaction(_ string, run func() error) error { return run() }
+
+// MkdirAll makes a folder and those above it that are missing, each durable before the next one is made. So a killed
+// process leaves at most one whose name is not durable, the lowest, and MkdirAll begins with that.
+func MkdirAll(fs FS, path string) error {
+	var missing []string
+	at := filepath.Clean(path)
+	for ; filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !os.IsNotExist(err) {
+			break
+		}
+		missing = append(missing, at)
+	}
+	// Who may not read a folder did not make the one in it.
+	if err := fs.SyncDir(filepath.Dir(at)); err != nil && !os.IsPermission(err) {
+		return err
+	}
+	for _, dir := range slices.Backward(missing) {
+		if err := fs.MkdirAll(dir); err != nil {
+			return err
+		}
+		if err := fs.SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	if len(missing) == 0 {
+		return fs.MkdirAll(path) // an error if it is no folder
+	}
+	return nil
+}
 
 // WriteFile replaces a file in one step: readers and restarts see the complete old or the complete new contents.
 func WriteFile(fs FS, path string, data []byte) error {

@@ -1,7 +1,8 @@
 package disk_test
 
 import (
-	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,31 +12,78 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-// After a kill or a power loss at any operation, a replaced file is the complete old or the complete new one.
-func TestReplaceSurvivesEveryCrash(t *testing.T) {
-	for _, power := range []bool{false, true} {
-		for at := 1; ; at++ {
-			path := filepath.Join(t.TempDir(), "state")
-			if err := disk.WriteFile(disk.OS(), path, []byte("old")); err != nil {
-				t.Fatal(err)
+// Stopped at any operation, a file that is replaced or made is the complete old or the complete new one, and a written
+// one stays written.
+func TestEveryCrash(t *testing.T) {
+	for name, tt := range map[string]struct {
+		old   string
+		write func(fs disk.FS, path string) error
+	}{
+		"WriteFile": {"old", func(fs disk.FS, path string) error {
+			return disk.WriteFile(fs, path, []byte("new content"))
+		}},
+		"Swap, then its folder": {"old", func(fs disk.FS, path string) error {
+			if err := disk.Swap(fs, path, func(w io.Writer) error {
+				_, err := w.Write([]byte("new content"))
+				return err
+			}); err != nil {
+				return err
 			}
-			fs := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
-			err := disk.WriteFile(fs, path, []byte("new content"))
-			got, rerr := os.ReadFile(path)
-			if rerr != nil || string(got) != "old" && string(got) != "new content" {
-				t.Fatalf("crash at %d: file holds %q, %v", at, got, rerr)
-			}
-			if err == nil {
-				if string(got) != "new content" {
-					t.Errorf("written without error, but the file holds %q", got)
+			return fs.SyncDir(filepath.Dir(path))
+		}},
+		"WriteNew": {"", func(fs disk.FS, path string) error {
+			return disk.WriteNew(fs, path, "own", []byte("new content"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+				path, written := filepath.Join(dir, "state"), false
+				if tt.old != "" {
+					os.WriteFile(path, []byte(tt.old), 0o644)
 				}
-				break
+				job := func(fs disk.FS) error {
+					got, err := os.ReadFile(path)
+					if tt.old != "" && err != nil || written && string(got) != "new content" ||
+						err == nil && string(got) != tt.old && string(got) != "new content" {
+						return fmt.Errorf("the file has %q, %v; written: %v", got, err, written)
+					}
+					if err := tt.write(fs, path); err != nil {
+						return err
+					}
+					written = true
+					return nil
+				}
+				return job, func() {
+					if got, err := os.ReadFile(path); err != nil || string(got) != "new content" {
+						t.Errorf("the file has %q, %v", got, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Stopped at any operation, MkdirAll makes folders that stay, whoever made the first of them.
+func TestMkdirAll(t *testing.T) {
+	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+		in, written := filepath.Join(dir, "a", "b", "c"), false
+		path := filepath.Join(in, "f")
+		job := func(fs disk.FS) error {
+			if _, err := os.Stat(path); written != (err == nil) {
+				return fmt.Errorf("written: %v, and %v", written, err)
 			}
-			if !errors.Is(err, disktest.ErrCrash) {
-				t.Fatalf("crash at %d: error %v", at, err)
+			if err := disk.MkdirAll(fs, in); err != nil || written {
+				return err
+			}
+			written = true // WriteFile has tests of its own
+			return os.WriteFile(path, nil, 0o644)
+		}
+		return job, func() {
+			if _, err := os.Stat(path); err != nil {
+				t.Error(err)
 			}
 		}
-	}
+	})
 }
 
 func TestReplaceLeavesNothingOnError(t *testing.T) {

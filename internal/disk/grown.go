@@ -4,10 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
-// Grown is a file that grows by complete writes. The rest of a failed write is cut off before the next one. It is for
-// one goroutine at a time.
+// Grown is a file that grows by complete writes and whose name is durable. The rest of a failed write is cut off before
+// the next one. It is for one goroutine at a time.
 type Grown struct {
 	fs   FS
 	path string
@@ -16,8 +17,8 @@ type Grown struct {
 	torn bool  // a failed write may have left more
 }
 
-// OpenGrown opens the file at path, creates it if it is missing, and cuts it to size bytes. A shorter file is an
-// error. Its folder must exist.
+// OpenGrown opens the file at path, creates it if it is missing, cuts it to size bytes and makes those and its name
+// durable: a process that was killed may have written what the caller has read and builds on. Its folder must exist.
 func OpenGrown(to FS, path string, size int64) (*Grown, error) {
 	st, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,13 +30,14 @@ func OpenGrown(to FS, path string, size int64) (*Grown, error) {
 		return nil, err
 	}
 	g := &Grown{fs: to, path: path, file: f, size: size, torn: longer}
-	if err := g.cut(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err = g.cut(); err == nil {
+		err = f.Sync()
 	}
-	if longer {
-		if err := f.Sync(); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
+	if err == nil {
+		err = to.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return g, nil
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		fmt.Println("held")
-		time.Sleep(time.Hour) // it is killed
+		io.Copy(io.Discard, os.Stdin) // until it is killed
 		unlock()
 	}
 	os.Exit(m.Run())
@@ -32,11 +34,9 @@ func TestMain(m *testing.M) {
 func hold(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "hold-lock", path)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
+	_, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
@@ -49,18 +49,19 @@ func hold(t *testing.T, path string) *exec.Cmd {
 func TestLockRefusesASecondProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	other := hold(t, path)
-	told := 0
-	begun := time.Now()
-	_, err := Lock{Path: path, Grace: 300 * time.Millisecond, Exit: time.Hour,
-		Wait: func(Holder) { told++ }}.Take(t.Context())
-	host, _ := os.Hostname()
-	if want := fmt.Sprintf("pid %d on host %s", other.Process.Pid, host); !errors.Is(err, ErrLocked) ||
-		!strings.Contains(err.Error(), want) {
-		t.Errorf("%v; want ErrLocked by %q", err, want)
-	}
-	if took := time.Since(begun); took < 300*time.Millisecond || told != 1 {
-		t.Errorf("refused after %v, told %d times; want the grace of 300ms and once", took, told)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		begun := time.Now()
+		_, err := Lock{Path: path, Grace: time.Minute, Exit: time.Hour, Wait: func(Holder) { told++ }}.Take(t.Context())
+		host, _ := os.Hostname()
+		if want := fmt.Sprintf("pid %d on host %s", other.Process.Pid, host); !errors.Is(err, ErrLocked) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want ErrLocked by %q", err, want)
+		}
+		if took := time.Since(begun); took < time.Minute || told != 1 {
+			t.Errorf("refused after %v, told %d times; want the grace of a minute and once", took, told)
+		}
+	})
 }
 
 // TestLockOfAKilledProcess: a killed process does not keep its lock, even while it is a zombie.
@@ -137,9 +138,11 @@ func TestLockWaitsForAKilledHolder(t *testing.T) {
 func TestLockWaitEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	hold(t, path)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := (Lock{Path: path, Grace: time.Hour}).Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v; want the context's", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := (Lock{Path: path, Grace: time.Hour}).Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v; want the context's", err)
+		}
+	})
 }

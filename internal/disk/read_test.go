@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,21 +42,23 @@ func TestReadPipe(t *testing.T) {
 		!strings.Contains(err.Error(), "nothing was written") {
 		t.Errorf("a pipe without writer: %v", err)
 	}
+	read := make(chan string)
 	go func() {
-		time.Sleep(30 * time.Millisecond)
-		w, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for _, s := range []string{"a", "b", "c"} {
-			w.WriteString(s)
-			time.Sleep(5 * time.Millisecond)
-		}
-		w.Close()
+		data, err := readFile(path, 100, time.Minute)
+		read <- fmt.Sprint(string(data), err)
 	}()
-	if data, err := readFile(path, 100, 5*time.Second); string(data) != "abc" || err != nil {
-		t.Errorf("a pipe: %q, %v", data, err)
+	var w *os.File
+	eventually(t, "somebody reads the pipe", func() bool { // else it cannot be opened
+		var err error
+		w, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	for _, s := range []string{"a", "b", "c"} {
+		w.WriteString(s)
+	}
+	w.Close()
+	if got := <-read; got != "abc<nil>" {
+		t.Errorf("a pipe: %s", got)
 	}
 	w, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -66,6 +69,16 @@ func TestReadPipe(t *testing.T) {
 	if _, err := readFile(path, 100, 50*time.Millisecond); err == nil ||
 		!strings.Contains(err.Error(), "nothing was written") {
 		t.Errorf("a pipe whose writer falls silent: %v", err)
+	}
+}
+
+// eventually waits until something holds that no event reports.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
+		}
 	}
 }
 

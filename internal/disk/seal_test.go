@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // A sealed file can be read back, and every mutation of it is refused or changes nothing.
@@ -17,7 +18,7 @@ func TestSealedJSON(t *testing.T) {
 		Model string            `json:"model"`
 		More  map[string]string `json:"more,omitempty"`
 	}
-	path := filepath.Join(t.TempDir(), "state.json")
+	path := filepath.Join(disktest.TempDir(t), "state.json")
 	for _, want := range []state{{}, {Step: 7, Model: "s:train:0", More: map[string]string{"a": "}", "crc32c": "no"}}} {
 		if err := disk.WriteJSON(disk.OS(), path, want); err != nil {
 			t.Fatal(err)

@@ -143,15 +143,17 @@ func ids(t *testing.T, line string) (pids []int) {
 // ended waits until none of the processes runs. A zombie that waits for its parent has ended.
 func ended(t *testing.T, what string, pids []int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
 	for _, pid := range pids {
-		for runs(pid) {
-			if time.Now().After(deadline) {
-				t.Errorf("%s: process %d still runs", what, pid)
-				syscall.Kill(pid, syscall.SIGKILL)
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
+		eventually(t, fmt.Sprintf("%s: process %d ends", what, pid), func() bool { return !runs(pid) })
+	}
+}
+
+// eventually waits until something holds that no event reports.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
 		}
 	}
 }
@@ -237,15 +239,13 @@ func TestNothingOutlivesAProgram(t *testing.T) {
 func TestStop(t *testing.T) {
 	g := NewGuard()
 	defer g.Close()
-	p, _ := shell(t, g, "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", nil)
-	for p.Tail() == "" {
-		time.Sleep(time.Millisecond)
-	}
+	p, l := shell(t, g, "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done", nil)
+	<-l.came
 	p.Stop(time.Minute)
 	if p.Err() == nil || p.Err().Error() != "exit status 7" {
 		t.Errorf("a program that listens: %v", p.Err())
 	}
-	p, l := start(t, g, "deaf", nil)
+	p, l = start(t, g, "deaf", nil)
 	<-l.came
 	p.Stop(50 * time.Millisecond)
 	if p.Err() == nil || !strings.Contains(p.Err().Error(), "did not end within") {

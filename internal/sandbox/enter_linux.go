@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"syscall"
@@ -20,8 +21,7 @@ func enter() int {
 	if orders == nil || refusals == nil {
 		return 2
 	}
-	unix.CloseOnExec(ordersFD)
-	unix.CloseOnExec(reportsFD)
+	keepFromProgram(ordersFD)
 	var e entry
 	if err := receive(orders, &e); err != nil {
 		return 2
@@ -31,6 +31,17 @@ func enter() int {
 		return 2
 	}
 	return 0
+}
+
+// keepFromProgram makes the descriptors from the first on end where the program begins. Among them are those that this
+// program's own parent left open, which lead outside of the sandbox.
+func keepFromProgram(first int) {
+	if unix.CloseRange(uint(first), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	for fd := first; fd < 1<<16; fd++ { // a kernel before Linux 5.11
+		unix.CloseOnExec(fd)
+	}
 }
 
 // become does not return if there is a program and it can be executed.
@@ -56,6 +67,9 @@ func (e *entry) become() error {
 	// and its other threads would end this process for want of memory if they ran before the program begins.
 	memory := unix.Rlimit{Cur: uint64(e.Limits.Memory), Max: uint64(e.Limits.Memory)}
 	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&memory)), 0, 0, 0)
+	if errno == 0 {
+		_, _, errno = unix.RawSyscall(unix.SYS_DUP3, stderrFD, 2, 0)
+	}
 	if errno == 0 {
 		_, _, errno = unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(x.path)),
 			uintptr(unsafe.Pointer(&x.args[0])), uintptr(unsafe.Pointer(&x.env[0])))

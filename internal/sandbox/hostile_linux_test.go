@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestHello(t *testing.T) {
 			t.Errorf("status %d, %q", r.Exit, r.Why(Limits{}))
 		}
 		_, err = b.Run(t.Context(), Job{Args: []string{"/no/such/program"}})
-		if err == nil || !strings.Contains(err.Error(), "execute /no/such/program: no such file") {
+		if err == nil || !strings.HasSuffix(err.Error(), ": execute /no/such/program: no such file or directory") {
 			t.Errorf("a program that is not there: %v", err)
 		}
 	})
@@ -111,6 +112,21 @@ func TestNoFilesOfTheHost(t *testing.T) {
 	})
 }
 
+// A file that this process got from its own parent, and every child of it inherits, does not reach the program.
+func TestNoInheritedFiles(t *testing.T) {
+	fd, err := unix.Open("/etc/passwd", unix.O_RDONLY, 0) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	eachBox(t, func(t *testing.T, b *Box) {
+		r, err := b.Run(t.Context(), Job{Args: []string{"/bin/ls", "/proc/self/fd"}})
+		if got := string(r.Stdout); err != nil || got != "0\n1\n2\n3\n" && !blind(b) { // 3 is the folder that ls reads
+			t.Errorf("the program has the descriptors %q, %v", got, err)
+		}
+	})
+}
+
 // The program has no rights and gets none.
 func TestNoRights(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
@@ -136,9 +152,9 @@ func TestNoRights(t *testing.T) {
 
 func TestEndlessLoop(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
-		l := Limits{Wall: 30 * time.Second, CPU: 300 * time.Millisecond}
+		l := Limits{Wall: 5 * time.Minute, CPU: 300 * time.Millisecond}
 		r := sh(t, b, l, "while :; do :; done")
-		if r.Stopped != StopCPU || r.CPU < l.CPU || r.CPU > 20*l.CPU ||
+		if r.Stopped != StopCPU || r.CPU < l.CPU ||
 			r.Why(l) != "stopped after 300ms of CPU time, the limit" {
 			t.Errorf("a loop that computes: %+v, %q", r, r.Why(l))
 		}
@@ -146,10 +162,9 @@ func TestEndlessLoop(t *testing.T) {
 		if r.Stopped != StopCPU && !blind(b) {
 			t.Errorf("two loops: %+v", r)
 		}
-		l = Limits{Wall: 300 * time.Millisecond}
-		r = sh(t, b, l, "echo begun; sleep 100")
-		if r.Stopped != StopWall || string(r.Stdout) != "begun\n" || r.Wall > 10*time.Second ||
-			r.Why(l) != "stopped after 300ms, the limit of the wall time" {
+		l, r = patiently(t, b, Limits{}, "echo begun; sleep 1000", "begun")
+		if r.Stopped != StopWall || string(r.Stdout) != "begun\n" ||
+			r.Why(l) != fmt.Sprintf("stopped after %v, the limit of the wall time", l.Wall) {
 			t.Errorf("a program that waits: %+v, %q", r, r.Why(l))
 		}
 	})
@@ -160,12 +175,8 @@ func blind(b *Box) bool { return strings.Contains(b.String(), "for each process 
 
 func TestForkBomb(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
-		l := Limits{Wall: time.Second, Processes: 16}
-		begin := time.Now()
-		r := sh(t, b, l, "f() { f | f & }; f; i=0; while [ $i -lt 60 ]; do sleep 50 & i=$((i+1)); done; wait")
-		if time.Since(begin) > 20*time.Second {
-			t.Errorf("a fork bomb took %v", time.Since(begin))
-		}
+		_, r := patiently(t, b, Limits{Processes: 16},
+			"f() { f | f & }; f; i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; wait", "fork")
 		if !strings.Contains(strings.ToLower(string(r.Stderr)), "fork") {
 			t.Errorf("the program does not hear that it cannot fork: %+v\n%s", r, r.Stderr)
 		}
@@ -280,7 +291,7 @@ func TestLeftovers(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
 		mark := fmt.Sprintf("7%d.%d", os.Getpid(), time.Now().Nanosecond())
 		r := sh(t, b, Limits{}, "(setsid nohup sleep "+mark+" &) ; sleep "+mark+" & echo done")
-		if string(r.Stdout) != "done\n" || !r.OK() || r.Left < 1 || r.Wall > 5*time.Second {
+		if string(r.Stdout) != "done\n" || !r.OK() || r.Left < 1 {
 			t.Errorf("%+v %s", r, r.Stderr)
 		}
 		if found := processes(t, mark); len(found) > 0 {
@@ -308,12 +319,17 @@ func TestSignals(t *testing.T) {
 func TestCancel(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
 		mark := fmt.Sprintf("8%d.%d", os.Getpid(), time.Now().Nanosecond())
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		begin := time.Now()
+		go func() {
+			for len(processes(t, "sleep\x00"+mark)) < 2 && ctx.Err() == nil {
+				runtime.Gosched()
+			}
+			cancel()
+		}()
 		_, err := b.Run(ctx, Job{Args: []string{"/bin/sh", "-c", "sleep " + mark + " & sleep " + mark}})
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
 		}
 		if found := processes(t, mark); len(found) > 0 {
 			t.Errorf("still running: %v", found)
@@ -331,25 +347,35 @@ func TestKillOfTheParent(t *testing.T) {
 	}
 	defer cmd.Wait()
 	running := func() int { return len(processes(t, "sleep\x00"+mark)) }
-	if !within(10*time.Second, func() bool { return running() == 2 }) {
-		cmd.Process.Kill()
-		t.Fatalf("%d processes run in the sandbox, want 2", running())
-	}
+	defer cmd.Process.Kill()
+	eventually(t, "two processes run in the sandbox", func() bool { return running() == 2 })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if !within(5*time.Second, func() bool { return running() == 0 }) {
-		t.Errorf("after kill -9 of the parent: %v", processes(t, mark))
+	eventually(t, "after kill -9 of the parent nothing runs", func() bool { return running() == 0 })
+}
+
+// eventually waits until something holds that no event reports.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
+		}
 	}
 }
 
-func within(d time.Duration, is func() bool) bool {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if is() {
-			return true
+// patiently runs an endless script until its time is over. It gives it twice the time if it did not come as far as to
+// say a word.
+func patiently(t *testing.T, b *Box, l Limits, script, word string) (Limits, Result) {
+	t.Helper()
+	for l.Wall = 300 * time.Millisecond; ; l.Wall *= 2 {
+		r := sh(t, b, l, script)
+		said := strings.ToLower(string(r.Stdout) + string(r.Stderr))
+		if strings.Contains(said, word) || l.Wall > time.Minute {
+			return l, r
 		}
 	}
-	return is()
 }
 
 // No descriptor and no process of a run is left in this program.

@@ -14,7 +14,7 @@ const (
 	StopWall    Stop = "wall"
 	StopCPU     Stop = "cpu"
 	StopMemory  Stop = "memory"
-	stopUnknown Stop = "lost" // the watcher was killed, by the kernel's memory killer perhaps
+	stopStarved Stop = "starved" // other programs had the processors nearly all the time; Run returns an error
 )
 
 // Result is what became of a run.

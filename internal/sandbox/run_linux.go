@@ -31,13 +31,17 @@ func (b *Box) run(ctx context.Context, j Job) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("sandbox: %s: %w", b.kind, err)
 	}
+	if rep.Stopped == stopStarved {
+		return Result{}, fmt.Errorf("sandbox: other programs had the processors for most of %v, and the program used "+
+			"%v; run less on this machine, or allow more time", patience*j.Limits.Wall, rep.CPU)
+	}
 	r.Exit, r.Signal, r.Stopped, r.CPU, r.Left = rep.Exit, rep.Signal, rep.Stopped, rep.CPU, rep.Left
 	return r, nil
 }
 
 // stages starts the first stage and waits until nothing of the run is left. It fills in output and wall time.
 func (b *Box) stages(ctx context.Context, s spec, j Job, r *Result) (rep report, err error) {
-	patient, cancel := context.WithTimeout(ctx, j.Limits.Wall+grace) // the watcher itself ends it sooner
+	patient, cancel := context.WithTimeout(ctx, patience*j.Limits.Wall+grace) // the watcher itself ends it sooner
 	defer cancel()
 	out, errOut := &head{limit: j.Limits.Output}, &tail{limit: max(j.Limits.Output, 4096)}
 	cmd, s, err := b.command(patient, s)

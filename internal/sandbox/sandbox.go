@@ -54,7 +54,7 @@ func refuse(reasons ...string) error {
 
 // Limits bound a run. A field that is 0 takes the value of DefaultLimits.
 type Limits struct {
-	Wall      time.Duration // from start to end
+	Wall      time.Duration // from start to end, less the time in which other programs had the processors
 	CPU       time.Duration // of all processes together
 	Memory    int64         // bytes, of all processes together; also what each may write to, used or not
 	Processes int           // at the same time, threads included

@@ -74,7 +74,7 @@ func TestNone(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = sh(t, b, Limits{Wall: 200 * time.Millisecond}, "sleep 100 & sleep 100")
-	if r.Stopped != StopWall || r.Wall > 4*time.Second {
+	if r.Stopped != StopWall {
 		t.Errorf("an endless program: %+v", r)
 	}
 	r = sh(t, b, Limits{Output: 10}, "head -c 100000 /dev/zero; echo end >&2")

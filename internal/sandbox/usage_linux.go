@@ -3,6 +3,8 @@ package sandbox
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,12 +17,33 @@ type usage struct {
 	processes int
 	cpu       time.Duration // those that ended included
 	memory    int64         // bytes that are resident; what processes share counts for each
+	ready     bool          // a thread computes, or would if it had a processor
 }
+
+// ownTime measures how long a program computes or waits for something other than a processor. The time in which other
+// programs have the processors does not count: a busy machine does not stop a program that an idle one lets end.
+type ownTime struct{ elapsed, waited time.Duration }
+
+// after returns the program's own time, given what its processes use when so much time has passed.
+func (o *ownTime) after(elapsed time.Duration, u usage) time.Duration {
+	if !u.ready {
+		o.waited += elapsed - o.elapsed
+	}
+	o.elapsed = elapsed
+	return min(elapsed, o.waited+u.cpu)
+}
+
+// patience is how many times its wall time a program may last on a machine whose processors others have.
+const patience = 60
 
 // exceeded is the limit that all processes together are over.
 func (w *watcher) exceeded() Stop {
-	u := w.use()
+	u, elapsed := w.use(), time.Since(w.begun)
 	switch {
+	case w.own.after(elapsed, u) > w.Limits.Wall:
+		return StopWall
+	case elapsed > patience*w.Limits.Wall:
+		return stopStarved
 	case u.cpu > w.Limits.CPU:
 		return StopCPU
 	case u.memory > w.Limits.Memory && w.proportional() > w.Limits.Memory:
@@ -48,10 +71,24 @@ func (w *watcher) use() (u usage) {
 			continue
 		}
 		u.processes++
+		u.ready = u.ready || computes(f[0]) || number(f[17]) > 1 && threadComputes(pid)
 		u.cpu += time.Duration(number(f[11])+number(f[12])) * tick
 		u.memory += number(f[21]) * int64(os.Getpagesize())
 	}
 	return u
+}
+
+// computes reports whether the state of a process or a thread is that of one that runs, would run, or waits for a disk.
+func computes(state []byte) bool { return state[0] == 'R' || state[0] == 'D' }
+
+// threadComputes looks at all threads of a process; its own state is that of the first.
+func threadComputes(pid int) bool {
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
+	return err == nil && slices.ContainsFunc(files, func(file string) bool {
+		data, err := os.ReadFile(file)
+		f := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+		return err == nil && len(f) > 0 && computes(f[0])
+	})
 }
 
 // processes are the ids in /proc but 1 and the own.

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -18,6 +17,7 @@ import (
 const (
 	ordersFD  = 3 // a spec or an entry; that of the watcher stays open while its sender lives
 	reportsFD = 4 // a report, or why a program could not be entered
+	stderrFD  = 5 // the program's stderr; until it begins, that of the stage enter is a part of its report
 )
 
 // fewThreads makes the runtime of the stage enter start few threads: they are processes of its user, which are limited.
@@ -63,6 +63,8 @@ type watcher struct {
 	*spec
 	report report
 	blind  bool // there is no /proc
+	begun  time.Time
+	own    ownTime
 }
 
 func (w *watcher) run() error {
@@ -88,6 +90,7 @@ func (w *watcher) run() error {
 	if err != nil {
 		return err
 	}
+	w.begun = time.Now()
 	w.follow(pid)
 	return nil
 }
@@ -113,7 +116,7 @@ func (w *watcher) start() (pid int, err error) {
 		program = self
 	}
 	p, err := os.StartProcess(program, []string{self, stageEnter}, &os.ProcAttr{Dir: "/tmp", Env: []string{fewThreads},
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, theirs, refusals},
+		Files: []*os.File{os.Stdin, os.Stdout, refusals, theirs, refusals, os.Stderr},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}})
 	theirs.Close()
 	refusals.Close()
@@ -125,25 +128,22 @@ func (w *watcher) start() (pid int, err error) {
 		return 0, err
 	}
 	why, err := io.ReadAll(answers) // the program has no such descriptor, so this ends when it begins
-	if err != nil || len(why) > 0 {
-		return 0, fmt.Errorf("%s%w", why, err)
+	if len(why) > 0 {
+		err = errors.Join(errors.New(string(why)), err)
 	}
-	return pid, nil
+	return pid, err
 }
 
 // follow waits for the program, reaps what loses its parent, and kills all at a limit.
 func (w *watcher) follow(pid int) {
 	ended := make(chan unix.WaitStatus, 1)
 	go reap(pid, ended)
-	wall := time.NewTimer(w.Limits.Wall)
 	look := time.NewTicker(every)
 	for {
 		select {
 		case status := <-ended:
 			w.finish(status)
 			return
-		case <-wall.C:
-			w.report.Stopped = StopWall
 		case <-look.C:
 			w.report.Stopped = w.exceeded()
 		}

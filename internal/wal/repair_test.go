@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
 // Repair keeps every record but the damaged one, names it, and the log opens again.
 func TestRepair(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
+	path := filepath.Join(disktest.TempDir(t), "a.log")
 	l, _ := must(t, path, wal.Options{})
 	var all []string
 	for i := range 9 {
@@ -52,7 +53,7 @@ func TestRepair(t *testing.T) {
 
 // A record that the caller refuses is set aside with the reason.
 func TestRepairOfARefusedRecord(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
+	path := filepath.Join(disktest.TempDir(t), "a.log")
 	l, _ := must(t, path, wal.Options{})
 	put(t, l, "good", "poison", "also good")
 	l.Close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 )
 
@@ -54,7 +55,7 @@ func (f *failing) Create(path string) (disk.File, error) {
 // A rewrite that fails at any step leaves a log in which nothing is promised until the file at its path has it.
 func TestFailedRewrite(t *testing.T) {
 	for _, op := range []string{"rename", "sync", "append", "mark"} {
-		path := filepath.Join(t.TempDir(), "a.log")
+		path := filepath.Join(disktest.TempDir(t), "a.log")
 		d := &failing{FS: disk.OS()}
 		l, _ := must(t, path, wal.Options{FS: d})
 		put(t, l, "one")

@@ -130,7 +130,8 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 			return fmt.Errorf("wal: %w", err)
 		}
 	}
-	return l.reopen()
+	l.swapped = true // perhaps by a process that was killed before the name was durable
+	return l.follow()
 }
 
 func cutOff(path string, n, at int64) string {

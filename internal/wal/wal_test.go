@@ -50,7 +50,7 @@ func put(t *testing.T, l *wal.Log, texts ...string) {
 }
 
 func TestKeepsWhatWasSynced(t *testing.T) {
-	path, o := filepath.Join(t.TempDir(), "a.log"), wal.Options{FS: disktest.Held{FS: disk.OS()}}
+	path, o := filepath.Join(disktest.TempDir(t), "a.log"), wal.Options{FS: disktest.Held{FS: disk.OS()}}
 	l, got := must(t, path, o)
 	if len(got) != 0 {
 		t.Fatalf("a new log has %q", got)
@@ -77,7 +77,7 @@ func TestKeepsWhatWasSynced(t *testing.T) {
 
 // A log that could not be opened again after a rewrite has what it promised, and goes on when it can be.
 func TestRewriteThatCannotReopen(t *testing.T) {
-	path, dfs := filepath.Join(t.TempDir(), "a.log"), &noAppend{FS: disk.OS()}
+	path, dfs := filepath.Join(disktest.TempDir(t), "a.log"), &noAppend{FS: disk.OS()}
 	l, _ := must(t, path, wal.Options{FS: dfs})
 	put(t, l, "one")
 	at, err := l.Append('r', []byte("two"))
@@ -127,7 +127,7 @@ func (n *noAppend) Append(path string) (disk.File, error) {
 }
 
 func TestManyAtOnceShareSyncs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
+	path := filepath.Join(disktest.TempDir(t), "a.log")
 	l, _ := must(t, path, wal.Options{})
 	var all sync.WaitGroup
 	for i := range 200 {
@@ -143,7 +143,7 @@ func TestManyAtOnceShareSyncs(t *testing.T) {
 
 // The writer refuses what the reader would.
 func TestLimitIsShared(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
+	path := filepath.Join(disktest.TempDir(t), "a.log")
 	l, _ := must(t, path, wal.Options{Limit: 1000})
 	put(t, l, strings.Repeat("a", 1000))
 	if _, err := l.Append('r', make([]byte, 1001)); !errors.Is(err, wal.ErrTooLarge) {
@@ -162,7 +162,7 @@ func TestLimitIsShared(t *testing.T) {
 
 // Every mutation of a closed log or of its marks gives the same records or an error that names the file.
 func TestMutations(t *testing.T) {
-	dir := t.TempDir()
+	dir := disktest.TempDir(t)
 	path := filepath.Join(dir, "a.log")
 	l, _ := must(t, path, wal.Options{})
 	for i := range 12 {
@@ -179,7 +179,7 @@ func TestMutations(t *testing.T) {
 		for i := range whole {
 			for _, mutated := range [][]byte{flipped(whole, i), whole[:i],
 				append(bytes.Clone(whole[:i]), whole[i+1:]...)} {
-				copied := filepath.Join(t.TempDir(), "a.log")
+				copied := filepath.Join(disktest.TempDir(t), "a.log")
 				os.WriteFile(copied, read(t, path), 0o644)
 				os.WriteFile(copied+".mark", read(t, path+".mark"), 0o644)
 				os.WriteFile(strings.Replace(name, path, copied, 1), mutated, 0o644)
@@ -219,7 +219,7 @@ func read(t *testing.T, path string) []byte {
 
 // A power loss leaves any part of an unsynced write: Open cuts it off and reports it, and promised records are there.
 func TestTornTail(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
+	path := filepath.Join(disktest.TempDir(t), "a.log")
 	l, _ := must(t, path, wal.Options{})
 	put(t, l, "promised")
 	sound := len(read(t, path))
@@ -253,7 +253,7 @@ func TestTornTail(t *testing.T) {
 }
 
 func TestNewerVersionIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
+	path := filepath.Join(disktest.TempDir(t), "a.log")
 	os.WriteFile(path, wal.HeaderOfVersion(2), 0o644)
 	if _, _, err := collect(path, wal.Options{}); err == nil || !strings.Contains(err.Error(), "version 2") ||
 		!strings.Contains(err.Error(), path) {
@@ -264,7 +264,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 // A failed write keeps the appended records in order, and the next Sync writes them; with Drop they are forgotten.
 func TestFullDisk(t *testing.T) {
 	for _, drop := range []bool{false, true} {
-		path := filepath.Join(t.TempDir(), "a.log")
+		path := filepath.Join(disktest.TempDir(t), "a.log")
 		full := &disktest.Full{FS: disk.OS()}
 		l, _ := must(t, path, wal.Options{FS: full, Drop: drop})
 		put(t, l, "one")
@@ -295,91 +295,49 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// After a kill at any operation every synced record is there, in order, followed by nothing but a prefix of the rest.
+// Stopped at any operation, a log keeps every synced record, in order, and nothing but a prefix of the rest.
 func TestEveryCrash(t *testing.T) {
-	for _, power := range []bool{false, true} {
-		for at := 1; ; at++ {
-			path := filepath.Join(t.TempDir(), "a.log")
-			crash := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
-			promised := work(path, crash)
-			if crash.Count() < at {
-				if promised != 6 {
-					t.Fatalf("%d records were promised without a crash", promised)
-				}
-				break
-			}
-			l, got, err := collect(path, wal.Options{})
+	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+		t.Parallel()
+		path, want := filepath.Join(dir, "a.log"), []string{"r 0", "r 1", "r 2", "r 3", "r 4", "r 5"}
+		promised, rewritten := 0, false
+		work := func(fs disk.FS) error {
+			l, got, err := collect(path, wal.Options{FS: fs})
 			if err != nil {
-				t.Fatalf("power %v, crash at %d: %v", power, at, err)
+				return err
 			}
-			l.Close()
-			for i, g := range got {
-				if g != fmt.Sprintf("r %d", i) {
-					t.Fatalf("crash at %d: %q", at, got)
+			defer l.Close()
+			if len(got) < promised || !slices.Equal(got, want[:len(got)]) {
+				return fmt.Errorf("%d records were promised, the log has %q", promised, got)
+			}
+			for promised = len(got); promised < len(want); promised++ {
+				if promised == 3 && !rewritten {
+					rewritten = true // once: the next process has no reason to repeat it
+					err := l.Rewrite(func(add func(kind byte, payload []byte) error) error {
+						return errors.Join(add('r', []byte("0")), add('r', []byte("1")), add('r', []byte("2")))
+					})
+					if err != nil {
+						return err
+					}
+				}
+				at, err := l.Append('r', []byte(fmt.Sprint(promised)))
+				if err == nil {
+					err = l.Sync(at)
+				}
+				if err != nil {
+					return err
 				}
 			}
-			if len(got) < promised {
-				t.Fatalf("power %v, crash at %d: %d records, %d promised", power, at, len(got), promised)
+			return nil
+		}
+		return work, func() {
+			l, got := must(t, path, wal.Options{})
+			defer l.Close()
+			if !slices.Equal(got, want) {
+				t.Errorf("the log has %q", got)
 			}
 		}
-	}
-}
-
-// Records that a killed process wrote and did not sync may be built upon after a start, so a later power loss does not
-// take them.
-func TestPowerLossAfterAKill(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.log")
-	first := &disktest.Crash{FS: disk.OS()}
-	l, _ := must(t, path, wal.Options{FS: first})
-	put(t, l, "one")
-	first.At = first.Count() + 2 // the fsync behind the next write
-	at, err := l.Append('r', []byte("two"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Sync(at); !errors.Is(err, disktest.ErrCrash) {
-		t.Fatalf("not killed: %v", err)
-	}
-	l.Close()
-	second := first.Next()
-	l, want := must(t, path, wal.Options{FS: second})
-	if !slices.Equal(want, []string{"r one", "r two"}) {
-		t.Fatalf("after the kill: %q", want)
-	}
-	second.At, second.PowerLoss = second.Count()+1, true
-	if err := second.SyncDir(filepath.Dir(path)); !errors.Is(err, disktest.ErrCrash) {
-		t.Fatalf("no power loss: %v", err)
-	}
-	l.Close()
-	l, got := must(t, path, wal.Options{})
-	l.Close()
-	if !slices.Equal(got, want) {
-		t.Errorf("after the power loss: %q, want %q", got, want)
-	}
-}
-
-func work(path string, fs disk.FS) (promised int) {
-	l, err := wal.Open(path, wal.Options{FS: fs}, func(byte, []byte) error { return nil })
-	if err != nil {
-		return 0
-	}
-	defer l.Close()
-	for i := range 6 {
-		if i == 3 {
-			err := l.Rewrite(func(add func(byte, []byte) error) error {
-				return errors.Join(add('r', []byte("0")), add('r', []byte("1")), add('r', []byte("2")))
-			})
-			if err != nil {
-				return promised
-			}
-		}
-		at, err := l.Append('r', []byte(fmt.Sprint(i)))
-		if err != nil || l.Sync(at) != nil {
-			return promised
-		}
-		promised++
-	}
-	return promised
+	})
 }
 
 func FuzzOpen(f *testing.F) {
@@ -395,7 +353,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(seed)
 	f.Add([]byte("TRNLEDG1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "a.log")
+		path := filepath.Join(disktest.TempDir(t), "a.log")
 		os.WriteFile(path, data, 0o644)
 		for _, g := range []wal.Legacy{{}, wal.LegacyJournal, wal.LegacyLedger, wal.LegacyStore('g')} {
 			wal.Check(path, wal.Options{Limit: 1 << 20, Legacy: g}, func(byte, []byte) error { return nil })

@@ -127,14 +127,13 @@ func TestBodiesMustMakeProgress(t *testing.T) {
 // A handler that answers without reading does not keep the connection, and one that computes for long is not
 // interrupted.
 func TestHalfOpenRequestsEnd(t *testing.T) {
-	h := func(w http.ResponseWriter, r *http.Request) {
+	serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			io.Copy(io.Discard, r.Body)
 			time.Sleep(time.Hour)
 		}
 		fmt.Fprint(w, r.Context().Err())
-	}
-	serve(t, h, func(t *testing.T, p *pipes) {
+	}, func(t *testing.T, p *pipes) {
 		c := p.dial()
 		defer c.Close()
 		fmt.Fprint(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\nhalf")

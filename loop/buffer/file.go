@@ -53,7 +53,7 @@ func OpenFile(dfs disk.FS, path, state string) (*File, error) {
 
 // makeParent makes the folder that a file is to stand in.
 func makeParent(dfs disk.FS, path string) error {
-	if err := dfs.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(dfs, filepath.Dir(path)); err != nil {
 		return fmt.Errorf("buffer: %w", err)
 	}
 	return nil

@@ -26,7 +26,7 @@ type JSONL struct {
 // committed state says it had (Size), so that steps done again do not stand twice; with keep < 0 only a last line that
 // a crash left unfinished is cut.
 func OpenJSONL(to disk.FS, path string, keep int64) (*JSONL, error) {
-	if err := to.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(to, filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("buffer: cannot make the folder of %s: %w", path, err)
 	}
 	keep, err := kept(path, keep)

@@ -38,34 +38,36 @@ func TestStoreForget(t *testing.T) {
 	}
 }
 
-// A crash leaves all groups or those that are not forgotten.
-func TestStoreForgetKillPoints(t *testing.T) {
-	for _, power := range []bool{false, true} {
-		at := 1
-		for ; ; at++ {
-			dir := t.TempDir()
-			s := openStore(t, dir, nil)
-			mustPut(t, s, record(1, "a"), Record{Step: 1, Task: "b"}, Record{Step: 1, Task: "c"})
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
+// Stopped at any operation, a store has all groups or those that are not forgotten.
+func TestForgetEveryCrash(t *testing.T) {
+	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+		s := openStore(t, dir, nil)
+		mustPut(t, s, record(1, "a"), Record{Step: 1, Task: "b"}, Record{Step: 1, Task: "c"})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		done := false
+		job := func(fs disk.FS) error {
+			s, err := OpenStore(dir, fs)
+			if err != nil {
+				return err
 			}
-			c := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
-			done := false
-			if s, err := OpenStore(dir, c); err == nil {
-				done = s.Forget(1, []string{"b", "c"}) == nil
-				s.Close()
+			defer s.Close()
+			switch got := s.Tasks(1); {
+			case slices.Equal(got, []string{"a"}):
+				done = true // it was read, so it stays
+				return nil
+			case done || !slices.Equal(got, []string{"a", "b", "c"}):
+				return fmt.Errorf("groups %v, forgotten: %v", got, done)
 			}
-			if c.Count() < at {
-				break
-			}
-			when := fmt.Sprintf("power %v, operation %d", power, at)
-			got := openStore(t, dir, nil).Tasks(1)
-			if !slices.Equal(got, []string{"a"}) && (done || !slices.Equal(got, []string{"a", "b", "c"})) {
-				t.Errorf("%s: groups %v, forgotten: %v", when, got, done)
+			err = s.Forget(1, []string{"b", "c"})
+			done = err == nil
+			return err
+		}
+		return job, func() {
+			if got := openStore(t, dir, nil).Tasks(1); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("groups %v, want a", got)
 			}
 		}
-		if at < 5 {
-			t.Errorf("only %d kill points", at)
-		}
-	}
+	})
 }

@@ -44,7 +44,7 @@ func (r Rollouts) Evaluated(step int, prefix, set string, list []*experience.Exp
 
 // write writes a file, whole or not at all, and then what an index holds of it.
 func (r Rollouts) write(name string, list, dropped []*experience.Experience) error {
-	if err := r.FS.MkdirAll(r.Dir); err != nil {
+	if err := disk.MkdirAll(r.FS, r.Dir); err != nil {
 		return fmt.Errorf("buffer: %w", err)
 	}
 	path := filepath.Join(r.Dir, name)

@@ -43,7 +43,7 @@ func OpenStore(dir string, dfs disk.FS) (*Store, error) {
 		dfs = disk.OS()
 	}
 	s := &Store{dir: dir, fs: dfs, steps: map[int]*stored{}}
-	if err := dfs.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(dfs, dir); err != nil {
 		return nil, fmt.Errorf("buffer: cannot make the store: %w", err)
 	}
 	steps, err := s.list()

@@ -180,67 +180,83 @@ func TestStoreAfterAFailedWrite(t *testing.T) {
 	}
 }
 
-// The life of a store is cut at each of its operations on the disk, with and without loss of power. Each time the
-// reopened store has every group whose Put returned, whole, and can continue.
-func TestStoreKillPoints(t *testing.T) {
-	for _, power := range []bool{false, true} {
-		at := 1
-		for ; ; at++ {
-			dir := filepath.Join(t.TempDir(), "explored")
-			c := &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power}
-			stored, dropped := live(dir, c)
-			if c.Count() < at {
-				break
+// Stopped at any operation, a store has every group whose Put returned, whole, and continues.
+func TestStoreEveryCrash(t *testing.T) {
+	all := []Record{record(1, "a"), record(1, "b"), record(2, "a"), record(2, "b"), record(3, "a")}
+	disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
+		t.Parallel()
+		dir, put, dropping := filepath.Join(work, "job", "explored"), 0, false
+		job := func(fs disk.FS) error {
+			s, err := OpenStore(dir, fs)
+			if err != nil {
+				return err
 			}
-			checkSurvivors(t, fmt.Sprintf("power %v, operation %d", power, at), dir, stored, dropped)
+			defer s.Close()
+			for i, r := range all {
+				if r.Step == 1 && dropping {
+					continue // it may be there or not
+				}
+				groups, err := s.Load(r.Step)
+				if err != nil {
+					return err
+				}
+				if got, there := groups[r.Task]; (i < put) && !there || there && !reflect.DeepEqual(got, r) {
+					return fmt.Errorf("group %s of step %d is %v; %d were put", r.Task, r.Step, got, put)
+				}
+				if s.Has(r.Step, r.Task) {
+					continue
+				}
+				if err := s.Put(r); err != nil {
+					return err
+				}
+				put = max(put, i+1)
+			}
+			dropping = true
+			return s.Drop(1)
 		}
-		if at < 15 {
-			t.Errorf("only %d kill points", at)
+		return job, func() {
+			if got := openStore(t, dir, nil).Steps(); !slices.Equal(got, []int{2, 3}) {
+				t.Errorf("steps %v, want 2 and 3", got)
+			}
 		}
-	}
+	})
 }
 
-// live puts groups of three steps and drops the first; it returns what was promised before the crash.
-func live(dir string, fs disk.FS) (stored []Record, dropped int) {
-	s, err := OpenStore(dir, fs)
-	if err != nil {
-		return nil, 0
-	}
-	defer s.Close()
-	for _, r := range []Record{record(1, "a"), record(1, "b"), record(2, "a"), record(2, "b"), record(3, "a")} {
-		if s.Put(r) != nil {
-			return stored, 0
+// Stopped at any operation, a file of experiences has each step once, and rollouts those that were written.
+func TestFileEveryCrash(t *testing.T) {
+	disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
+		t.Parallel()
+		path, state := filepath.Join(work, "out", "x.jsonl"), filepath.Join(work, "job", "buffer", "x.json")
+		samples, put := Rollouts{Dir: filepath.Join(work, "job", "rollouts")}, 0
+		job := func(fs disk.FS) error {
+			f, err := OpenFile(fs, path, state)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			samples.FS = fs
+			last, _ := f.Explored()
+			if _, err := os.Stat(samples.Path(last)); last < put || last > 0 && err != nil {
+				return fmt.Errorf("step %d was put, the last is %d, %v", put, last, err)
+			}
+			for step := last + 1; step <= 3; step++ {
+				if err := samples.Write(step, list(step, 1)); err != nil {
+					return err
+				}
+				if err := f.Put(t.Context(), step, list(step, 1)); err != nil {
+					return err
+				}
+				put = step
+			}
+			return nil
 		}
-		stored = append(stored, r)
-	}
-	if s.Drop(1) != nil {
-		return stored, -1 // step 1 may or may not be there
-	}
-	return stored, 1
-}
-
-func checkSurvivors(t *testing.T, when, dir string, stored []Record, dropped int) {
-	t.Helper()
-	s, err := OpenStore(dir, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", when, err)
-	}
-	defer s.Close()
-	for _, want := range stored {
-		if want.Step == 1 && dropped != 0 {
-			continue
+		return job, func() {
+			data, err := os.ReadFile(path)
+			if n := strings.Count(string(data), "\n"); err != nil || n != 3 {
+				t.Errorf("the file has %d lines, %v: %s", n, err, data)
+			}
 		}
-		groups, err := s.Load(want.Step)
-		if err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
-		if got, ok := groups[want.Task]; !ok || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: group %s of step %d is %v", when, want.Task, want.Step, got)
-		}
-	}
-	if err := s.Put(record(9, "next")); err != nil {
-		t.Errorf("%s: the store does not continue: %v", when, err)
-	}
+	})
 }
 
 func FuzzDecodeRecord(f *testing.F) {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
@@ -16,60 +16,51 @@ import (
 func TestManyPutsShareASync(t *testing.T) {
 	for name, full := range map[string]bool{"room": false, "no room": true} {
 		t.Run(name, func(t *testing.T) {
-			dir, wrong := filepath.Join(t.TempDir(), "explored"), errors.New("disk full")
-			var mu sync.Mutex
-			held, first, writes := make(chan struct{}), make(chan struct{}), 0
-			s := openStore(t, dir, &onWrite{disk.OS(), func() error {
-				mu.Lock()
-				defer mu.Unlock()
-				if writes++; writes == 1 {
-					close(first)
-					mu.Unlock()
-					<-held
-					mu.Lock()
-				} else if full {
-					return wrong
-				}
-				return nil
-			}})
-			var wait sync.WaitGroup
-			errs := make([]error, 64)
-			for i := range errs {
-				if i == 1 {
-					<-first
-				}
-				wait.Go(func() { errs[i] = s.Put(record(1, fmt.Sprint(i))) })
-			}
-			for waits(s) < len(errs) {
-				time.Sleep(time.Millisecond)
-			}
-			time.Sleep(50 * time.Millisecond) // between claiming its task and appending, a group is not in the log yet
-			if s.Has(1, "5") {
-				t.Error("a group is said to be stored that waits")
-			}
-			close(held)
-			wait.Wait()
-			if writes != 2 {
-				t.Errorf("%d groups took %d writes, want 2: the first, and the others that came meanwhile", len(errs),
-					writes)
-			}
-			for i, err := range errs {
-				if failed := full && i > 0; failed != errors.Is(err, wrong) || failed == s.Has(1, fmt.Sprint(i)) {
-					t.Fatalf("group %d: %v, stored: %v", i, err, s.Has(1, fmt.Sprint(i)))
-				}
-			}
+			synctest.Test(t, func(t *testing.T) { putTogether(t, full) })
 		})
 	}
 }
 
-// waits is how many groups of step 1 were appended and wait for the disk.
-func waits(s *Store) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if seg := s.steps[1]; seg != nil {
-		n = len(seg.tasks) - len(seg.durable())
+func putTogether(t *testing.T, full bool) {
+	dir, wrong := filepath.Join(t.TempDir(), "explored"), errors.New("disk full")
+	var mu sync.Mutex
+	held, first, writes := make(chan struct{}), make(chan struct{}), 0
+	s := openStore(t, dir, &onWrite{disk.OS(), func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if writes++; writes == 1 {
+			close(first)
+			mu.Unlock()
+			<-held
+			mu.Lock()
+		} else if full {
+			return wrong
+		}
+		return nil
+	}})
+	var wait sync.WaitGroup
+	errs := make([]error, 64)
+	for i := range errs {
+		if i == 1 {
+			<-first
+		}
+		wait.Go(func() { errs[i] = s.Put(record(1, fmt.Sprint(i))) })
 	}
-	return n
+	synctest.Wait() // all others wait for the first one's write
+	if s.Has(1, "5") {
+		t.Error("a group is said to be stored that waits")
+	}
+	close(held)
+	wait.Wait()
+	if writes != 2 {
+		t.Errorf("%d groups took %d writes, want 2: the first, and the others that came meanwhile", len(errs),
+			writes)
+	}
+	for i, err := range errs {
+		if failed := full && i > 0; failed != errors.Is(err, wrong) || failed == s.Has(1, fmt.Sprint(i)) {
+			t.Fatalf("group %d: %v, stored: %v", i, err, s.Has(1, fmt.Sprint(i)))
+		}
+	}
 }
 
 // onWrite calls f before every write to a log.

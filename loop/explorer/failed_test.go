@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,25 +72,20 @@ func (three) Batch(step, _ int) ([]workflow.Task, error) { return numbers(1).Bat
 // together is a workflow whose tasks end when three of them run.
 type together struct {
 	work
-	here chan struct{}
+	here *sync.WaitGroup
 }
 
 func (w together) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([]*experience.Experience, error) {
-	w.here <- struct{}{}
-	for len(w.here) < 3 {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
+	w.here.Done()
+	w.here.Wait()
 	return w.work.Run(ctx, r, t)
 }
 
 // An evaluation has a number of tasks at a time of its own.
 func TestEvaluationTasksAtATime(t *testing.T) {
 	f := newFixture(t, t.TempDir(), 9)
-	w := together{newWork(), make(chan struct{}, 3)}
+	w := together{newWork(), new(sync.WaitGroup)}
+	w.here.Add(3)
 	x := New(Options{Warn: func(m string) { t.Error(m) }, BaseModel: "base", BatchSize: 3, Runners: 1, EvalRunners: 3,
 		Timeout: time.Minute}, service{}, f.sync, f.store, f.sink, Taskset{},
 		[]Taskset{{Name: "e", Tasks: three{}, Workflow: w, Repeat: 2}})

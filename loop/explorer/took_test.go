@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -22,8 +23,10 @@ func (s *metricsSink) Explored(_ context.Context, _ int, m map[string]float64, _
 
 // A task's time has its failed attempts in it, its run's time only the last one; what is read back took none. All of
 // them are times, which two runs of one seed need not agree on.
-func TestTimesOfTasks(t *testing.T) {
-	const attempt = 20 * time.Millisecond
+func TestTimesOfTasks(t *testing.T) { synctest.Test(t, timesOfTasks) }
+
+func timesOfTasks(t *testing.T) {
+	const attempt = 20 * time.Second
 	f, w, s := newFixture(t, t.TempDir(), 0), newWork(), &metricsSink{}
 	w.fail = func(_ workflow.Task, n int) error {
 		time.Sleep(attempt)

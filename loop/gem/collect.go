@@ -67,7 +67,9 @@ func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, fail
 		if errors.Is(err, errRecord) || errors.Is(err, tinker.ErrClosed) {
 			return nil, 0, err
 		}
-		failed += lost
+		if failed += lost; err != nil {
+			t.say("%d of %d episodes failed, for instance: %v", lost, t.Config.NumEnv, err)
+		}
 		if empty++; len(played) > 0 {
 			empty = 0
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -70,7 +71,7 @@ func collector(t *testing.T, dir string, s tinker.SamplingClient, pairs ...strin
 	if err := c.SetAll(pairs); err != nil {
 		t.Fatal(err)
 	}
-	tr, err := New(Options{Config: c, Tokens: bytewise{}, Make: func() (env.Env, error) {
+	tr, err := New(Options{Config: c, Out: io.Discard, Tokens: bytewise{}, Make: func() (env.Env, error) {
 		e, err := registry.Make(c.EnvID, nil)
 		return env.NewHistory(e, env.HistoryOptions{}), err
 	}})
@@ -143,10 +144,15 @@ func TestCollectAgain(t *testing.T) {
 // The seed would play forever.
 func TestThreeEmptyRoundsEndTheRun(t *testing.T) {
 	g := &guesser{fail: func(uint64) bool { return true }}
-	_, _, err := collector(t, t.TempDir(), g, "num_env=5").collect(context.Background(), 0)
+	tr, said := collector(t, t.TempDir(), g, "num_env=5"), new(strings.Builder)
+	tr.Out = said
+	_, _, err := tr.collect(context.Background(), 0)
 	if err == nil || !strings.Contains(err.Error(), "3 rounds of 5 episodes failed") ||
 		!strings.Contains(err.Error(), "out of paper") {
 		t.Errorf("error %v, want one that says so with the last failure", err)
+	}
+	if want := strings.Repeat("5 of 5 episodes failed, for instance: out of paper\n", 3); said.String() != want {
+		t.Errorf("it prints %q, want %q", said, want)
 	}
 	if g.asked != 15 {
 		t.Errorf("asked %d times, want 15", g.asked)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
@@ -249,10 +250,11 @@ func TestServeSessions(t *testing.T) {
 // gate samples when it is told to, or not at all.
 type gate struct {
 	foreign
-	open chan struct{}
+	asked, open chan struct{}
 }
 
 func (g *gate) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+	close(g.asked)
 	select {
 	case <-g.open:
 		return g.foreign.Sample(ctx, req)
@@ -283,13 +285,11 @@ func TestOfferedRollouts(t *testing.T) {
 	params.MaxTokens = 9
 	opening := workflow.Opening{Name: "3-0-1", Row: dataset.Row{{Key: "question", Value: "2+2?"}}, Eval: true,
 		Sampler: sampler, Version: 5, Params: params, Context: 200, Seed: 11}
+	one, err := o.Open(opening)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wait.Go(func() {
-		time.Sleep(20 * time.Millisecond)
-		one, err := o.Open(opening)
-		if err != nil {
-			t.Error(err)
-			return
-		}
 		defer one.Close()
 		e, err := one.Wait(t.Context())
 		if err != nil || e.RewardOr(0) != 0.5 || e.Info.ModelVersion != 5 || e.TrainableTokens() != 4 {
@@ -303,7 +303,7 @@ func TestOfferedRollouts(t *testing.T) {
 		Eval bool            `json:"is_eval"`
 	}
 	_, _, body := requested(t, "POST", url+"/rollouts/next", "", `{"wait":30}`)
-	err := json.Unmarshal([]byte(body), &got)
+	err = json.Unmarshal([]byte(body), &got)
 	if err != nil || string(got.Task) != `{"question":"2+2?"}` || !got.Eval ||
 		got.Base != url+"/rollouts/"+got.ID+"/v1" || !strings.HasPrefix(got.ID, "3-0-1-") {
 		t.Fatalf("%v %s", err, body)
@@ -340,10 +340,33 @@ func TestOfferedRollouts(t *testing.T) {
 	}
 }
 
+// A program that asks for work before there is any waits for it, and hears of it at once.
+func TestOfferedRolloutIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := NewOffers(OfferOptions{Name: "tiny", Text: linewise(t), Now: time.Now, Work: true})
+		heard, handler := httptest.NewRecorder(), o.Handler()
+		begin, answered := time.Now(), make(chan struct{})
+		go func() {
+			handler.ServeHTTP(heard, httptest.NewRequest("POST", "/rollouts/next", strings.NewReader(`{"wait":30}`)))
+			close(answered)
+		}()
+		time.Sleep(10 * time.Second)
+		one, err := o.Open(workflow.Opening{Name: "n", Params: tinker.DefaultSampling()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer one.Close()
+		<-answered
+		if d := time.Since(begin); heard.Code != http.StatusOK || d != 10*time.Second {
+			t.Errorf("after %v: %d %s", d, heard.Code, heard.Body)
+		}
+	})
+}
+
 // A rollout that is given up or has no reward in time fails its attempt, and its calls end.
 func TestOfferedRolloutsEnd(t *testing.T) {
 	o, url := offering(t, true)
-	g := &gate{foreign: foreign{text: "ab"}, open: make(chan struct{})}
+	g := &gate{foreign{text: "ab"}, make(chan struct{}), make(chan struct{})}
 	open := func() (workflow.Offered, string) {
 		one, err := o.Open(workflow.Opening{Name: "n", Sampler: g, Params: tinker.DefaultSampling()})
 		if err != nil {
@@ -364,8 +387,9 @@ func TestOfferedRolloutsEnd(t *testing.T) {
 		status <- resp.StatusCode
 	}()
 	late := errors.New("late")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, late)
-	defer cancel()
+	<-g.asked
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(late)
 	if _, err := one.Wait(ctx); !errors.Is(err, late) {
 		t.Errorf("Wait: %v", err)
 	}

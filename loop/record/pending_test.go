@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
@@ -111,4 +112,63 @@ func TestPendingAfterItsLine(t *testing.T) {
 	if list := r.Pending.Store.Steps(); len(list) != 1 || list[0] != 5 {
 		t.Errorf("the metrics of steps %v are kept, want 5", list)
 	}
+}
+
+// Stopped at any operation, the lines of metrics.jsonl are those of an unbroken run.
+func TestPendingEveryCrash(t *testing.T) {
+	const failed, reward = "rollout/failed_task_count", "rollout/reward/mean"
+	disktest.EveryCrash(t, func(t *testing.T, work string) (disktest.Job, func()) {
+		t.Parallel()
+		dir, to, committed := filepath.Join(work, "job"), &forever{}, -1
+		job := func(fs disk.FS) error {
+			progress, err := console.Open(console.Options{Out: io.Discard, Dir: work})
+			if err != nil {
+				return err
+			}
+			defer progress.Close()
+			store, err := buffer.OpenStore(filepath.Join(dir, "pending"), fs)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			m, err := monitor.OpenOn(fs, monitor.Config{Dir: dir, Keep: committed})
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			lines := PlannedLines{Explored: 4, Trained: 8}
+			r := &Explored{Rollouts: buffer.Rollouts{FS: fs, Dir: filepath.Join(dir, "rollouts")}, Monitor: m,
+				Progress: progress, To: to, Lines: lines, Pending: &Pending{Store: store, Lines: lines}}
+			if err := r.Resume(to.last, max(0, committed)); err != nil {
+				return err
+			}
+			for line := max(0, committed) + 1; line <= 2; line++ {
+				for step := to.last + 1; step <= 2*line; step++ {
+					metrics := map[string]float64{failed: 1, reward: float64(step)}
+					if err := r.Explored(t.Context(), step, metrics, nil); err != nil {
+						return err
+					}
+				}
+				if _, err := m.Commit(line); err != nil {
+					return err
+				}
+				committed = line
+				if err := r.Pending.letGo(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return job, func() {
+			lines, err := monitor.ReadLog(filepath.Join(dir, "metrics.jsonl"))
+			if err != nil || len(lines) != 2 {
+				t.Fatalf("the lines are %v, %v", lines, err)
+			}
+			for i, l := range lines {
+				if l.Metrics[reward] != float64(2*i+2) || l.Metrics[failed] != 2 {
+					t.Errorf("line %d is %v", i+1, l.Metrics)
+				}
+			}
+		}
+	})
 }

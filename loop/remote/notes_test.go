@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
 // The models of each server are kept apart, the oldest first, each once, and no more than a hundred.
@@ -44,4 +46,30 @@ func TestModelNotes(t *testing.T) {
 	if _, err := a.Read(); err == nil || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("damaged notes: error %v, want the remedy", err)
 	}
+}
+
+// Stopped at any operation, the notes have every model that was noted.
+func TestModelNotesEveryCrash(t *testing.T) {
+	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
+		n, noted, want := ModelNotes{Path: filepath.Join(dir, "m.json"), Server: "http://a"}, 0, []string{"0", "1", "2"}
+		job := func(fs disk.FS) error {
+			n.FS = fs
+			got, err := n.Read()
+			if err != nil || len(got) < noted || !slices.Equal(got, want[:len(got)]) {
+				return fmt.Errorf("%d models were noted, and it has %q, %w", noted, got, err)
+			}
+			for i := len(got); i < len(want); i++ {
+				if err := n.Add(want[i]); err != nil {
+					return err
+				}
+				noted = i + 1
+			}
+			return nil
+		}
+		return job, func() {
+			if got, err := n.Read(); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q, %v", got, err)
+			}
+		}
+	})
 }

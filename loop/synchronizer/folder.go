@@ -49,7 +49,7 @@ type ExplorerStatus struct {
 
 func (f Folder) write(name string, status any) error {
 	dir := filepath.Join(f.Dir, "sync")
-	if err := f.FS.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(f.FS, dir); err != nil {
 		return fmt.Errorf("synchronizer: %w", err)
 	}
 	data, err := json.Marshal(status)

@@ -36,7 +36,7 @@ type Order struct {
 	now func() time.Time
 
 	mu       sync.Mutex
-	file     disk.File
+	file     *disk.Grown
 	versions map[int]int  // of explore steps
 	decided  map[int]bool // of train steps: published or held
 }
@@ -44,7 +44,7 @@ type Order struct {
 // OpenOrder opens or makes the log at path. A last line that a crash left unfinished is cut off.
 func OpenOrder(dfs disk.FS, path string, now func() time.Time) (*Order, error) {
 	o := &Order{now: now, versions: map[int]int{}, decided: map[int]bool{}}
-	if err := dfs.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(dfs, filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
 	data, err := os.ReadFile(path)
@@ -63,15 +63,10 @@ func OpenOrder(dfs disk.FS, path string, now func() time.Time) (*Order, error) {
 		}
 		o.keep(e)
 	}
-	if whole < len(data) {
-		if err := dfs.Truncate(path, int64(whole)); err != nil {
-			return nil, fmt.Errorf("synchronizer: %w", err)
-		}
-	}
-	if o.file, err = dfs.Append(path); err != nil {
+	if o.file, err = disk.OpenGrown(dfs, path, int64(whole)); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
-	return o, dfs.SyncDir(filepath.Dir(path))
+	return o, nil
 }
 
 // Version is the version that an explore step was decided to sample with, if it was.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -15,19 +15,12 @@ import (
 // crowded takes a prompt when a number of them are on their way.
 type crowded struct {
 	tinker.SamplingClient
-	here chan struct{}
-	most int
+	here *sync.WaitGroup // it counts down from that number
 }
 
-func (c crowded) Sample(ctx context.Context, r tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
-	c.here <- struct{}{}
-	for len(c.here) < c.most {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
+func (c crowded) Sample(_ context.Context, r tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+	c.here.Done()
+	c.here.Wait()
 	tokens := r.Prompt.Chunks[0].Tokens
 	if tokens[0] == 0 {
 		return nil, errors.New("no token 0")
@@ -39,15 +32,14 @@ func (c crowded) Sample(ctx context.Context, r tinker.SampleRequest) (*tinker.Fu
 
 // Prompts do not wait for each other's way to the server, and each experience gets what was said of its own.
 func TestPromptsTravelTogether(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var batch []*experience.Experience
 	for i := range 8 {
 		turn := experience.Turn{Prompt: []int32{int32(i + 1)}, Response: []int32{2}, Logprobs: []float32{-1}}
 		batch = append(batch, turn.Experience(experience.EID{Batch: "1", Task: strconv.Itoa(i)}))
 	}
-	model := crowded{here: make(chan struct{}, len(batch)), most: len(batch)}
-	answer, err := askPrompts(ctx, model, "logprobs", batch, tinker.SampleRequest{})
+	model := crowded{here: new(sync.WaitGroup)}
+	model.here.Add(len(batch))
+	answer, err := askPrompts(t.Context(), model, "logprobs", batch, tinker.SampleRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +50,8 @@ func TestPromptsTravelTogether(t *testing.T) {
 		}
 	}
 	batch[3].Tokens[0] = 0
-	model.here = make(chan struct{}, len(batch))
-	if _, err := askPrompts(ctx, model, "logprobs", batch, tinker.SampleRequest{}); err == nil ||
+	model.here.Add(len(batch))
+	if _, err := askPrompts(t.Context(), model, "logprobs", batch, tinker.SampleRequest{}); err == nil ||
 		!strings.Contains(err.Error(), "1/3/0/0/: no token 0") {
 		t.Errorf("the error is %v", err)
 	}

@@ -73,7 +73,7 @@ func (jobNotes) file(k Kind) (name, latest string) {
 // Note implements Notes.
 func (n jobNotes) Note(k Kind, step int, path string) error {
 	dir := n.stepDir(step)
-	if err := n.fs.MkdirAll(dir); err != nil {
+	if err := disk.MkdirAll(n.fs, dir); err != nil {
 		return err
 	}
 	if k == IntervalState || k == FinalState {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // linesFor is n records of a step.
@@ -88,7 +87,8 @@ func TestRowsStayWhileFilesGrow(t *testing.T) {
 // held is a folder whose files cannot be indexed the first time before a gate opens.
 type held struct {
 	Dir
-	gate chan struct{}
+	begun chan string // the files
+	gate  chan struct{}
 
 	mu   sync.Mutex
 	seen map[string]bool
@@ -100,6 +100,7 @@ func (h *held) Scan(ctx context.Context, f File) (*Segment, error) {
 	h.seen[f.Name] = true
 	h.mu.Unlock()
 	if first {
+		h.begun <- f.Name
 		<-h.gate
 	}
 	return h.Dir.Scan(ctx, f)
@@ -110,20 +111,13 @@ func TestLookDoesNotWait(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		step(t, dir, n, 0, 1)
 	}
-	folder := &held{Dir: Dir(dir), gate: make(chan struct{}), seen: map[string]bool{}}
+	folder := &held{Dir: Dir(dir), begun: make(chan string, 3), gate: make(chan struct{}), seen: map[string]bool{}}
 	x := NewIndex(folder)
 	told := make(chan struct{}, 10)
 	done := make(chan error, 1)
 	go func() { done <- x.Refresh(t.Context(), func(*Table) { told <- struct{}{} }) }()
 	<-told
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); { // until the newest is being indexed
-		folder.mu.Lock()
-		started := folder.seen["step_000003.jsonl"]
-		folder.mu.Unlock()
-		if started {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	for <-folder.begun != "step_000003.jsonl" { // until the newest is being indexed
 	}
 	got, err := x.Look(t.Context(), (&Filter{Steps: []int{3}}).Takes)
 	if err != nil || len(got.Files) != 1 || len(got.Select(&Filter{})) != 2 {

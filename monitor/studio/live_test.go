@@ -10,12 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func TestLive(t *testing.T) {
 	root := t.TempDir()
 	dir := job(t, root, "a")
 	s, server := opened(t, Options{Dirs: []string{root}})
+	look(t, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -40,7 +43,6 @@ func TestLive(t *testing.T) {
 	defer res.Body.Close()
 	events := bufio.NewScanner(res.Body)
 	events.Scan() // the greeting
-	time.Sleep(2 * lookEvery)
 	data, err := os.ReadFile(filepath.Join(dir, "rollouts", "step_000002.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +50,7 @@ func TestLive(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "rollouts", "step_000003.jsonl"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	touch(t, dir)
 	for events.Scan() {
 		var e event
 		text, ok := strings.CutPrefix(events.Text(), "data: ")
@@ -58,6 +61,44 @@ func TestLive(t *testing.T) {
 		}
 	}
 	t.Error("the stream ended and the step was not told:", events.Err())
+}
+
+// look reads the runs that have changed.
+func look(t *testing.T, s *Studio) {
+	t.Helper()
+	var work errgroup.Group
+	s.runs.look(t.Context(), &work)
+	if err := work.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// touch gives the folder of samples a new time, however coarse the times of the file system are.
+func touch(t *testing.T, dir string) {
+	t.Helper()
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "rollouts"), later, later); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run that changes while it is being read is read again.
+func TestChangesWhileARunIsRead(t *testing.T) {
+	root := t.TempDir()
+	dir := job(t, root, "a")
+	s, server := opened(t, Options{Dirs: []string{root}})
+	look(t, s)
+	e := s.runs.get(first(t, server))
+	before := e.seen().at
+	var work errgroup.Group
+	e.busy.Lock()
+	touch(t, dir)
+	s.runs.look(t.Context(), &work)
+	e.busy.Unlock()
+	look(t, s)
+	if !e.seen().at.After(before) {
+		t.Errorf("read at %v, and not again", before)
+	}
 }
 
 func TestTags(t *testing.T) {

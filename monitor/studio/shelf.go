@@ -146,7 +146,11 @@ func (s *shelf) all() []*entry {
 // look tells about runs whose files changed. What takes long is done in work.
 func (s *shelf) look(ctx context.Context, work *errgroup.Group) {
 	for _, e := range s.all() {
-		if !e.changed() || !e.busy.TryLock() {
+		if !e.busy.TryLock() {
+			continue // before changed, which forgets a change that it has reported
+		}
+		if !e.changed() {
+			e.busy.Unlock()
 			continue
 		}
 		work.Go(func() error {

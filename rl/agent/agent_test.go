@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 		os.Exit(4)
 	case "never":
 		fmt.Println("waiting")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	case "none":
 	default: // what it writes
 		write(role)
@@ -64,6 +65,7 @@ type told struct {
 	mu    sync.Mutex
 	lines []string
 	tasks map[string]bool
+	on    func() // if not nil, called for each line
 }
 
 func (l *told) add(task, line string) {
@@ -73,6 +75,9 @@ func (l *told) add(task, line string) {
 		l.tasks = map[string]bool{}
 	}
 	l.lines, l.tasks[task] = append(l.lines, line), true
+	if l.on != nil {
+		l.on()
+	}
 }
 
 func (l *told) text() string {
@@ -85,6 +90,13 @@ func (l *told) text() string {
 func plays(ctx context.Context, t *testing.T, role string, more map[string]any) ([]workflow.Part, *told, error) {
 	t.Helper()
 	l := &told{}
+	parts, err := playsTo(ctx, t, l, role, more)
+	return parts, l, err
+}
+
+// playsTo is plays with what hears the program.
+func playsTo(ctx context.Context, t *testing.T, l *told, role string, more map[string]any) ([]workflow.Part, error) {
+	t.Helper()
 	a := New(Options{Log: l.add})
 	defer a.Close()
 	values := map[string]any{"command": []any{os.Args[0]}, "env": map[string]any{"AGENT_TEST": role, "MINE": 7}}
@@ -95,10 +107,9 @@ func plays(ctx context.Context, t *testing.T, role string, more map[string]any) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := c.Carry(ctx, workflow.Work{ID: "3-7-1-ab", URL: "http://127.0.0.1:1/rollouts/3-7-1-ab/v1", Model: "m",
+	return c.Carry(ctx, workflow.Work{ID: "3-7-1-ab", URL: "http://127.0.0.1:1/rollouts/3-7-1-ab/v1", Model: "m",
 		Run: 1, Eval: true, Seed: math.MaxUint64,
 		Task: workflow.Task{Batch: "eval/x", ID: "7", Row: dataset.Row{{Key: "question", Value: "2+2?"}}}})
-	return parts, l, err
 }
 
 func TestAgentIsTold(t *testing.T) {
@@ -167,8 +178,8 @@ func TestAgentFails(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(200*time.Millisecond, func() { cancel(gone) })
-	if _, _, err = plays(ctx, t, "never", nil); !errors.Is(err, gone) {
+	defer cancel(nil)
+	if _, err = playsTo(ctx, t, &told{on: func() { cancel(gone) }}, "never", nil); !errors.Is(err, gone) {
 		t.Errorf("a run that ends: %v", err)
 	}
 }
@@ -202,7 +213,9 @@ func TestArguments(t *testing.T) {
 }
 
 // TestConcurrency: of three programs two run at a time, and the third runs after them.
-func TestConcurrency(t *testing.T) {
+func TestConcurrency(t *testing.T) { synctest.Test(t, concurrency) }
+
+func concurrency(t *testing.T) {
 	a := New(Options{})
 	defer a.Close()
 	check := func() *carrying {
@@ -217,7 +230,7 @@ func TestConcurrency(t *testing.T) {
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := check().enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a third program: %v", err)

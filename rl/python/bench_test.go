@@ -50,9 +50,8 @@ func BenchmarkCallBeside(b *testing.B) {
 			h := open(b, nil)
 			ctx, cancel := context.WithCancel(b.Context())
 			for range busy {
-				go h.Call(ctx, "fail.spin", args{"seconds": 60}, nil, nil)
+				begin(ctx, b, h, "fail.spin", 60)
 			}
-			time.Sleep(100 * time.Millisecond)
 			times := sample(b, b.N, func() error { return h.Call(b.Context(), "test.empty_sync", args{}, nil, nil) })
 			b.ReportMetric(micros(times[len(times)/2]), "p50-µs")
 			cancel()

@@ -23,12 +23,13 @@ func pid(t *testing.T, h *python.Host) (pid int) {
 
 // TestLimit: a limit counts the time that a call runs, not the time that it waits for a thread.
 func TestLimit(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Threads = 1 })
-	ctx := python.WithLimit(t.Context(), 500*time.Millisecond, errSlow)
+	ctx := python.WithLimit(t.Context(), 2*time.Second, errSlow)
 	var wg sync.WaitGroup
-	for range 10 {
+	for range 12 {
 		wg.Go(func() {
-			if err := h.Call(ctx, "test.sleep", args{"seconds": 0.1}, nil, nil); err != nil {
+			if err := h.Call(ctx, "test.sleep", args{"seconds": 0.2}, nil, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -42,7 +43,8 @@ func TestLimit(t *testing.T) {
 // TestCancelledBeforeItBegan: a call that is given up while it waits, for a thread or for the event loop, is not run,
 // and its process is not taken for one that hangs.
 func TestCancelledBeforeItBegan(t *testing.T) {
-	const grace = time.Second
+	t.Parallel()
+	const grace = 2 * time.Second
 	h := open(t, func(o *python.Options) { o.Threads, o.Grace = 1, grace })
 	first := pid(t, h)
 	for _, tt := range []struct {
@@ -50,21 +52,22 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 		seconds float64
 		waits   string
 	}{
-		{"test.sleep", 2, "fail.exit_at_once"}, // longer than the grace
+		{"test.sleep", 3, "fail.exit_at_once"}, // longer than the grace
 		{"fail.block_the_loop", 0.5, "fail.wait"},
 	} {
-		other := make(chan error, 1)
-		go func() { other <- h.Call(t.Context(), tt.busy, args{"seconds": tt.seconds}, nil, nil) }()
-		time.Sleep(100 * time.Millisecond)
+		other := begin(t.Context(), t, h, tt.busy, tt.seconds)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		err := h.Call(ctx, tt.waits, args{"seconds": 60}, nil, nil)
 		cancel()
 		if !errors.As(err, new(*python.Cancelled)) {
 			t.Errorf("behind %s: %v", tt.busy, err)
 		}
-		time.Sleep(grace + 100*time.Millisecond)
 		if err := <-other; err != nil {
 			t.Errorf("%s: %v", tt.busy, err)
+		}
+		longer := args{"seconds": grace.Seconds() + 0.1} // until the grace is over
+		if err := h.Call(t.Context(), "test.sleep", longer, nil, nil); err != nil {
+			t.Errorf("after %s: %v", tt.busy, err)
 		}
 		if now := pid(t, h); now != first {
 			t.Errorf("behind %s: the process was replaced", tt.busy)
@@ -75,6 +78,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 // TestHungThread: where a call that was given up holds the only thread, those behind it are made in another process,
 // and a session behind it is lost.
 func TestHungThread(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Threads, o.Grace = 1, 200*time.Millisecond })
 	s, err := h.Session(t.Context())
 	if err != nil {
@@ -82,14 +86,9 @@ func TestHungThread(t *testing.T) {
 	}
 	defer s.Close()
 	first := pid(t, h)
-	ctx := python.WithLimit(t.Context(), 200*time.Millisecond, errSlow)
+	ctx := python.WithLimit(t.Context(), time.Second, errSlow)
+	hung := begin(ctx, t, h, "test.sleep", 60)
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := h.Call(ctx, "test.sleep", args{"seconds": 60}, nil, nil); !errors.Is(err, errSlow) {
-			t.Errorf("the hung call: %v", err)
-		}
-	})
-	time.Sleep(50 * time.Millisecond)
 	for range 3 {
 		wg.Go(func() { works(t, h) })
 	}
@@ -99,6 +98,9 @@ func TestHungThread(t *testing.T) {
 		}
 	})
 	wg.Wait()
+	if err := <-hung; !errors.Is(err, errSlow) {
+		t.Errorf("the hung call: %v", err)
+	}
 	if now := pid(t, h); now == first {
 		t.Error("the process was not replaced")
 	}

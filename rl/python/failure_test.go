@@ -24,7 +24,8 @@ func works(t *testing.T, h python.Caller) {
 }
 
 // waiting begins a call that ends only with its process, and returns when it waits.
-func waiting(t *testing.T, h python.Caller) (result chan error) {
+func waiting(ctx context.Context, t *testing.T, h python.Caller) (result chan error) {
+	t.Helper()
 	begun := make(chan struct{})
 	result = make(chan error, 1)
 	up := func(ctx context.Context, _ string, _ json.RawMessage) (any, error) {
@@ -32,13 +33,14 @@ func waiting(t *testing.T, h python.Caller) (result chan error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	go func() { result <- h.Call(t.Context(), "fail.wait_up", nil, nil, up) }()
+	go func() { result <- h.Call(ctx, "fail.wait_up", nil, nil, up) }()
 	<-begun
 	return result
 }
 
 // TestLost: whatever ends a process, its calls fail with the reason, and the next call works.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.MaxMessage = 1 << 20 })
 	for _, tt := range []struct {
 		call string
@@ -52,7 +54,7 @@ func TestLost(t *testing.T) {
 		{"fail.garbage", args{"text": `{"hello":{"protocol":1}}`}, "hello is the first message"},
 		{"fail.garbage", args{"text": strings.Repeat("z", 1<<20-100)}, "a line that is no message"},
 	} {
-		other := waiting(t, h)
+		other := waiting(t.Context(), t, h)
 		for _, err := range []error{h.Call(t.Context(), tt.call, tt.args, nil, nil), <-other} {
 			var lost *python.Lost
 			if !errors.As(err, &lost) || !strings.Contains(err.Error(), tt.want) {
@@ -117,6 +119,7 @@ func TestNumbers(t *testing.T) {
 
 // TestDeadline: a call that does not end in time fails alone, and says where it was. What can be cancelled is.
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Grace = time.Second })
 	pid := func() (pid int) {
 		if err := h.Call(t.Context(), "fail.remember", args{}, &pid, nil); err != nil {
@@ -135,44 +138,48 @@ func TestDeadline(t *testing.T) {
 		{"test.sleep", "in sleep", true},
 		{"fail.spin", "in spin", true},
 	} {
-		up := func(ctx context.Context, _ string, _ json.RawMessage) (any, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
+		long := begin(t.Context(), t, h, "fail.wait", 2) // longer than the grace
+		ctx, cancel := context.WithCancel(t.Context())
+		var called chan error
+		if tt.call == "fail.wait_up" {
+			called = waiting(ctx, t, h)
+		} else {
+			called = begin(ctx, t, h, tt.call, 60)
 		}
-		long := make(chan error, 1)
-		go func() { long <- h.Call(t.Context(), "fail.wait", args{"seconds": 3}, nil, nil) }()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		err := h.Call(ctx, tt.call, args{"seconds": 60}, nil, up)
 		cancel()
+		err := <-called
 		var given *python.Cancelled
-		if !errors.As(err, &given) || !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.As(err, &given) || !errors.Is(err, context.Canceled) {
 			t.Fatalf("%s: %v", tt.call, err)
 		}
 		if !strings.Contains(given.Stack, tt.where) || strings.Contains(given.Stack, "_host/main.py") {
 			t.Errorf("%s was at\n%s", tt.call, given.Stack)
 		}
-		time.Sleep(1500 * time.Millisecond)
+		if err := <-long; err != nil {
+			t.Errorf("another call beside %s: %v", tt.call, err)
+		}
+		if tt.replaced {
+			eventually(t, "the process of "+tt.call+" is replaced", func() bool { return pid() != first })
+		}
 		now := pid()
 		if (now != first) != tt.replaced {
 			t.Errorf("%s: process replaced: %v", tt.call, now != first)
 		}
 		first = now
-		if err := <-long; err != nil {
-			t.Errorf("another call beside %s: %v", tt.call, err)
-		}
 	}
 }
 
 // TestHungProcess: code that keeps the interpreter's lock, or blocks the event loop, stops everything. The process is
 // killed, and the other calls are told that they may be made again.
 func TestHungProcess(t *testing.T) {
+	t.Parallel()
 	for _, call := range []string{"fail.hold_the_lock", "fail.block_the_loop"} {
 		h := open(t, func(o *python.Options) { o.Grace = 200 * time.Millisecond })
-		other := waiting(t, h)
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		err := h.Call(ctx, call, args{"seconds": 60}, nil, nil)
+		other := waiting(t.Context(), t, h)
+		ctx, cancel := context.WithCancel(t.Context())
+		called := begin(ctx, t, h, call, 60)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
+		if err := <-called; !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", call, err)
 		}
 		var lost *python.Lost
@@ -185,6 +192,7 @@ func TestHungProcess(t *testing.T) {
 
 // TestMemory: more than the limit is an exception, and the process serves on.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Memory = 256 << 20 })
 	err := h.Call(t.Context(), "fail.allocate", args{"mb": 400}, nil, nil)
 	var raised *python.Error
@@ -206,6 +214,7 @@ func TestMemory(t *testing.T) {
 
 // TestSession: state in one process, through the load of others, until the process is lost.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Processes = 2 })
 	pids := map[int]bool{}
 	var sessions []*python.Session
@@ -266,8 +275,9 @@ func TestFork(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	h := open(t, nil)
-	other := waiting(t, h)
+	other := waiting(t.Context(), t, h)
 	h.Close()
 	if err := <-other; !errors.Is(err, python.ErrClosed) {
 		t.Error(err)

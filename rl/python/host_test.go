@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -56,6 +58,28 @@ func open(t testing.TB, with func(*python.Options)) *python.Host {
 	t.Cleanup(func() { h.Close() })
 	return h
 }
+
+// eventually waits until something is true that another process does.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// begin calls a function that takes seconds and returns when it has begun.
+func begin(ctx context.Context, t testing.TB, h python.Caller, name string, seconds float64) (result chan error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "begun")
+	result = make(chan error, 1)
+	go func() { result <- h.Call(ctx, name, args{"seconds": seconds, "begun": file}, nil, nil) }()
+	eventually(t, name+" begins", func() bool { return exists(file) })
+	return result
+}
+
+func exists(name string) bool { _, err := os.Stat(name); return err == nil }
 
 func add(_ context.Context, name string, args json.RawMessage) (any, error) {
 	var in struct{ A, B int }

@@ -19,6 +19,7 @@ import (
 // TestManyEpisodes: a thousand episodes are open at once in two processes, each of several turns; sync ones wait on
 // threads, async ones in the loop. No turn is answered before all have begun, so they are really open together.
 func TestManyEpisodes(t *testing.T) {
+	t.Parallel()
 	const n, turns = 1000, 3
 	for _, kind := range []string{"sync", "async"} {
 		h := open(t, func(o *python.Options) { o.Processes = 2 })
@@ -58,6 +59,7 @@ func TestManyEpisodes(t *testing.T) {
 // TestStorm: callers call, call back, are cancelled, crash processes, hang and hold sessions, all at once. Every result
 // that comes is right, every error is one of the three, and what goes on at the end is as at the start.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.Processes = 2; o.Grace = time.Second })
 	var good, raised, lost, cancelled atomic.Int64
 	count := func(err error) {

@@ -36,6 +36,7 @@ func script(t *testing.T, text string) string {
 
 // TestCannotOpen: what is wrong with the user's Python is said, with what to do, and nothing stays behind.
 func TestCannotOpen(t *testing.T) {
+	t.Parallel()
 	needsPython(t)
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
@@ -91,6 +92,7 @@ func TestOpenEnds(t *testing.T) {
 
 // TestInstalled: a trinity that is installed beside is not the one that files get, and that is said once.
 func TestInstalled(t *testing.T) {
+	t.Parallel()
 	needsPython(t)
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "trinity"), 0o755); err != nil {
@@ -128,6 +130,7 @@ func TestPrintsAtStart(t *testing.T) {
 
 // TestUnpackTogether: several programs share a job's folder.
 func TestUnpackTogether(t *testing.T) {
+	t.Parallel()
 	needsPython(t)
 	folder := t.TempDir()
 	var wg sync.WaitGroup
@@ -149,6 +152,7 @@ func TestUnpackTogether(t *testing.T) {
 
 // TestUnpack: the library is written once, without leftovers, again when damaged, and the one of a job stays.
 func TestUnpack(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "job", "python")
 	list := func() (names []string) {
 		found, err := filepath.Glob(filepath.Join(folder, "*"))

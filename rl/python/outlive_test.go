@@ -20,16 +20,8 @@ import (
 // ended waits until none of the processes runs. A zombie that waits for its parent has ended.
 func ended(t *testing.T, what string, pids []int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
 	for _, pid := range pids {
-		for runs(pid) {
-			if time.Now().After(deadline) {
-				t.Errorf("%s: process %d still runs", what, pid)
-				syscall.Kill(pid, syscall.SIGKILL)
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		eventually(t, fmt.Sprintf("%s, process %d ends", what, pid), func() bool { return !runs(pid) })
 	}
 }
 
@@ -44,8 +36,6 @@ func runs(pid int) bool {
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(rest, "Z")
 }
-
-func exists(name string) bool { _, err := os.Stat(name); return err == nil }
 
 // children are the processes that this one has started and not reaped.
 func children(t *testing.T) string {
@@ -153,11 +143,10 @@ func victim(t *testing.T) {
 		t.Fatalf("%d guards", guards)
 	}
 	if how == "hung" {
-		go h.Call(t.Context(), "fail.hold_the_lock", args{"seconds": 600}, nil, nil)
-		time.Sleep(300 * time.Millisecond)
+		begin(t.Context(), t, h, "fail.hold_the_lock", 600)
 	}
 	line, _ := json.Marshal(pids)
 	fmt.Println(string(line))
-	time.Sleep(time.Minute)
+	<-time.After(time.Minute)
 	os.Exit(1)
 }

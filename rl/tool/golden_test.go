@@ -70,21 +70,24 @@ func TestPythonIsGEMs(t *testing.T) {
 		if !strings.HasPrefix(p.program.Version, "3.11.") && strings.Contains(g.Text, "Error") {
 			continue // tracebacks differ between versions of Python
 		}
-		tool := *p
-		tool.lastLine = g.LastLine
-		use, err := tool.Use(t.Context(), g.Action)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want, known := differs[g.Action]; known {
-			if use.Text != want || use.Failed {
-				t.Errorf("%q: %+v, want %q", g.Action, use, want)
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			tool := *p
+			tool.lastLine = g.LastLine
+			use, err := tool.Use(t.Context(), g.Action)
+			if err != nil {
+				t.Fatal(err)
 			}
-			continue
-		}
-		if use.Called != g.OK || use.Text != g.Text || g.OK && (use.Failed != g.Failed || use.Action != g.Parsed) {
-			t.Errorf("%q:\n%+v\nwant\n%+v", g.Action, use, g)
-		}
+			if want, known := differs[g.Action]; known {
+				if use.Text != want || use.Failed {
+					t.Errorf("%q: %+v, want %q", g.Action, use, want)
+				}
+				return
+			}
+			if use.Called != g.OK || use.Text != g.Text || g.OK && (use.Failed != g.Failed || use.Action != g.Parsed) {
+				t.Errorf("%q:\n%+v\nwant\n%+v", g.Action, use, g)
+			}
+		})
 	}
 }
 

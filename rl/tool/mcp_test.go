@@ -89,7 +89,7 @@ func write(name, arguments string) string {
 		"</arguments>\n</tool_call>"
 }
 
-// open opens servers with little patience.
+// open opens servers that are asked again at once.
 func open(t *testing.T, text string) *MCP {
 	t.Helper()
 	m, err := openMCP(t.Context(), text, os.LookupEnv)
@@ -97,7 +97,7 @@ func open(t *testing.T, text string) *MCP {
 		t.Fatal(err)
 	}
 	for _, s := range m.servers {
-		s.pause, s.timeout = 10*time.Millisecond, 2*time.Second
+		s.pause = 10 * time.Millisecond
 	}
 	t.Cleanup(func() { m.close() })
 	return m
@@ -196,12 +196,16 @@ func TestMCPFailures(t *testing.T) {
 	var calls atomic.Int32
 	h := serveHTTP(t, &calls)
 	m := open(t, h.URL)
-	m.servers[0].timeout = 300 * time.Millisecond
-	for name, want := range map[string]string{"hangs": "did not answer in 300ms", "breaks": "the database is gone"} {
+	fails := func(name, want string) {
+		t.Helper()
 		if use, err := m.Use(t.Context(), write(name, "")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want an error with %q", name, use, err, want)
 		}
 	}
+	fails("breaks", "the database is gone")
+	m.servers[0].timeout = 300 * time.Millisecond
+	fails("hangs", "did not answer in 300ms")
+	m.servers[0].timeout = mcpTimeout
 	if use, err := m.Use(t.Context(), write("add", `{"a": 1, "b": 1}`)); err != nil || use.Text != "2" {
 		t.Errorf("after a timeout: %+v, %v", use, err)
 	}

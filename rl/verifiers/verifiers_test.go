@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func plays(ctx context.Context, t *testing.T, address string, more map[string]any) ([]workflow.Part, error) {
 	t.Helper()
 	v := New(Options{})
-	v.host.patience = 300 * time.Millisecond
+	v.host.patience = 3 * time.Second
 	defer v.Close()
 	values := map[string]any{"env_id": Prefix + address}
 	for k, x := range more {
@@ -38,6 +38,16 @@ func plays(ctx context.Context, t *testing.T, address string, more map[string]an
 	return c.Carry(ctx, workflow.Work{ID: "3-7-0-ab", URL: "http://127.0.0.1:1/rollouts/3-7-0-ab/v1", Model: "m",
 		Params: params, Task: workflow.Task{Row: dataset.Row{{Key: "key", Value: "k"},
 			{Key: "data", Value: map[string]any{"idx": 7, "prompt": "2+2?"}}}}})
+}
+
+// eventually waits until something is true that a server does.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
 }
 
 // healthy answers health as the package does, and leaves the rest to each.
@@ -128,14 +138,11 @@ func TestServersFail(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "did not end within 100ms (workflow_args.timeout)") {
 		t.Errorf("hangs: %v", err)
 	}
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(s.methods(), "run cancel"); {
-		if time.Sleep(time.Millisecond); time.Now().After(end) {
-			t.Fatalf("it was asked %s", s.methods())
-		}
-	}
+	eventually(t, "the run is cancelled", func() bool { return strings.Contains(s.methods(), "run cancel") })
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
+	defer cancel(nil)
+	s = healthy(t, func(message) { cancel(gone) })
 	if _, err := plays(ctx, t, s.address, nil); !errors.Is(err, gone) {
 		t.Errorf("a run that ends: %v", err)
 	}
@@ -153,9 +160,12 @@ func TestJoinRefuses(t *testing.T) {
 		serve(t, func(message) {}).address: "did not answer within",
 		"tcp://127.0.0.1:1":                "no env server answers at tcp://127.0.0.1:1",
 	} {
-		if _, err := plays(t.Context(), t, address, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", address, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if _, err := plays(t.Context(), t, address, nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", address, err, want)
+			}
+		})
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
@@ -198,19 +198,11 @@ func TestRubric(t *testing.T) {
 }
 
 // crowd is a judge that answers when all of a task's answers are before it: the rating is in the question.
-type crowd struct{ asked chan struct{} }
+type crowd struct{ asked *sync.WaitGroup }
 
-func (c crowd) Ask(ctx context.Context, m []chat.Message, _ float64, _ uint64) (string, error) {
-	c.asked <- struct{}{}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for len(c.asked) < cap(c.asked) {
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
+func (c crowd) Ask(_ context.Context, m []chat.Message, _ float64, _ uint64) (string, error) {
+	c.asked.Done()
+	c.asked.Wait()
 	_, text, _ := strings.Cut(m[0].Content, "rate me ")
 	return fmt.Sprintf(`{"rating": %c}`, text[0]), nil
 }
@@ -218,7 +210,9 @@ func (c crowd) Ask(ctx context.Context, m []chat.Message, _ float64, _ uint64) (
 // The judge is asked about all answers of a task at once, and each answer gets its own rating.
 func TestRubricAsksAtOnce(t *testing.T) {
 	task := Task{Prompt: "Write.", Row: rowOf(t, `{"rubric": [{"description": "is short", "weight": 1}]}`)}
-	rewards, _ := play(t, "rubric_judge_workflow", Rollout{Judges: []Judge{crowd{make(chan struct{}, 3)}}}, task,
+	judge := crowd{new(sync.WaitGroup)}
+	judge.asked.Add(3)
+	rewards, _ := play(t, "rubric_judge_workflow", Rollout{Judges: []Judge{judge}}, task,
 		"rate me 1", "rate me 5", "rate me 9")
 	if got := fmt.Sprintf("%.1f", rewards); got != "[0.1 0.5 0.9]" {
 		t.Errorf("rewards %s", got)

@@ -54,8 +54,8 @@ func TestStreamsTokenByToken(t *testing.T) {
 		m, _ := tools(t, said)
 		s := m.Sampler.(*script)
 		whole := *m
-		m.Sampler = &drip{*s}
 		synctest.Test(t, func(t *testing.T) {
+			m.Sampler = &drip{*s}
 			const more = `"model":"tiny","return_token_ids":true,"seed":1`
 			const hi = more + `,"messages":[{"role":"user","content":"Hi"}],"max_tokens":99,"stream":%v,` +
 				anthropicTools
@@ -78,8 +78,8 @@ func TestStreamsTokenByToken(t *testing.T) {
 		})
 	}
 	m, _ := tools(t, "Hello there")
-	m.Sampler = &drip{*m.Sampler.(*script)}
 	synctest.Test(t, func(t *testing.T) {
+		m.Sampler = &drip{*m.Sampler.(*script)}
 		w := posts(t, m, messages, `{"model":"tiny","max_tokens":99,"stream":true,"messages":[{"role":"user",
 			"content":"Hi"}]}`)
 		if n := strings.Count(w.Body.String(), "text_delta"); n < 3 {

@@ -20,7 +20,7 @@ type pacer struct {
 
 const (
 	// eventShare is the time of one processor for which one event is sent. With it 64 streams of the shipped model have
-	// about 95 % of the rate of whole answers (make bench-endpoint).
+	// about 95 % of the rate of whole answers (bench/bench-endpoint).
 	eventShare = 6 * time.Millisecond
 	// longestPace is the longest interval. A token waits at most twice the interval.
 	longestPace = 200 * time.Millisecond

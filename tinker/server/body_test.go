@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -147,9 +148,7 @@ func TestHalfBodies(t *testing.T) {
 		c, _ := half("tml-mallory")
 		open = append(open, c)
 	}
-	for r.server.bodies.inUse() < 10*100<<10 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, func() string { return unless(r.server.bodies.inUse() >= 10*100<<10, "bytes are missing") })
 	if used := r.server.bodies.inUse(); used > 10*256<<10 {
 		t.Errorf("ten bodies of which 100 KiB came hold %d bytes", used)
 	}
@@ -166,29 +165,30 @@ func TestHalfBodies(t *testing.T) {
 	r.settled(t)
 }
 
+// stalled is a body whose end does not come in time.
+type stalled struct{ io.Reader }
+
+func (s stalled) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err == io.EOF {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
 // A stalled body is answered with the reason and uses no number.
 func TestStalledBody(t *testing.T) {
 	r := newRig(t, Options{})
 	m := r.model(r.session(), 0)
-	slow := httptest.NewServer(web.Progress(r.server, 20*time.Millisecond))
-	defer slow.Close()
-	c, err := net.Dial("tcp", slow.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	fmt.Fprintf(c,
-		"POST %s/forward_backward HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: %s\r\n"+
-			"Content-Length: 1000\r\n\r\n%s", wire.Prefix, r.key, wire.Proto, batch(m, 1, false))
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(raw),
-		"fewer than 1024 bytes of the body came within 20ms") {
-		t.Errorf("%v %d %s", err, resp.StatusCode, raw)
+	req := httptest.NewRequest("POST", wire.Prefix+"/forward_backward", stalled{bytes.NewReader(batch(m, 1, false))})
+	req.ContentLength = 1000
+	req.Header.Set(wire.HeaderKey, r.key)
+	req.Header.Set("Content-Type", wire.Proto)
+	w := httptest.NewRecorder()
+	web.Progress(r.server, time.Minute).ServeHTTP(w, req)
+	if w.Code != http.StatusRequestTimeout ||
+		!strings.Contains(w.Body.String(), "fewer than 1024 bytes of the body came within 1m0s") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	r.settled(t)
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))

@@ -79,7 +79,7 @@ func (h *hostile) actions(pack func([]byte) []byte) map[string]func(*rapid.T) {
 		},
 		"long sample": func(*rapid.T) {
 			m := good()
-			m["sampling_params"] = map[string]any{"max_tokens": 400, "temperature": 1.0}
+			m["sampling_params"] = map[string]any{"max_tokens": 150, "temperature": 1.0}
 			h.send("/asample", m)
 		},
 		"sample and a brace": func(*rapid.T) { h.send("/asample", rawJSON(text(good())+"}")) },

@@ -68,16 +68,11 @@ func TestEndpointMetrics(t *testing.T) {
 		t.Errorf("%v s to first tokens and %v s between tokens are not %v s in all", first, between, whole)
 	}
 	vanish(t, r)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	eventually(t, func() string {
 		aborted := r.metric(`vllm:request_success_total{finished_reason="abort",model_name="tiny"}`)
 		left := r.metric("vllm:num_requests_running"+m) + r.metric("vllm:num_requests_waiting"+m)
-		if aborted == 2 && left == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%v aborted samples and %v left, want 2 and 0", aborted, left)
-		}
-	}
+		return unless(aborted == 2 && left == 0, fmt.Sprintf("%v aborted samples, %v left; want 2, 0", aborted, left))
+	})
 }
 
 // Ollama's routes are measured as OpenAI's.

@@ -221,14 +221,25 @@ type rawJSON string
 // settled waits until nothing is in progress and checks that every counter is 0 then.
 func (r *rig) settled(t testing.TB) {
 	t.Helper()
-	var state string
-	for range 1500 {
-		if state = r.counters(); state == "" {
-			return
+	eventually(t, r.counters)
+}
+
+// eventually waits until a state without events is as it should be; wrong says what is not.
+func eventually(t testing.TB, wrong func() string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); wrong() != ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute still: %s", wrong())
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("counters that are not 0: %s", state)
+}
+
+// unless is what unless ok.
+func unless(ok bool, what string) string {
+	if ok {
+		return ""
+	}
+	return what
 }
 
 // counters lists the counters that are not 0.

@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,14 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
-
-var endpointStreams = flag.Int("server.streams", 200, "streams at a time; 1000 for the full test")
 
 // newBusyEndpoint is newEndpoint with the engine's own limits, as trinity serve has them.
 func newBusyEndpoint(t *testing.T, cacheBytes int64) *rig {
@@ -53,7 +49,7 @@ func TestManyStreams(t *testing.T) {
 		}
 		want[seed] = got.Choices[0].TokenIDs
 	}
-	before, n := heldMemory(), *endpointStreams
+	before, n := heldMemory(), 200
 	bodies := make([]io.ReadCloser, n)
 	var clients sync.WaitGroup
 	for i := range n {
@@ -63,13 +59,7 @@ func TestManyStreams(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if s := r.engineStats(); s.Running == 0 && s.Waiting[tinker.Sampling].Requests == 0 {
-			break
-		} else if time.Now().After(end) {
-			t.Fatalf("%+v after two minutes", s)
-		}
-	}
+	eventually(t, r.unanswered)
 	held := (heldMemory() - before) / int64(n)
 	if held > streamHold {
 		t.Errorf("%d streams hold %d KiB each; the bound is %d KiB", n, held>>10, streamHold>>10)
@@ -84,6 +74,12 @@ func TestManyStreams(t *testing.T) {
 	}
 	clients.Wait()
 	t.Logf("%d streams at a time, each complete and in order; %d KiB each while nobody reads", n, held>>10)
+}
+
+// unanswered is what the engine still has to do.
+func (r *rig) unanswered() string {
+	s := r.engineStats()
+	return unless(s.Running == 0 && s.Waiting[tinker.Sampling].Requests == 0, fmt.Sprintf("%+v", s))
 }
 
 // heldMemory is what the process holds after a garbage collection, in bytes.
@@ -146,8 +142,8 @@ func TestVanishedClientsLeaveNoPages(t *testing.T) {
 	const together, tokens = 4, 440
 	r := newBusyEndpoint(t, together<<19) // half a MiB holds the 512 positions of this model's context
 	full := fmt.Sprintf(`{"model":"tiny","prompt":"What is","max_tokens":%d,"seed":1,"ignore_eos":true}`, tokens)
-	steps := func() (least int64) { // of some tries, since on a busy machine the clients may not begin together
-		for range 5 {
+	steps := func(enough int64) (least int64) { // of some tries: on a busy machine the clients may not begin together
+		for try := 0; try < 20 && (least == 0 || least > enough); try++ {
 			before := r.engineStats().Steps
 			var clients sync.WaitGroup
 			for i := range together { // a tenant each: one that is alone gets pages beyond the cache's size
@@ -161,14 +157,14 @@ func TestVanishedClientsLeaveNoPages(t *testing.T) {
 		}
 		return least
 	}
-	unused := steps()
+	unused := steps(tokens + tokens/4)
 	if unused > 2*tokens {
 		t.Fatalf("%d samples of %d tokens take %d steps in an unused cache, so that this test shows nothing", together,
 			tokens, unused)
 	}
 	goroutines := runtime.NumGoroutine()
 	var clients sync.WaitGroup
-	for i := range 200 {
+	for i := range 60 {
 		clients.Go(func() {
 			body := r.open(fmt.Sprintf("tml-%d", i%3), fmt.Sprintf(`{"model":"tiny","prompt":"What is %d","n":2,`+
 				`"max_tokens":400,"ignore_eos":true,"stream":true,"return_token_ids":true}`, i))
@@ -181,18 +177,12 @@ func TestVanishedClientsLeaveNoPages(t *testing.T) {
 	}
 	clients.Wait()
 	r.settled(t)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		s := r.engineStats()
-		left := runtime.NumGoroutine()
-		if s.Running == 0 && s.Waiting[tinker.Sampling].Requests == 0 && left <= goroutines+8 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%+v, %d goroutines, %d before", s, left, goroutines)
-		}
+	eventually(t, func() string {
 		r.web.Client().CloseIdleConnections()
-	}
-	if again := steps(); again > unused+unused/2 {
+		left := runtime.NumGoroutine()
+		return r.unanswered() + unless(left <= goroutines+8, fmt.Sprintf("%d goroutines, %d before", left, goroutines))
+	})
+	if again := steps(unused + unused/2); again > unused+unused/2 {
 		t.Errorf("%d samples take %d steps after the clients vanished, %d before", together, again, unused)
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"flag"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -16,7 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-var mixedCrashes = flag.Int("server.crashes", 3, "how often the power fails under mixed load; 100 for the full test")
+// mixedCrashes is how often the power fails under mixed load.
+const mixedCrashes = 4
 
 // front is an address that stays while the server behind it crashes and restarts. After a crash it sends no answer of
 // the crashed process.
@@ -104,7 +104,9 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 	whole := count.Count()
 	f.end(r)
 
-	rng := rand.New(rand.NewPCG(2, uint64(*mixedCrashes)))
+	seed := rand.Uint64()
+	t.Logf("the seed of the crashes is %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
 	f, r = newCrowd()
 	defer f.end(r)
 	said, scripts := make(chan error), 0
@@ -123,7 +125,7 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 	restart := func() { // until a start does not crash itself
 		for {
 			at := 0
-			if crashes < *mixedCrashes {
+			if crashes < mixedCrashes {
 				at = 1 + rng.IntN(whole)
 			}
 			if _, crashed, err = f.begin(r, at); err == nil {
@@ -137,7 +139,7 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 	}
 	restart()
 	begin()
-	for crashes < *mixedCrashes {
+	for crashes < mixedCrashes {
 		select {
 		case err := <-said:
 			if err != nil {
@@ -153,5 +155,5 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 	if err := <-said; err != nil {
 		t.Errorf("after the last crash: %v", err)
 	}
-	t.Logf("%d crashes, %d scripts", *mixedCrashes, scripts)
+	t.Logf("%d crashes, %d scripts", mixedCrashes, scripts)
 }

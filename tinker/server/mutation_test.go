@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -15,9 +14,11 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 )
 
-var mutations = flag.Int("server.mutations", 90, "how many damaged data folders are tried; 3000 for the full test")
+// mutations is how many damaged data folders are tried.
+const mutations = 90
 
 // TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone.
 // Either the start or a request names the damage, or every answer is that of an undamaged folder.
@@ -35,10 +36,12 @@ func TestMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	draw := rand.New(rand.NewPCG(1, 2))
+	seed := rand.Uint64()
+	t.Logf("the seed of the damage is %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 2))
 	type tally struct{ refused, equal int }
 	kinds := map[string]*tally{}
-	for i := range *mutations {
+	for i := range mutations {
 		path := files[i%len(files)]
 		kind := strings.NewReplacer(".mark", " (mark)").Replace(kindOf(path))
 		if kinds[kind] == nil {
@@ -88,7 +91,8 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 	recorded = map[string]recordedScript{}
 	for _, after := range []time.Duration{time.Hour, 1} {
 		for _, killed := range []bool{true, false} {
-			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: disk.OS(), key: "tml-alice",
+			power := &disktest.Crash{FS: disk.OS()}
+			r := &rig{t: t, modelDir: tinyModel(t), dir: t.TempDir(), fs: power, key: "tml-alice",
 				log: journal.Options{SnapshotAfter: after}}
 			if err := r.start(); err != nil {
 				t.Fatal(err)
@@ -104,16 +108,19 @@ func mutationFolders(t *testing.T) (dirs []string, recorded map[string]recordedS
 			}
 			other := r.model(r.session(), 0) // an unloaded one
 			r.result(r.promise("/unload_model", map[string]any{"model_id": other}))
-			// the results are in the log, or in snapshots, and nothing is written any more
-			time.Sleep(300 * time.Millisecond)
-			dir := t.TempDir()
-			if !killed {
-				r.stop()
+			snapshots := filepath.Join(r.dir, "journal", "model-*.snap")
+			eventually(t, func() string {
+				found, _ := filepath.Glob(snapshots)
+				return unless(len(found) > 0 || after > 1, "no snapshot")
+			})
+			if killed {
+				power.Now()
 			}
+			r.stop()
+			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
 				t.Fatal(err)
 			}
-			r.stop()
 			dirs, recorded[dir] = append(dirs, dir), recordedScript{s.session, s.model, s.sampler, answers}
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,9 +55,7 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 			done <- code
 		}()
 	}
-	for all, _ := r.server.listening.now(""); all.requests < 2; all, _ = r.server.listening.now("") {
-		time.Sleep(time.Millisecond)
-	}
+	r.listens(t, 2)
 	if code, h, raw := r.send("POST", wire.Prefix+"/retrieve_future",
 		wire.RetrieveRequest{RequestID: id}); code != http.StatusServiceUnavailable || h.Get("Retry-After") == "" {
 		t.Errorf("a third call that waits: %d %s", code, raw)
@@ -68,6 +67,15 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 			t.Errorf("a call that waited: %d", code)
 		}
 	}
+}
+
+// listens waits until that many calls wait for results.
+func (r *rig) listens(t *testing.T, calls int) {
+	t.Helper()
+	eventually(t, func() string {
+		all, _ := r.server.listening.now("")
+		return unless(all.requests == calls, fmt.Sprintf("%d calls wait, want %d", all.requests, calls))
+	})
 }
 
 // In any order of take and release, a tenant is admitted only if its backlog does not exceed the remaining capacity, a

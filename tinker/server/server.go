@@ -110,7 +110,7 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	s.stats.watch(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	var err error
-	if err := opts.fs.MkdirAll(opts.Dir); err != nil {
+	if err := disk.MkdirAll(opts.fs, opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	if s.secret, err = readSecret(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {

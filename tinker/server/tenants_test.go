@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -27,12 +28,10 @@ func tenantsOf(r *rig) map[string]tenantUse {
 
 // use is what a tenant has and did, once tokens of a phase are counted, which may be after their answer.
 func use(r *rig, tenant, phase string) (u tenantUse) {
-	for range 1000 {
-		if u = tenantsOf(r)[tenant]; u.Tokens[phase] > 0 && u.TrainingWaiting == 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(r.t, func() string {
+		u = tenantsOf(r)[tenant]
+		return unless(u.Tokens[phase] > 0 && u.TrainingWaiting == 0, fmt.Sprintf("%+v", u))
+	})
 	return u
 }
 

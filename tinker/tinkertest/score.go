@@ -1,6 +1,7 @@
 package tinkertest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -46,12 +47,7 @@ func (s *suite) topSamples() {
 }
 
 func descending(row []tinker.TokenLogprob) bool {
-	return slices.IsSortedFunc(row, func(a, b tinker.TokenLogprob) int {
-		if a.Logprob < b.Logprob {
-			return 1
-		}
-		return -1
-	})
+	return slices.IsSortedFunc(row, func(a, b tinker.TokenLogprob) int { return cmp.Compare(b.Logprob, a.Logprob) })
 }
 
 // targets: the logprobs of chosen tokens at chosen positions, dense and sparse.

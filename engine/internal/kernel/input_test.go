@@ -118,11 +118,13 @@ func (d *multiplication) transpose(w *Panels) *Panels {
 func (d *multiplication) definition(out []float32, N int, w *Panels, m0, m1, n0, n1 int, more []Addition) {
 	def := definition(d.s.Order())
 	row := func(m int, x []float32, w *Panels, first int, acc bool) {
-		whole := append([]float32(nil), out[m*N+first:][:w.N]...)
-		def.MatMul(NewScratch(), whole, w.N, x, w.K, 1, w, 0, w.Count(), acc)
-		for n := max(n0, first); n < min(n1, first+w.N); n++ {
-			out[m*N+n] = whole[n-first]
+		from, to := max(n0, first), min(n1, first+w.N)
+		if from >= to {
+			return
 		}
+		whole := append([]float32(nil), out[m*N+first:][:w.N]...)
+		def.MatMul(NewScratch(), whole, w.N, x, w.K, 1, w, (from-first)/NR, (to-first+NR-1)/NR, acc)
+		copy(out[m*N+from:m*N+to], whole[from-first:])
 	}
 	for m := m0; m < m1; m++ {
 		row(m, d.x[m*w.K:][:w.K], w, 0, d.acc)

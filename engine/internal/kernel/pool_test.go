@@ -1,10 +1,10 @@
 package kernel
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -27,8 +27,10 @@ func TestPoolRunsEveryPartOnce(t *testing.T) {
 					t.Fatalf("%d workers: part %d of %d ran %d times", n, i, parts, c)
 				}
 			}
-			if parts%13 == 0 {
-				time.Sleep(2 * spin) // let the workers fall asleep
+			for _, w := range p.workers {
+				for parts%13 == 0 && !w.parked.Load() { // until it falls asleep
+					runtime.Gosched()
+				}
 			}
 		}
 		p.Close()

@@ -120,7 +120,7 @@ func equalBits(a, b []float32) bool {
 func TestBetweenLayers(t *testing.T) {
 	r, k := newRunner(t, 2)
 	other := NewRunner(r.Compute)
-	eachExact(t, k, func(t *testing.T, m exact) {
+	eachExact(t, k, every, func(t *testing.T, m exact) {
 		ids := m.tokens("beside", 40)
 		want, sampled := m.train(t, r, 1, true, 3), m.logits(t, other, batch(m.c, m.adapters[2], ids), nil)
 		calls := 0

@@ -18,11 +18,12 @@ const (
 	diffBound = 1e-3
 )
 
-// checkGradient compares grad with the differences of loss, which depends on x.
+// checkGradient compares grad with the differences of loss, which depends on x; of many elements, with about 1000.
 func checkGradient(t *testing.T, what string, x, grad []float32, loss func() float64) {
 	t.Helper()
-	want, scale := make([]float64, len(x)), 0.0
-	for i, v := range x {
+	want, scale := map[int]float64{}, 0.0
+	for i := 0; i < len(x); i += 1 + len(x)/1000 {
+		v := x[i]
 		x[i] = v + diffStep
 		up := loss()
 		x[i] = v - diffStep

@@ -1,10 +1,11 @@
-// Package disktest has file systems for tests: one that crashes and one that is full.
+// Package disktest has file systems for tests: one that crashes, one that is full and one that holds open files as
+// Windows does. EveryCrash runs a job and stops it at each of its operations.
 package disktest
 
 import (
 	"errors"
-	"maps"
-	"os"
+	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -13,27 +14,33 @@ import (
 // ErrCrash is the error of every operation from the crash on.
 var ErrCrash = errors.New("disktest: crashed by the test")
 
-// Crash is a disk.FS: it passes operations through and counts them; operation number At does not happen (a write
-// leaves half of its bytes) and every later one fails, as if the process had been killed there. With PowerLoss, bytes
-// that were not synced are lost too. Crash itself tracks the durable bytes; the disk is never synced, which makes such
-// tests fast. What is there before the first Crash is durable; Next is the disk of the process after a kill.
+// Crash is a disk.FS: it passes operations through and counts them; operation number At does not happen (a write leaves
+// half of its bytes) and every later one fails, as if the process had been killed there. What is there before the first
+// operation is durable. The real disk is never synced, which makes such tests fast: Crash has in memory what a power
+// loss would leave. Next is the file system of the next process.
 type Crash struct {
-	FS        disk.FS
-	At        int // 1 is the first operation; 0 never crashes
+	FS disk.FS // disk.OS if nil
+	At int     // 1 is the first operation; 0 never crashes
+	// PowerLoss undoes at the crash everything that was not synced: bytes and truncations of files, and creations,
+	// renames, links and removals of names whose folder was not synced. No file system may lose more.
 	PowerLoss bool
+	// NamesStay makes a power loss undo only bytes that were not synced, as if names and truncations were durable at
+	// once. A real file system is between the two.
+	NamesStay bool
 	OnCrash   func() // called once, if set
 
 	mu      sync.Mutex
+	disk    *image
 	n       int
 	crashed bool
-	synced  map[string]int64 // durable bytes of each file appended to or created
+	last    string // the operation at which it crashed
 }
 
 // Next is the file system of the next process: what this one did not sync is not durable there either.
 func (c *Crash) Next() *Crash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &Crash{FS: c.FS, synced: maps.Clone(c.synced)}
+	return &Crash{FS: c.FS, disk: c.image()}
 }
 
 // Count is the number of operations so far.
@@ -43,17 +50,48 @@ func (c *Crash) Count() int {
 	return c.n
 }
 
-// Now crashes at once: no later operation is executed.
+// Last names the operation at which it crashed.
+func (c *Crash) Last() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// Now crashes at once, if it has not yet: no later operation is executed.
 func (c *Crash) Now() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.crashed = true
+	if !c.crashed {
+		c.crash("between two operations")
+	}
 }
 
-// step counts one operation. now is true for the operation that crashes.
-func (c *Crash) step() (now bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *Crash) crash(at string) {
+	c.crashed, c.last = true, at
+	if c.PowerLoss {
+		c.on(func(d *image) error { d.lose(c.NamesStay); return nil })
+	}
+	if c.OnCrash != nil {
+		c.OnCrash()
+	}
+}
+
+func (c *Crash) image() *image {
+	if c.disk == nil {
+		c.disk = newImage()
+	}
+	return c.disk
+}
+
+func (c *Crash) to() disk.FS {
+	if c.FS == nil {
+		return disk.OS()
+	}
+	return c.FS
+}
+
+// step counts one operation. now is true for the operation that crashes. c.mu is held.
+func (c *Crash) step(kind string, paths ...string) (now bool, err error) {
 	if c.crashed {
 		return false, ErrCrash
 	}
@@ -61,157 +99,39 @@ func (c *Crash) step() (now bool, err error) {
 	if c.At == 0 || c.n < c.At {
 		return false, nil
 	}
-	c.crashed = true
-	if c.PowerLoss {
-		for path, size := range c.synced {
-			if st, err := os.Stat(path); err == nil && st.Size() > size {
-				os.Truncate(path, size)
-			}
-		}
-	}
-	if c.OnCrash != nil {
-		c.OnCrash()
-	}
+	c.crash(fmt.Sprintf("operation %d, %s %s", c.n, kind, strings.Join(paths, " to ")))
 	return true, ErrCrash
 }
 
-func (c *Crash) do(op func() error) error {
-	if _, err := c.step(); err != nil {
-		return err
-	}
-	return c.alive(op())
-}
-
-// alive is err, or ErrCrash if the crash came while the operation ran: a killed process gets no result.
-func (c *Crash) alive(err error) error {
+// do executes one operation. No other runs meanwhile, so that a crash is never in the middle of one.
+func (c *Crash) do(kind, path string, op func(*image) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crashed {
-		return ErrCrash
-	}
-	return err
-}
-
-// MkdirAll implements disk.FS.
-func (c *Crash) MkdirAll(path string) error {
-	return c.do(func() error { return c.FS.MkdirAll(path) })
-}
-
-// Rename implements disk.FS.
-func (c *Crash) Rename(from, to string) error {
-	return c.do(func() error {
-		c.mu.Lock()
-		n, ok := c.synced[from]
-		delete(c.synced, from)
-		delete(c.synced, to)
-		if ok {
-			c.synced[to] = n
-		}
-		c.mu.Unlock()
-		return c.FS.Rename(from, to)
-	})
-}
-
-// Link implements disk.FS.
-func (c *Crash) Link(from, to string) error {
-	return c.do(func() error {
-		c.mu.Lock()
-		if n, ok := c.synced[from]; ok {
-			c.synced[to] = n
-		}
-		c.mu.Unlock()
-		return c.FS.Link(from, to)
-	})
-}
-
-// Remove implements disk.FS.
-func (c *Crash) Remove(path string) error { return c.do(func() error { return c.FS.Remove(path) }) }
-
-// RemoveAll implements disk.FS.
-func (c *Crash) RemoveAll(path string) error {
-	return c.do(func() error { return c.FS.RemoveAll(path) })
-}
-
-// Truncate implements disk.FS.
-func (c *Crash) Truncate(path string, size int64) error {
-	return c.do(func() error {
-		c.mu.Lock()
-		if n, ok := c.synced[path]; ok {
-			c.synced[path] = min(n, size)
-		}
-		c.mu.Unlock()
-		return c.FS.Truncate(path, size)
-	})
-}
-
-// SyncDir implements disk.FS.
-func (c *Crash) SyncDir(string) error { return c.do(func() error { return nil }) }
-
-// Transaction implements disk.FS.
-func (c *Crash) Transaction(_ string, run func() error) error { return c.do(run) }
-
-// Create implements disk.FS.
-func (c *Crash) Create(path string) (disk.File, error) { return c.open(path, c.FS.Create, 0) }
-
-// Append implements disk.FS.
-func (c *Crash) Append(path string) (disk.File, error) {
-	var size int64
-	if st, err := os.Stat(path); err == nil {
-		size = st.Size()
-		c.mu.Lock()
-		if n, known := c.synced[path]; known {
-			size = min(size, n)
-		}
-		c.mu.Unlock()
-	}
-	return c.open(path, c.FS.Append, size)
-}
-
-func (c *Crash) open(path string, open func(string) (disk.File, error), durable int64) (disk.File, error) {
-	if _, err := c.step(); err != nil {
-		return nil, err
-	}
-	f, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	if c.synced == nil {
-		c.synced = map[string]int64{}
-	}
-	c.synced[path] = durable
-	c.mu.Unlock()
-	return &crashFile{c: c, f: f, path: path}, nil
-}
-
-type crashFile struct {
-	c    *Crash
-	f    disk.File
-	path string
-}
-
-func (f *crashFile) Write(b []byte) (int, error) {
-	now, err := f.c.step()
-	if now && !f.c.PowerLoss {
-		f.f.Write(b[:len(b)/2])
-	}
-	if err != nil {
-		return 0, err
-	}
-	n, err := f.f.Write(b)
-	return n, f.c.alive(err)
-}
-
-func (f *crashFile) Sync() error {
-	if _, err := f.c.step(); err != nil {
+	if _, err := c.step(kind, path); err != nil {
 		return err
 	}
-	if st, err := os.Stat(f.path); err == nil {
-		f.c.mu.Lock()
-		f.c.synced[f.path] = st.Size()
-		f.c.mu.Unlock()
-	}
-	return f.c.alive(nil)
+	return c.on(op)
 }
 
-func (f *crashFile) Close() error { return f.f.Close() }
+func (c *Crash) on(op func(*image) error) error {
+	d := c.image()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return op(d)
+}
+
+// at executes an operation on a path whose folder the image knows, unless there is none.
+func (c *Crash) at(kind, path string, op func() error, note func(place) (done func())) error {
+	return c.do(kind, path, func(d *image) error {
+		p, err := d.find(path)
+		if err != nil {
+			return op()
+		}
+		done := note(p)
+		if err := op(); err != nil {
+			return err
+		}
+		done()
+		return nil
+	})
+}

@@ -197,13 +197,14 @@ func TestCapacity(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 32 {
 		wait.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
 			e, err := try(s, server.ID(game))
 			if err == nil {
 				_, err = e.Reset(uint64(i))
 			}
 			for done := false; err == nil && !done; {
 				var step env.Transition
-				step, err = e.Step(fmt.Sprintf(`\boxed{%d}`, 1+rand.IntN(12)))
+				step, err = e.Step(fmt.Sprintf(`\boxed{%d}`, 1+random.IntN(12)))
 				done = step.Done()
 			}
 			if err != nil {

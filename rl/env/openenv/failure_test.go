@@ -274,8 +274,14 @@ func TestFactory(t *testing.T) {
 
 // An episode that waits for a session ends with the run.
 func TestCloseWhileWaiting(t *testing.T) {
-	server := openenvtest.Start(t, openenvtest.Options{Max: 1})
-	s, _ := sourceFor(t)
+	server, waits := openenvtest.Start(t, openenvtest.Options{Max: 1}), make(chan struct{})
+	s, _ := sourceFor(t, func(o *Options) {
+		o.Note = func(text string) {
+			if strings.Contains(text, "further ones wait") {
+				close(waits)
+			}
+		}
+	})
 	first := makeEnv(t, s, server.ID(game))
 	if _, err := first.Reset(1); err != nil {
 		t.Fatal(err)
@@ -286,7 +292,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 		_, err := second.Reset(1)
 		failed <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // for the wait to begin; without it the test passes all the same
+	<-waits
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

@@ -48,7 +48,7 @@ func serve(how string) {
 			return answer, openenvtest.Send
 		}
 	case "hangs":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	}
 	port := os.Args[slices.Index(os.Args, "--port")+1]
 	fmt.Println(http.ListenAndServe("127.0.0.1:"+port, openenvtest.New(o)))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	randv2 "math/rand/v2"
+	"net/url"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -21,10 +23,11 @@ func rand(seed uint64) *randv2.Rand { return randv2.New(randv2.NewPCG(seed, 1)) 
 // TestFaults: whatever the code of an environment does is an error that says what, never a reward, and the environment
 // plays on.
 func TestFaults(t *testing.T) {
-	o := open(t, 500*time.Millisecond)
+	t.Parallel()
+	o := open(t, 3*time.Second)
 	e := o.make(t, "python:faulty.py:Faulty", nil)
 	for action, want := range map[string]string{
-		"raise": "no such door", "hang": "did not return within 500ms", "exit": "is lost",
+		"raise": "no such door", "hang": "did not return within 3s", "exit": "is lost",
 		"nan":  "want a finite number",
 		"four": "want a tuple (observation, reward, terminated, truncated, info)", "image": "want text",
 	} {
@@ -52,6 +55,7 @@ func TestFaults(t *testing.T) {
 
 // TestHangsAtOnce: an environment that hangs when it is tried is an error that says where, and others are tried.
 func TestHangsAtOnce(t *testing.T) {
+	t.Parallel()
 	o := open(t, 100*time.Millisecond)
 	for _, where := range []string{"constructor", "reset", "step"} {
 		_, err := o.Make("python:faulty.py:Hanging?where="+where, nil)
@@ -65,17 +69,23 @@ func TestHangsAtOnce(t *testing.T) {
 
 // TestStopped: who stops the program does not wait for an environment that is being tried.
 func TestStopped(t *testing.T) {
-	stop := make(chan struct{})
+	t.Parallel()
+	stop, failed, tell := make(chan struct{}), make(chan error, 1), filepath.Join(t.TempDir(), "begun")
 	o := openStopped(t, time.Minute, stop)
-	time.AfterFunc(100*time.Millisecond, func() { close(stop) })
-	_, err := o.Make("python:faulty.py:Hanging?where=constructor", nil)
-	if err == nil || !strings.Contains(err.Error(), "it was stopped") {
+	go func() {
+		_, err := o.Make("python:faulty.py:Hanging?where=constructor&tell="+url.QueryEscape(tell), nil)
+		failed <- err
+	}()
+	eventually(t, "the constructor begins", func() bool { _, err := os.Stat(tell); return err == nil })
+	close(stop)
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "it was stopped") {
 		t.Errorf("error %v", err)
 	}
 }
 
 // TestLost: an episode whose process is lost is played again in another to where it was; so is the call that was lost.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	const id = "python:faulty.py:Faulty?max_turns=9"
 	e, other := o.make(t, id, nil), o.make(t, id, nil)
@@ -99,6 +109,7 @@ func TestLost(t *testing.T) {
 
 // TestLostAtRest: environments that rest when their processes die cost the next episodes nothing.
 func TestLostAtRest(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	all := make([]env.Env, 12)
 	for i := range all {
@@ -138,6 +149,7 @@ func same(t *testing.T, e, other env.Env, action string) {
 
 // TestReplayDiffers: an episode that cannot be played again as it was is an error that says so.
 func TestReplayDiffers(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e := o.make(t, "python:faulty.py:Unsteady?high=1000000", nil)
 	begin(t, e, 1)
@@ -153,31 +165,35 @@ func TestReplayDiffers(t *testing.T) {
 
 // TestHangBeside: a hung environment fails alone. Those that wait behind it are played again elsewhere.
 func TestHangBeside(t *testing.T) {
-	o := open(t, time.Second)
+	t.Parallel()
+	o := open(t, 3*time.Second)
 	const n = 12
 	all := make([]env.Env, n)
 	for i := range all {
 		all[i] = o.make(t, "python:faulty.py:Faulty?max_turns=50", nil)
 		begin(t, all[i], uint64(i))
 	}
-	errs := make([]error, n)
+	errs, failed := make([]error, n), make(chan struct{})
 	var wg sync.WaitGroup
 	for i, e := range all {
 		wg.Go(func() {
 			if i == 0 {
 				_, errs[i] = e.Step("hang")
+				close(failed)
 				return
 			}
-			for range 10 {
+			for turn := range 10 {
 				if _, errs[i] = e.Step(`\boxed{99}`); errs[i] != nil {
 					return
 				}
-				time.Sleep(50 * time.Millisecond)
+				if turn == 5 {
+					<-failed
+				}
 			}
 		})
 	}
 	wg.Wait()
-	if errs[0] == nil || !strings.Contains(errs[0].Error(), "did not return within 1s") {
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "did not return within 3s") {
 		t.Errorf("the hung one: %v", errs[0])
 	}
 	if err := errors.Join(errs[1:]...); err != nil {
@@ -187,6 +203,7 @@ func TestHangBeside(t *testing.T) {
 
 // TestThousandEpisodes: a thousand episodes are open at once in two processes, in turns, and each is the same as alone.
 func TestThousandEpisodes(t *testing.T) {
+	t.Parallel()
 	const n = 1000
 	o := open(t, 0)
 	all := make([]env.Env, n)
@@ -235,6 +252,7 @@ func TestThousandEpisodes(t *testing.T) {
 
 // TestClosed: after the source or the host is closed nothing plays on, and nothing waits.
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e, other := o.make(t, "python:guessing.py:Guess", nil), o.make(t, "python:guessing.py:Guess", nil)
 	begin(t, e, 1)

@@ -73,6 +73,16 @@ func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *ope
 	return o
 }
 
+// eventually waits until something is true that another process does.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
 func (o *opened) make(t *testing.T, id string, p env.Params) env.Env {
 	t.Helper()
 	e, err := o.Make(id, p)
@@ -149,6 +159,7 @@ func TestParams(t *testing.T) {
 
 // TestRows: dataset= gives an environment the rows of a file, and wrappers= puts GEM's wrappers around it.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e := o.make(t, "python:gem:math:Rows?dataset=rows.jsonl&wrappers=loud", nil)
 	first, err := e.Reset(1)
@@ -164,6 +175,7 @@ func TestRows(t *testing.T) {
 // TestPrograms: programs that environments run get their input and are judged by their output and exit status, as
 // outside of the host, however many run at once.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	programs := map[string]float64{
 		"a, b = map(int, input().split())\nprint(a + b)": 1, "print(-1)": 0, "print(": 0,
@@ -215,6 +227,7 @@ func TestRefused(t *testing.T) {
 
 // TestUnsteady: an environment that does not obey its seed is told of, and the repetitions of a task still begin alike.
 func TestUnsteady(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
 	e := o.make(t, "python:faulty.py:Unsteady", nil)
 	if !o.told("two resets of python:faulty.py:Unsteady with one seed do not begin alike") {

@@ -10,6 +10,12 @@ import time
 from trinity._host import calls
 
 
+def tell(args):
+    """Makes the file that says that a function has begun."""
+    if "begun" in args:
+        open(args["begun"], "w").close()
+
+
 def exit_at_once(args, call):
     os._exit(7)
 
@@ -23,6 +29,7 @@ def sys_exit(args, call):
 
 
 def spin(args, call):
+    tell(args)
     end = time.monotonic() + args["seconds"]
     while time.monotonic() < end:
         pass
@@ -30,18 +37,22 @@ def spin(args, call):
 
 def hold_the_lock(args, call):
     """Sleeps in C code that keeps the interpreter's lock, so nothing else runs."""
+    tell(args)
     ctypes.PyDLL(None).sleep(int(args["seconds"]))
 
 
 async def block_the_loop(args, call):
+    tell(args)
     time.sleep(args["seconds"])
 
 
 async def wait(args, call):
+    tell(args)
     await asyncio.sleep(args["seconds"])
 
 
 def wait_up(args, call):
+    tell(args or {})
     return call.up("demo.wait", {})
 
 

@@ -55,6 +55,8 @@ async def chatter_async(args, call):
 
 
 def sleep(args, call):
+    if "begun" in args:
+        open(args["begun"], "w").close()
     time.sleep(args["seconds"])
 
 

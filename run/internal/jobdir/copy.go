@@ -41,7 +41,7 @@ func (d Dir) copyState(s Stage, own string) error {
 	}
 	to := filepath.Join(own, rel)
 	tmp := to + "~stage" // no name of a checkpoint
-	if err := errors.Join(d.FS.RemoveAll(tmp), d.FS.MkdirAll(tmp)); err != nil {
+	if err := errors.Join(d.FS.RemoveAll(tmp), disk.MkdirAll(d.FS, tmp)); err != nil {
 		return err
 	}
 	if err := d.copyFiles(from, tmp, func(string) bool { return true }); err != nil {
@@ -57,7 +57,7 @@ func (d Dir) copyState(s Stage, own string) error {
 // where upstream puts the model: an ordinary Hugging Face folder.
 func (d Dir) ExportModel(step int, from string) error {
 	to := d.File("global_step_"+strconv.Itoa(step), "actor", "huggingface")
-	err := d.FS.MkdirAll(to)
+	err := disk.MkdirAll(d.FS, to)
 	if err == nil {
 		err = d.copyFiles(from, to, func(name string) bool { return !trainingOnly(name) })
 	}
@@ -83,7 +83,7 @@ func (d Dir) copyFiles(from, to string, wanted func(name string) bool) error {
 			continue
 		}
 		if in := path.Dir(name); in != "." {
-			if err := d.FS.MkdirAll(filepath.Join(to, in)); err != nil {
+			if err := disk.MkdirAll(d.FS, filepath.Join(to, in)); err != nil {
 				return err
 			}
 		}

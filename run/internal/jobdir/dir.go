@@ -33,7 +33,7 @@ func Aside(cfg *config.Config) bool { return cfg.Mode == config.Explore || cfg.M
 
 // Make makes the folder.
 func (d Dir) Make() error {
-	if err := d.FS.MkdirAll(d.Path); err != nil {
+	if err := disk.MkdirAll(d.FS, d.Path); err != nil {
 		return fmt.Errorf("run: job directory: %w", err)
 	}
 	return nil

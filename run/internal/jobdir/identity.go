@@ -57,6 +57,8 @@ func (d Dir) Identity(fresh Identity) (id Identity, err error) {
 			return id, err
 		}
 		data, err = os.ReadFile(path)
+	} else if err == nil {
+		err = d.FS.SyncDir(d.Path) // whoever made it may have been killed before it did
 	}
 	if err != nil {
 		return id, fmt.Errorf("run: %w", err)

@@ -66,7 +66,7 @@ func (d Dir) Lock(ctx context.Context, out io.Writer, roles ...string) (unlock f
 // take takes lock/<role>.
 func (d Dir) take(ctx context.Context, out io.Writer, role string) (unlock func() error, err error) {
 	path := d.File("lock", role)
-	if err := d.FS.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := disk.MkdirAll(d.FS, filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	l := disk.Lock{Path: path, Grace: LockGrace, Exit: lockExit,

@@ -112,7 +112,7 @@ func (p Pipeline) write(out string, list []*taskprep.Sample) error {
 		return err
 	}
 	tmp, dfs := fmt.Sprintf("%s~recipe-%d", out, os.Getpid()), p.site.FS
-	err = errors.Join(dfs.RemoveAll(tmp), dfs.MkdirAll(tmp))
+	err = errors.Join(dfs.RemoveAll(tmp), disk.MkdirAll(dfs, tmp))
 	if err == nil {
 		err = disk.Replace(dfs, filepath.Join(tmp, outputFile), func(w io.Writer) error {
 			for _, s := range list {

@@ -24,7 +24,7 @@ import (
 // Service is what trains and samples.
 type Service struct {
 	API     tinker.Service
-	Engine  *engine.Engine // behind it; nil on a server
+	Engine  *engine.Engine // behind it; nil on a server, and on a machine of a test
 	Server  remote.Server  // behind it; nil on the engine
 	Durable bool           // it keeps models when this process ends
 }
@@ -42,8 +42,10 @@ type Options struct {
 	Stage    jobdir.Stage
 	Progress *console.Progress
 	Opened   func(close func() error)
-	// Engine opens an engine without a journal in place of the usual service, for tests; nil does not.
-	Engine func(engine.Options) (*engine.Engine, error)
+	// Engine opens a service without a journal in place of the usual service, for tests; nil does not.
+	Engine func(engine.Options) (tinker.Service, error)
+	// Machine opens something else in place of the engine, for tests; nil does not.
+	Machine func(engine.Options) (journal.Machine, error)
 }
 
 // Open opens the service that the backend names.
@@ -108,7 +110,7 @@ func (o Options) openEngine(ctx context.Context) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	e, err := engine.Open(eo)
+	m, e, err := o.openMachine(eo)
 	if err != nil {
 		return Service{}, err
 	}
@@ -116,20 +118,32 @@ func (o Options) openEngine(ctx context.Context) (Service, error) {
 		workers.Bind(e)
 	}
 	if err := o.importAdapter(e); err != nil {
-		return Service{}, errors.Join(err, e.Close())
+		return Service{}, errors.Join(err, m.Close())
 	}
 	if eo.Beside {
-		o.Opened(e.Close)
-		return Service{API: e, Engine: e, Durable: true}, nil
+		o.Opened(m.Close)
+		return Service{API: m, Engine: e, Durable: true}, nil
 	}
-	j, err := journal.Open(ctx, o.Folder.File("tinker", "journal"), e, journal.Options{
+	j, err := journal.Open(ctx, o.Folder.File("tinker", "journal"), m, journal.Options{
 		FS: o.Site.FS, Warn: func(msg string) { fmt.Fprintln(o.Site.Out, "warning:", msg) },
 	})
 	if err != nil {
-		return Service{}, errors.Join(err, e.Close())
+		return Service{}, errors.Join(err, m.Close())
 	}
 	o.Opened(j.Close)
 	return Service{API: j, Engine: e, Durable: true}, nil
+}
+
+// openMachine opens the engine, or what a test has in its place; e is nil then.
+func (o Options) openMachine(eo engine.Options) (m journal.Machine, e *engine.Engine, err error) {
+	if o.Machine != nil {
+		m, err = o.Machine(eo)
+		return m, nil, err
+	}
+	if e, err = engine.Open(eo); err != nil {
+		return nil, nil, err
+	}
+	return e, e, nil
 }
 
 // openServer connects to the server or the hosted service.
@@ -166,10 +180,10 @@ func (o Options) OpenSampling(ctx context.Context) (Service, error) {
 		return Service{}, err
 	}
 	eo.Beside = true // the run may be at work
-	e, err := engine.Open(eo)
+	m, e, err := o.openMachine(eo)
 	if err != nil {
 		return Service{}, err
 	}
-	o.Opened(e.Close)
-	return Service{API: e, Engine: e}, nil
+	o.Opened(m.Close)
+	return Service{API: m, Engine: e}, nil
 }

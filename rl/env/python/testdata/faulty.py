@@ -30,13 +30,15 @@ class Faulty(Guess):
 class Hanging(Guess):
     """Hangs where it is told to."""
 
-    def __init__(self, where):
+    def __init__(self, where, tell=""):
         super().__init__()
-        self.where = where
+        self.where, self.tell = where, tell
         self.hang("constructor")
 
     def hang(self, here):
         if here == self.where:
+            if self.tell:
+                open(self.tell, "w").close()
             time.sleep(60)
 
     def reset(self, seed=None):

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+)
+
+// manyStreams opens n streams and reads none of them until all answers are drawn. Each must have the tokens of a whole
+// answer.
+func (l *endpoint) manyStreams(n int) error {
+	const seeds, tokens = 16, 48
+	var want [seeds][]int32
+	for i := range want {
+		a, err := l.whole(i, tokens)
+		if err != nil {
+			return err
+		}
+		want[i] = a.ids
+	}
+	before, err := l.server.Resident()
+	if err != nil {
+		return err
+	}
+	bodies := make([]io.ReadCloser, n)
+	var clients errgroup.Group
+	for i := range n {
+		clients.Go(func() (err error) {
+			bodies[i], err = l.ask(i%seeds, tokens, true)
+			return err
+		})
+	}
+	if err := clients.Wait(); err != nil {
+		return err
+	}
+	for _, name := range []string{`trinity_engine_queue_requests{work="sampling"}`, "trinity_engine_sampling_lanes"} {
+		if err := l.server.AwaitMetric(name, 0); err != nil {
+			return err
+		}
+	}
+	after, err := l.server.Resident()
+	if err != nil {
+		return err
+	}
+	for i, body := range bodies {
+		clients.Go(func() error {
+			defer body.Close()
+			a, err := read(body, time.Now(), true)
+			if err == nil && !slices.Equal(a.ids, want[i%seeds]) {
+				err = fmt.Errorf("stream %d has the tokens %v, want %v", i, a.ids, want[i%seeds])
+			}
+			return err
+		})
+	}
+	if err := clients.Wait(); err != nil {
+		return err
+	}
+	fmt.Printf("%d streams at a time, each complete and in order; the server grew by %d KiB each while nobody read\n",
+		n, (after-before)/n)
+	return nil
+}
+
+// together is the rate of n clients at a time, in tokens per second. Each asks for some answers one after the other.
+func (l *endpoint) together(n, round, answers int, stream bool) (float64, error) {
+	var clients errgroup.Group
+	var sum atomic.Int64
+	begun := time.Now()
+	for i := range n {
+		clients.Go(func() error {
+			for j := range answers {
+				ask := l.whole
+				if stream {
+					ask = l.stream
+				}
+				a, err := ask((round*answers+j)*n+i, answerTokens)
+				if err != nil {
+					return err
+				}
+				if a.tokens != answerTokens {
+					return fmt.Errorf("%s: an answer has %d tokens, want %d", l.name, a.tokens, answerTokens)
+				}
+				sum.Add(int64(a.tokens))
+			}
+			return nil
+		})
+	}
+	err := clients.Wait()
+	return float64(sum.Load()) / time.Since(begun).Seconds(), err
+}
+
+// middle is the median of rates.
+func middle(rates []float64) float64 {
+	var t load.Times
+	for _, r := range rates {
+		t.Add(time.Duration(r * 1e6))
+	}
+	return float64(t.At(.5)) / 1e6
+}
+
+// besidePeer measures two servers in turn: the time to the first of a stream's tokens, and the rate of several streams.
+func (l *endpoint) besidePeer(peer *endpoint, trips, rounds int) error {
+	both := []*endpoint{l, peer}
+	first := map[*endpoint]*load.Times{l: {}, peer: {}}
+	for i := range trips + 1 {
+		for _, x := range both {
+			a, err := x.stream(1000+i, 1)
+			if err != nil {
+				return err
+			}
+			if i > 0 { // the first warms up
+				first[x].Add(a.first)
+			}
+		}
+	}
+	fmt.Printf("%s: first token p50 %s, %s %s: %.2f times as long there\n", l.model, show(first[l].At(.5)), peer.name,
+		show(first[peer].At(.5)), float64(first[peer].At(.5))/float64(first[l].At(.5)))
+	for _, n := range []int{1, 8} {
+		rates := map[*endpoint][]float64{}
+		for round := range rounds {
+			for _, x := range both {
+				rate, err := x.together(n, 100*n+round, 1, true)
+				if err != nil {
+					return err
+				}
+				rates[x] = append(rates[x], rate)
+			}
+		}
+		fmt.Printf("%s: %d streams at a time: %.1f tokens/s, %s %.1f: %.2f times as fast\n", l.model, n,
+			middle(rates[l]), peer.name, middle(rates[peer]), middle(rates[l])/middle(rates[peer]))
+	}
+	return nil
+}
+
+// firstTokens measures the first token over HTTP and of an engine in this process in turn, so that other load on the
+// machine meets both, with the same prompts.
+func (l *endpoint) firstTokens(trips int) error {
+	var over, own load.Times
+	for i := range trips {
+		a, err := l.stream(i, 1)
+		if err != nil {
+			return err
+		}
+		over.Add(a.first)
+		first, err := l.engineFirst(i, a.prompt)
+		if err != nil {
+			return err
+		}
+		own.Add(first)
+	}
+	fmt.Printf("%s: first token over HTTP p50 %s, p90 %s; the engine's own p50 %s; difference of the p50 %s\n", l.model,
+		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
+	return nil
+}
+
+// streamedAndWhole measures n clients at a time, whose answers are streams or whole, in turn. The ratio is the median
+// of those of neighbours, since the machine's speed changes meanwhile.
+func (l *endpoint) streamedAndWhole(n, rounds, answers int) error {
+	var rates [2][]float64
+	var ratios []float64
+	if _, err := l.together(n, 0, 1, true); err != nil { // warm
+		return err
+	}
+	for round := range rounds {
+		for i := range rates {
+			kind := (round + i) % 2
+			rate, err := l.together(n, 2*round+i+1, answers, kind == 0)
+			if err != nil {
+				return err
+			}
+			rates[kind] = append(rates[kind], rate)
+		}
+		ratios = append(ratios, rates[0][round]/rates[1][round])
+	}
+	fmt.Printf("%s: %d clients at a time, answers of %d tokens: streamed %.0f tokens/s, whole %.0f tokens/s, "+
+		"median of %d ratios %.3f\n", l.model, n, answerTokens, middle(rates[0]), middle(rates[1]), rounds,
+		middle(ratios))
+	return nil
+}
+
+// engineFirst is the time to the first token of stream n without HTTP.
+func (l *endpoint) engineFirst(n int, prompt []int32) (time.Duration, error) {
+	ctx := l.ctx
+	c, err := l.alone.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: l.model})
+	if err != nil {
+		return 0, err
+	}
+	params, seed := tinker.DefaultSampling(), uint64(n)
+	params.MaxTokens, params.Seed, params.NoStop = 1, &seed, true
+	begun := time.Now()
+	s, err := tinker.OpenStream(ctx, c, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1,
+		Params: params})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.Next(ctx); err != nil {
+		return 0, err
+	}
+	first := time.Since(begun)
+	<-s.Result().Done()
+	return first, nil
+}
+
+// show rounds a time to what it is worth.
+func show(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}

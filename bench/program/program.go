@@ -1,0 +1,68 @@
+// Package program runs trinity as a user does, in processes that an experiment kills and restarts, and compares what
+// jobs leave behind. The programs beside it and the tests of cmd/trinity use it.
+package program
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Program is the program trinity with a home of its own.
+type Program struct {
+	Path string // of the binary
+	Home string // its home and working directory
+}
+
+// New returns the binary at path in a new temporary home, which remove deletes. It builds bin/trinity if path is "".
+func New(path string) (p Program, remove func() error, err error) {
+	if path == "" {
+		path = filepath.Join("bin", "trinity")
+		if err := Build(path); err != nil {
+			return p, nil, err
+		}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return p, nil, err
+	}
+	home, err := os.MkdirTemp("", "trinity-")
+	return Program{Path: path, Home: home}, func() error { return os.RemoveAll(home) }, err
+}
+
+// Build builds a binary from the repository in the working directory. env is further environment, such as GOARCH=arm64.
+func Build(path string, env ...string) error {
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/trinity")
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: run it from the root of the repository\n%s", err, out)
+	}
+	return nil
+}
+
+// Command is the program with arguments, away from the user's own files and servers.
+func (p Program) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(p.Path)
+	cmd.Args = append([]string{"trinity"}, args...)
+	cmd.Dir = p.Home
+	cmd.Env = append(os.Environ(), "HOME="+p.Home, "XDG_CACHE_HOME="+filepath.Join(p.Home, "cache"),
+		"HF_HUB_OFFLINE=1", "TINKER_BASE_URL=", "TINKER_API_KEY=tml-test")
+	return cmd
+}
+
+// Run runs the program to its end and returns what it said.
+func (p Program) Run(args ...string) (string, error) {
+	out, err := p.Command(args...).CombinedOutput()
+	return string(out), err
+}
+
+// FreeAddress is a port of this machine that nobody listens on.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}

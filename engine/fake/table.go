@@ -1,0 +1,115 @@
+package fake
+
+import (
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+)
+
+// classes is the number of classes of tokens besides that of the end tokens: token v is in class v mod classes.
+const classes = 128
+
+// The shape of the distributions.
+const (
+	spread    = 300 // a class has a weight of 1 to 1 + spread
+	gain      = 24 // of a bias
+	endWeight = 100 // of the class of end tokens, so that some samples end by themselves
+	least     = 1e-200
+)
+
+// table says how the tokens of a base model are divided into classes.
+type table struct {
+	salt    uint64
+	vocab   int
+	ends    map[int32]bool
+	members [classes + 1][]int32 // the tokens of each class; the last one has the end tokens
+}
+
+func newTable(salt uint64, vocab int, ends []int32) table {
+	t := table{salt: salt, vocab: vocab, ends: map[int32]bool{}}
+	for _, id := range ends {
+		t.ends[id] = true
+	}
+	for v := range int32(vocab) {
+		c := t.class(v)
+		t.members[c] = append(t.members[c], v)
+	}
+	return t
+}
+
+func (t *table) class(v int32) int {
+	if t.ends[v] {
+		return classes
+	}
+	return int(v) % classes
+}
+
+// prefix is the hash of the tokens before a position.
+type prefix uint64
+
+func (t *table) start() prefix { return prefix(t.salt) }
+
+func (p prefix) then(token int32) prefix { return prefix(mix(uint64(p) + uint64(token) + 1)) }
+
+// mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// unit maps a hash to [0,1).
+func unit(x uint64) float64 { return float64(x>>11) * 0x1p-53 }
+
+// row is the distribution of the next token: one probability for all tokens of a class.
+type row struct {
+	t    *table
+	p    [classes + 1]float64 // of one token
+	mass [classes + 1]float64 // of the class
+}
+
+// factors are what the biases of a state multiply the weights of the classes by; the largest is 1.
+func (t *table) factors(bias *[classes + 1]float64) (f [classes + 1]float64) {
+	top := slices.Max(bias[:])
+	for c, b := range bias {
+		f[c] = max(elementary.Exp(b-top), least)
+	}
+	f[classes] *= endWeight
+	return f
+}
+
+// row computes the distribution behind a prefix.
+func (t *table) row(at prefix, factors *[classes + 1]float64) *row {
+	r, sum := &row{t: t}, 0.0
+	for c, f := range factors {
+		u := unit(mix(uint64(at) ^ uint64(c+1)<<40))
+		r.p[c] = f * (1 + float64(spread*u*u*u))
+		sum += float64(float64(len(t.members[c])) * r.p[c])
+	}
+	for c := range r.p {
+		r.p[c] = max(r.p[c]/sum, least)
+		r.mass[c] = float64(len(t.members[c])) * r.p[c]
+	}
+	return r
+}
+
+// of is the log-probability of a token, nats: the same bits for the sampler and the trainer.
+func (r *row) of(token int32) float32 { return float32(r.log(r.t.class(token))) }
+
+func (r *row) log(class int) float64 { return elementary.Log(r.p[class]) }
+
+// entropy of the distribution, and the mean of p·(entropy + log p), nats.
+func (r *row) entropy() (h, centre float64) {
+	for c, m := range r.mass {
+		if m > 0 {
+			h -= float64(m * r.log(c))
+		}
+	}
+	for c, m := range r.mass {
+		if m > 0 {
+			centre += float64(m * r.p[c] * (h + r.log(c)))
+		}
+	}
+	return h, centre
+}

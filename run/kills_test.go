@@ -1,0 +1,79 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+)
+
+// job starts a job in a folder, or continues it.
+type job func(t testing.TB, dir string, o Options) ([]monitor.Line, error)
+
+// jobOf is a run of the configuration that load returns.
+func jobOf(load func(t testing.TB, dir string) *config.Config) job {
+	return func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
+		sum, err := Run(t.Context(), load(t, dir), o)
+		if err != nil {
+			return nil, err
+		}
+		return timeless(sum.Lines), nil
+	}
+}
+
+// jobWith is a run of the example with these overrides.
+func jobWith(args ...string) job {
+	return jobOf(func(t testing.TB, dir string) *config.Config { return load(t, dir, args...) })
+}
+
+// survivesKills stops a job at operations on the disk, one in every so many from the first on, and wants the metrics of
+// the unbroken job, which it returns, of the next process. The process is killed, or the power fails with or without
+// the names that were not synced: in turns, or each of them at every operation if every is 1.
+func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line {
+	t.Helper()
+	count := &disktest.Crash{}
+	o.fs = count
+	want, err := start(t, disktest.TempDir(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := []disktest.Crash{{}, {PowerLoss: true}, {PowerLoss: true, NamesStay: true}}
+	turns := every > 1
+	if testing.Short() { // wherever it was killed, the same goroutines resume
+		every, turns = 1+count.Count()/3, true
+	}
+	for at := 1; at <= count.Count(); at += every {
+		for i := range ways {
+			if turns && i != at/every%len(ways) {
+				continue
+			}
+			crash := &disktest.Crash{At: at, PowerLoss: ways[i].PowerLoss, NamesStay: ways[i].NamesStay}
+			name := fmt.Sprintf("at %d, power fails %v, names stay %v", at, crash.PowerLoss, crash.NamesStay)
+			t.Run(name, func(t *testing.T) { survives(t, o, crash, start, want) })
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	return want
+}
+
+// survives crashes one process and compares the next one with the unbroken job.
+func survives(t *testing.T, o Options, crash *disktest.Crash, start job, want []monitor.Line) {
+	dir := disktest.TempDir(t)
+	o.fs, o.Out = crash, io.Discard
+	if _, err := start(t, dir, o); err != nil && !errors.Is(err, disktest.ErrCrash) {
+		t.Fatalf("stopped at %s, the run failed otherwise: %v", crash.Last(), err)
+	}
+	crash.Now() // what it still does must not reach the next one's disk
+	o.fs = crash.Next()
+	got, err := start(t, dir, o)
+	if err != nil {
+		t.Fatalf("stopped at %s, the next process: %v", crash.Last(), err)
+	}
+	same(t, "stopped at "+crash.Last(), got, want)
+}
