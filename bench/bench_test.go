@@ -74,3 +74,24 @@ func TestRun(t *testing.T) {
 		t.Errorf("an unknown program: %d, %v", code, err)
 	}
 }
+
+// Every program that .ci/nightly names is there.
+func TestNightly(t *testing.T) {
+	script, err := os.ReadFile("../.ci/nightly")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(script), "programs=(\n")
+	list, _, ok := strings.Cut(list, "\n)\n")
+	if !ok {
+		t.Fatal(".ci/nightly has no list programs=( … )")
+	}
+	for line := range strings.Lines(list) {
+		names, _, _ := strings.Cut(line, "#")
+		for _, name := range strings.Fields(names) {
+			if _, err := os.Stat(name); err != nil {
+				t.Errorf(".ci/nightly names %s: %v", name, err)
+			}
+		}
+	}
+}
