@@ -16,14 +16,17 @@ const leastDeadline = 10 * time.Second
 // mayWait lists the tests that wait for the clock outside a synctest bubble, and why. A key is a folder that ends in
 // a slash, a file, or a function of a file after a colon.
 var mayWait = map[string]string{
-	"bench/peers/peers_test.go:replay": "a program that another one kills",
-	"cmd/":                             "being changed",
-	"engine/fleet/proxy_test.go:pump":               "it is a slow network",
-	"hf/gguf/modeldir/real_test.go:TestRealMemory":  "it looks at the memory every millisecond",
-	"internal/process/process_test.go:TestMain":     "a program that another one kills",
-	"internal/process/process_test.go:victim":       "a program that another one kills",
-	"rl/":   "being changed",
-	"run/":  "being changed",
+	"bench/peers/peers_test.go:replay":                    "a program that another one kills",
+	"cmd/trinity/serve_kill_test.go:pause":                "clients try again while a killed server starts",
+	"rl/python/clock_test.go:TestCancelledBeforeItBegan":  "a call that cannot begin is given up",
+	"rl/python/many_test.go:stormy":                       "calls that hang are given up",
+	"rl/tool/mcp_test.go:newServer":                       "a tool that hangs until its call is given up",
+	"rl/tool/mcpsse_test.go:TestMCPSilentSSE":             "a silent server is given up",
+	"rl/tool/python_test.go:TestPythonEndsWithTheContext": "a program that never ends is stopped",
+	"engine/fleet/proxy_test.go:pump":                     "it is a slow network",
+	"hf/gguf/modeldir/real_test.go:TestRealMemory":        "it looks at the memory every millisecond",
+	"internal/process/process_test.go:TestMain":           "a program that another one kills",
+	"internal/process/process_test.go:victim":             "a program that another one kills",
 }
 
 // TestNoTestWaitsForTheClock refuses time.Sleep and constant deadlines below leastDeadline in tests. In a bubble of

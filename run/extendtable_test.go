@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
@@ -15,9 +14,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
-// A finished job that is given more steps ends with the bits of one that was planned that long, and so does one that is
-// stopped on the way or, of the kinds that are killed often, killed in either part. Where it depends on the clock which weights a step samples with, it ends
-// with each step once.
+// A finished job that is given more steps ends with the bits of one that was planned that long, and so does one that
+// is stopped on the way. Where it depends on the clock which weights a step samples with, it ends with each step once.
 func TestExtend(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs jobs of every kind three times")
@@ -29,10 +27,20 @@ func TestExtend(t *testing.T) {
 			want := l.must(t, t.TempDir(), l.long, url)
 			l.stopped(t, url, want)
 			l.extended(t, url, want)
-			if l.often {
-				l.killed(t, url, want)
-			}
 		})
+	}
+}
+
+// A job of either half that is killed while its first plan runs, and again while it is extended, ends with the same
+// bits.
+func TestExtendSurvivesKills(t *testing.T) {
+	t.Parallel()
+	unraced(t, "TestTwoProcessesSurviveKills")
+	url := serve(t)
+	for _, l := range lastings() {
+		if l.often {
+			t.Run(l.name(), func(t *testing.T) { l.killed(t, url, l.must(t, t.TempDir(), l.long, url)) })
+		}
 	}
 }
 
@@ -80,7 +88,7 @@ func (o *onceStopped) Write(b []byte) (int, error) {
 // killed ends both plans at operations on the disk all along the way.
 func (l lasting) killed(t *testing.T, url string, want []monitor.Line) {
 	for _, half := range l.halves() {
-		for at := 61; ; at += 73 {
+		for at := 61; ; at += 147 {
 			dir := t.TempDir()
 			first, err := l.crash(t, dir, l.short, at, half, url)
 			if err == nil {
@@ -167,14 +175,22 @@ func (l lasting) startApart(t testing.TB, dir string, o Options, killed string, 
 		err error
 	}
 	ends := map[string]chan end{"trainer": make(chan end, 1), "explorer": make(chan end, 1)}
-	for half, more := range map[string][]string{"trainer": asTrainer, "explorer": asExplorer} {
+	halves := map[string][]string{"trainer": asTrainer, "explorer": asExplorer}
+	started := &stopAt{stop: make(chan struct{}), text: "plan "}
+	for half, more := range halves {
 		cfg, o := l.load(t, dir, and(args, more...)...), o
 		if killed != half {
 			o.fs = nil
 		}
 		go func() {
-			if l.ahead != "" && l.ahead != half {
-				time.Sleep(time.Second)
+			switch {
+			case l.ahead == half:
+				o.Out = started
+			case l.ahead != "":
+				select {
+				case <-started.stop:
+				case <-ctx.Done():
+				}
 			}
 			sum, err := Run(ctx, cfg, o)
 			if err != nil && !errors.Is(err, ErrInterrupted) {

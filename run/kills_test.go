@@ -32,8 +32,8 @@ func jobWith(args ...string) job {
 
 // survivesKills stops a job at operations on the disk, one in every so many from the first on, and wants the metrics of
 // the unbroken job, which it returns, of the next process. At each of them the process is killed or the power fails,
-// with or without the names that were not synced, in turns. If every is 1, each operation is stopped at by a kill and by
-// a power failure.
+// with or without the names that were not synced, in turns. If every is 1, a kill and a power failure come at each
+// operation.
 func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line {
 	t.Helper()
 	count := &disktest.Crash{}
@@ -48,12 +48,12 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 	}
 	turn := 0
 	for at := 1; at <= count.Count() && !t.Failed(); at += every {
-		kill, turned := disktest.Crash{At: at}, disktest.Crash{At: at, PowerLoss: true, NamesStay: turn%2 == 0}
+		kill, failure := disktest.Crash{At: at}, disktest.Crash{At: at, PowerLoss: true, NamesStay: turn%2 == 0}
 		if both || turn%3 == 0 {
 			survives(t, o, &kill, start, want)
 		}
 		if both || turn%3 != 0 {
-			survives(t, o, &turned, start, want)
+			survives(t, o, &failure, start, want)
 		}
 		turn++
 	}

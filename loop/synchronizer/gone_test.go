@@ -134,8 +134,8 @@ func TestFollowHearsOfReplacedWeights(t *testing.T) {
 	}
 }
 
-// A trainer that waits for the experiences which the explorer is putting does not wait for more: they may be put between
-// the moment that they are counted and the moment that the count is compared.
+// A trainer that waits for the experiences which the explorer is putting does not wait for more: they may be put
+// between the moment that they are counted and the moment that the count is compared.
 func TestFollowCountsWhatIsPutMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
