@@ -181,9 +181,9 @@ func gemJob(pairs ...string) job {
 func TestGemSurvivesKills(t *testing.T) {
 	t.Parallel()
 	few := gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
-	survivesKills(t, options(), 2, few)
+	survivesKills(t, options(), 7, few)
 	if !testing.Short() {
-		survivesKills(t, onEngine(), 41, few)
+		survivesKills(t, onEngine(), 61, few)
 	}
 }
 

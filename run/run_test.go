@@ -289,6 +289,9 @@ func TestSurvivesEveryKill(t *testing.T) {
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
 	survivesKills(t, options(), 1, jobWith(few...))
+	if !testing.Short() {
+		survivesKills(t, onEngine(), 37, jobWith(few...))
+	}
 }
 
 // Behind the last step the state is saved once more, of both models. That a save is about to be asked for is committed

@@ -174,7 +174,7 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, killed := range []string{"trainer", "explorer"} {
-		for at := 3; ; at += 23 {
+		for at := 3; ; at += 31 {
 			dir := t.TempDir()
 			crash := &disktest.Crash{FS: disk.OS(), At: at}
 			err := oneDies(t, dir, killed, crash, tiny...)

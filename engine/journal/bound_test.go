@@ -87,7 +87,7 @@ func TestOriginDeleted(t *testing.T) {
 		var path string
 		promised, deleted := false, false
 		job := func(fs disk.FS) error {
-			j, err := open(t, modelDir, dir, fs, journal.Options{})
+			j, err := openFake(modelDir, dir, fs, journal.Options{})
 			if err != nil {
 				return err
 			}

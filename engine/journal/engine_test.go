@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
+	"github.com/seed-d9ad8ee0/trinity/engine/fake"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -39,6 +40,7 @@ var kernelPath = sync.OnceValue(func() string {
 	return k.Path().String()
 })
 
+// open opens a journal around an engine.
 func open(t testing.TB, modelDir, dir string, fs disk.FS, o journal.Options) (*journal.Journal, error) {
 	t.Helper()
 	seed := uint64(1)
@@ -48,10 +50,24 @@ func open(t testing.TB, modelDir, dir string, fs disk.FS, o journal.Options) (*j
 	if err != nil {
 		return nil, err
 	}
-	o.FS = fs
-	j, err := journal.Open(ctx, filepath.Join(dir, "journal"), e, o)
+	return around(e, dir, fs, o)
+}
+
+// openFake opens a journal around a machine without arithmetic.
+func openFake(modelDir, dir string, fs disk.FS, o journal.Options) (*journal.Journal, error) {
+	m, err := fake.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"),
+		Models: map[string]engine.Model{"tiny": {Dir: modelDir}}, FS: fs})
 	if err != nil {
-		e.Close()
+		return nil, err
+	}
+	return around(m, dir, fs, o)
+}
+
+func around(m journal.Machine, dir string, fs disk.FS, o journal.Options) (*journal.Journal, error) {
+	o.FS = fs
+	j, err := journal.Open(ctx, filepath.Join(dir, "journal"), m, o)
+	if err != nil {
+		m.Close()
 	}
 	return j, err
 }
@@ -170,7 +186,10 @@ func TestEveryKill(t *testing.T) {
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": often} {
 		var want []string
-		j := mustOpen(t, dir, disktest.TempDir(t), disk.OS(), o)
+		j, err := openFake(dir, disktest.TempDir(t), disk.OS(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := errors.Join(script(j, &want), j.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +216,7 @@ func TestEveryKill(t *testing.T) {
 // life is a process that a client sends the rest of the script; got has the answers so far. want has all.
 func life(t *testing.T, modelDir, work string, fs disk.FS, o journal.Options, got *[]string, want []string) error {
 	t.Helper()
-	j, err := open(t, modelDir, work, fs, o)
+	j, err := openFake(modelDir, work, fs, o)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// Detect returns the best path this processor offers.
-func Detect() Path {
+// detect returns the best path this processor offers.
+func detect() Path {
 	x := &cpu.X86
 	switch {
 	case !x.HasAVX2 || !x.HasFMA:

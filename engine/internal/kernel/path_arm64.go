@@ -1,7 +1,7 @@
 package kernel
 
-// Detect returns the best path this processor offers. Every arm64 processor that Go runs on has NEON.
-func Detect() Path {
+// detect returns the best path this processor offers. Every arm64 processor that Go runs on has NEON.
+func detect() Path {
 	if hasBF16() {
 		return NEONBF16
 	}

@@ -2,8 +2,8 @@
 
 package kernel
 
-// Detect returns the best path this processor offers.
-func Detect() Path { return Portable }
+// detect returns the best path this processor offers.
+func detect() Path { return Portable }
 
 // fastOps returns the kernels of a path other than Portable.
 func fastOps(_ Path, o Order) ops { return portable{o} }
