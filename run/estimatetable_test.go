@@ -42,7 +42,7 @@ func (c tallied) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.
 }
 
 // fewSteps is a short run that does not change the model, so that what it measures is what an estimate can know.
-var fewSteps = []string{"algorithm.optimizer.lr=0", "buffer.total_steps=2", "trainer.total_steps=2",
+var fewSteps = []string{"algorithm.optimizer.lr=0", "buffer.total_steps=1", "trainer.total_steps=1",
 	"trainer.save_interval=0"}
 
 // sampledSteps is that of a run that samples.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"testing"
 
@@ -22,8 +23,13 @@ func TestExtend(t *testing.T) {
 	}
 	t.Parallel()
 	url := serve(t)
+	all := os.Getenv("TRINITY_TEST_EXTEND") == "all" // bench/extend sets it
 	for _, l := range lastings() {
+		if !l.often && !all {
+			continue
+		}
 		t.Run(l.name(), func(t *testing.T) {
+			t.Parallel()
 			want := l.must(t, t.TempDir(), l.long, url)
 			l.stopped(t, url, want)
 			l.extended(t, url, want)

@@ -22,7 +22,7 @@ func TestGemLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, lines := gemRuns(t, onEngine(), append(pairs, "max_steps=15", "eval_every=15", "eval_episodes=300",
+	_, lines := gemRuns(t, onEngine(), append(pairs, "max_steps=12", "eval_every=12", "eval_episodes=120",
 		"output_dir="+t.TempDir(), "seed=1"))
 	const key = "eval/game:GuessTheNumber-v0-easy/return"
 	before, after := lines[0].Metrics[key], lines[len(lines)-1].Metrics[key]

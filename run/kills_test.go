@@ -42,7 +42,7 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := every == 1
+	both := every == 1 // many cases, which run beside each other
 	if testing.Short() { // wherever it was killed, the same goroutines resume
 		every, both = 1+count.Count()/3, false
 	}
@@ -50,10 +50,10 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 	for at := 1; at <= count.Count() && !t.Failed(); at += every {
 		kill, failure := disktest.Crash{At: at}, disktest.Crash{At: at, PowerLoss: true, NamesStay: turn%2 == 0}
 		if both || turn%3 == 0 {
-			survives(t, o, &kill, start, want)
+			survives(t, o, &kill, both, start, want)
 		}
 		if both || turn%3 != 0 {
-			survives(t, o, &failure, start, want)
+			survives(t, o, &failure, both, start, want)
 		}
 		turn++
 	}
@@ -61,11 +61,14 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 }
 
 // survives crashes one process and compares the next one with the unbroken job.
-func survives(t *testing.T, o Options, crash *disktest.Crash, start job, want []monitor.Line) {
+func survives(t *testing.T, o Options, crash *disktest.Crash, beside bool, start job, want []monitor.Line) {
 	t.Helper()
 	name := fmt.Sprintf("at %d, power fails %v, names stay %v", crash.At, crash.PowerLoss, crash.NamesStay)
 	t.Run(name, func(t *testing.T) {
-		dir := disktest.TempDir(t)
+		if beside {
+			t.Parallel()
+		}
+		o, dir := o, disktest.TempDir(t)
 		o.fs, o.Out = crash, io.Discard
 		if _, err := start(t, dir, o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("stopped at %s, the run failed otherwise: %v", crash.Last(), err)

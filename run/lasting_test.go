@@ -20,7 +20,7 @@ type lasting struct {
 	ahead            string // the one that starts earlier; empty: both at once
 	wire             bool   // over a server
 	loose            bool   // which weights a step samples with depends on the clock
-	often            bool   // killed too
+	often            bool   // in the ordinary tests, and killed too
 	short, long      int
 }
 

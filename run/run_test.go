@@ -286,6 +286,7 @@ func (s *stopAt) Write(b []byte) (int, error) {
 func TestSurvivesEveryKill(t *testing.T) {
 	t.Parallel()
 	few := append(small, "buffer.total_steps=2", "trainer.total_steps=2", "trainer.save_interval=1",
+		"buffer.batch_size=1",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
 	survivesKills(t, options(), 1, jobWith(few...))
@@ -309,7 +310,7 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 		t.Fatal("no save was committed before it was asked for")
 	}
 	for at := first; at <= first+8; at++ {
-		survives(t, o, &disktest.Crash{At: at}, jobWith(args...), want)
+		survives(t, o, &disktest.Crash{At: at}, false, jobWith(args...), want)
 	}
 }
 
