@@ -42,7 +42,7 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := every == 1 // many cases, which run beside each other
+	both := every == 1   // many cases, which run beside each other
 	if testing.Short() { // wherever it was killed, the same goroutines resume
 		every, both = 1+count.Count()/3, false
 	}
