@@ -299,7 +299,7 @@ func (r *row) drawClass(temperature, u float64) int32 {
 	if temperature != 1 {
 		total = 0
 		for c, p := range r.p {
-			mass[c] = float64(len(r.t.members[c])) * elementary.Pow(p, 1/temperature)
+			mass[c] = float64(float64(len(r.t.members[c])) * elementary.Pow(p, 1/temperature))
 			total += mass[c]
 		}
 	}

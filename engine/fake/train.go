@@ -23,7 +23,7 @@ type state struct {
 // newState has an A from the seed and a B of zeros: the base model.
 func newState(t table, seed uint64, kind string) state {
 	r := rng.New(seed).Stream("fake")
-	s := state{A: []float32{0.5 + r.Float32()/2}, B: make([]float32, classes+1)}
+	s := state{A: []float32{0.5 + float32(r.Float32()/2)}, B: make([]float32, classes+1)}
 	s.clear()
 	s.reset(kind)
 	return s
