@@ -133,7 +133,7 @@ func TestOlderArithmeticGoesOn(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, orderFile), []byte("sequential\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := NumericsOf(dir); err != nil || name != "trinity-3" {
+	if name, err := NumericsOf(dir, ""); err != nil || name != "trinity-3-sequential" {
 		t.Errorf("numerics of the folder: %s, %v", name, err)
 	}
 	best, err := kernel.Best(kernel.Sequential) // on AMX not the path of new folders
@@ -159,19 +159,24 @@ func TestOlderArithmeticGoesOn(t *testing.T) {
 
 func TestNumericsOf(t *testing.T) {
 	dir := t.TempDir()
-	if name, err := NumericsOf(dir); err != nil || name != Numerics {
+	if name, err := NumericsOf(dir, ""); err != nil || name != NewNumerics() {
 		t.Errorf("a new folder: %s, %v", name, err)
+	}
+	for _, order := range orders() {
+		if name, err := NumericsOf(dir, order.String()); err != nil || name != Numerics+"-"+order.String() {
+			t.Errorf("a new folder in order %v: %s, %v", order, name, err)
+		}
 	}
 	if _, err := arithmeticOf(open(t, Options{}).opts.FS, dir, kernel.Sequential.String()); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := NumericsOf(dir); err != nil || name != Numerics {
+	if name, err := NumericsOf(dir, ""); err != nil || name != Numerics+"-sequential" {
 		t.Errorf("a folder begun now: %s, %v", name, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, orderFile), []byte("trinity-99-sequential\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{second(NumericsOf(dir)), second(Open(Options{Dir: dir}))} {
+	for _, err := range []error{second(NumericsOf(dir, "")), second(Open(Options{Dir: dir}))} {
 		if err == nil || tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), `"trinity-99"`) {
 			t.Errorf("a newer folder: %v", err)
 		}

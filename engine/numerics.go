@@ -106,14 +106,26 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 // NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-4-blocked.
 func NewNumerics() string { return arithmetic{name: Numerics, order: kernel.Native()}.id() }
 
-// NumericsOf returns the name of the arithmetic in which an engine on the folder dir computes: that of its beginning,
-// or [Numerics] for a new folder.
-func NumericsOf(dir string) (string, error) {
+// NumericsOf returns the full name of the arithmetic in which an engine on the folder dir computes: that of its
+// beginning or, in a new folder, [Numerics] in the order named, or in this processor's own if order is empty.
+func NumericsOf(dir, order string) (string, error) {
 	a, err := keptArithmetic(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Numerics, nil
+	if err == nil {
+		return a.id(), nil
 	}
-	return a.name, err
+	if order == "" {
+		order = kernel.Native().String()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Numerics + "-" + order, nil
+	}
+	return "", err
+}
+
+// Kernels names the kernels with which this processor computes in its own order, such as avx512-bf16.
+func Kernels() string {
+	k, _ := kernel.Best(kernel.Native())
+	return k.Path().String()
 }
 
 func orders() []kernel.Order { return []kernel.Order{kernel.Sequential, kernel.Blocked} }

@@ -38,6 +38,7 @@ type Options struct {
 	LookupEnv func(string) (string, bool) // os.LookupEnv in the program
 	Now       func() time.Time            // time.Now by default
 	Threads   int                         // of the local engine; 0 is all
+	Order     string                      // of bf16 sums in a new job, as engine.Options has it
 	Memory    int64                       // of the machine, in bytes; 0 is not known
 	// Find turns a path of the configuration into where the file is; nil is the path itself. The program uses it to
 	// serve the example that it carries.
@@ -118,7 +119,7 @@ func (o Options) site() site.Site {
 		own.Servers = o.servers.source.Spec
 	}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
-		Threads: o.Threads, Memory: o.Memory, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama,
+		Threads: o.Threads, Order: o.Order, Memory: o.Memory, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama,
 		FS: o.fs, Own: own,
 		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version, Python: o.Python.Executable,
 		Imports: o.Python.Path}

@@ -71,9 +71,12 @@ func lockDir(ctx context.Context, s site.Site, d jobdir.Dir, roles ...string) (u
 func (s *setting) identify() (err error) {
 	arithmetic := "" // on a server it is the server's affair
 	if s.local() {
-		if arithmetic, err = engine.NumericsOf(s.folder.Checkpoints()); err != nil {
+		if arithmetic, err = engine.NumericsOf(s.folder.Checkpoints(), s.site.Order); err != nil {
 			return err
 		}
+	} else if s.site.Order != "" {
+		return fmt.Errorf("run: an order of sums is asked for (%s), and the %s computes, not the local engine; "+
+			"leave it out", s.site.Order, s.backend.Kind)
 	}
 	if s.id, err = s.folder.Identity(jobdir.Draw(s.cfg, arithmetic, s.site.Now())); err != nil {
 		return err

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs five jobs on the local engine and prints a hash of what each one leaves: metrics.jsonl without the metrics of the clock, and every
-adapter that it saved. A change that must not change results gives bench/bits/bits.txt again. Needs bin/trinity (make build).
+"""Runs five jobs on the local engine, in both orders of sums, and prints a hash of what each one leaves: metrics.jsonl without the metrics of
+the clock, and every adapter that it saved. One order gives the same bits on every processor. A change that must not change results gives bench/bits/bits.txt again. Needs bin/trinity (make build).
 
     bench/bits/bits.py [--binary bin/trinity] [--check bench/bits/bits.txt] [JOB ...]
 """
-import argparse, hashlib, json, pathlib, subprocess, sys, tempfile
+import argparse, hashlib, itertools, json, pathlib, subprocess, sys, tempfile
 
 TIME = ("time/", "perf/", "timing_per_token_ms/")
 TINY = "examples/tiny/"
@@ -36,9 +36,9 @@ def timeless(path):
     return "\n".join(out).encode()
 
 
-def run(binary, job, folder):
+def run(binary, job, order, folder):
     where = [f"output_dir={folder}"] if job == "gem" else [f"checkpoint_root_dir={folder}"]
-    processes = [subprocess.Popen([binary, *args, *where], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for args in JOBS[job]]
+    processes = [subprocess.Popen([binary, args[0], "--order", order, *args[1:], *where], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for args in JOBS[job]]
     for p in processes:
         out, _ = p.communicate()
         if p.returncode != 0:
@@ -48,7 +48,7 @@ def run(binary, job, folder):
     steps = sum(len((folder / m).read_text().splitlines()) for m in metrics)
     if not metrics or not adapters:
         sys.exit(f"{job}: {len(metrics)} files of metrics and {len(adapters)} adapters; both must be there")
-    return f"{job:<12} metrics {digest(folder, metrics, timeless)} of {steps:>3} lines   adapters {digest(folder, adapters, pathlib.Path.read_bytes)} of {len(adapters):>2} files"
+    return f"{job:<12} {order:<12} metrics {digest(folder, metrics, timeless)} of {steps:>3} lines   adapters {digest(folder, adapters, pathlib.Path.read_bytes)} of {len(adapters):>2} files"
 
 
 def main():
@@ -59,12 +59,12 @@ def main():
     args = parser.parse_args()
     want = pathlib.Path(args.check).read_text().splitlines() if args.check else []
     differ = []
-    for job in args.jobs:
+    for job, order in itertools.product(args.jobs, ("blocked", "sequential")):
         with tempfile.TemporaryDirectory() as folder:
-            line = run(args.binary, job, pathlib.Path(folder))
+            line = run(args.binary, job, order, pathlib.Path(folder))
         print(line, flush=True)
         if args.check and line not in want:
-            differ.append(job)
+            differ.append(f"{job} {order}")
     if differ:
         sys.exit("other bits than in " + args.check + ": " + ", ".join(differ))
 

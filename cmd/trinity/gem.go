@@ -28,11 +28,11 @@ type gemCmd struct {
 func (gemCmd) Help() string { return gemKeys() }
 
 type gemTrainCmd struct {
-	Config  string   `short:"c" help:"A YAML file of keys and values; pairs here override it." placeholder:"FILE"`
-	Threads int      `help:"Threads of the local engine; 0 is all." default:"0"`
-	Python  string   `help:"The Python of python:… environments; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
-	Fleet   string   `help:"Address where workers (trinity worker) connect." placeholder:"HOST:PORT"`
-	Pairs   []string `arg:"" optional:"" name:"key=value" help:"Overrides of the defaults, such as max_steps=20."`
+	Config string `short:"c" help:"A YAML file of keys and values; pairs here override it." placeholder:"FILE"`
+	engineFlags
+	Python string   `help:"The Python of python:… environments; else VIRTUAL_ENV's or python3." placeholder:"PATH"`
+	Fleet  string   `help:"Address where workers (trinity worker) connect." placeholder:"HOST:PORT"`
+	Pairs  []string `arg:"" optional:"" name:"key=value" help:"Overrides of the defaults, such as max_steps=20."`
 }
 
 // Help lists the keys.
@@ -53,7 +53,7 @@ func (c *gemTrainCmd) Run(s *surroundings) error {
 	}
 	o := s.options(c.Threads)
 	o.Python = (&pythonFlags{Python: c.Python}).python(s)
-	o.Fleet = c.Fleet
+	o.Order, o.Fleet = c.Order, c.Fleet
 	err = run.Gem(s.ctx, pairs, o)
 	if errors.Is(err, run.ErrInterrupted) {
 		return nil

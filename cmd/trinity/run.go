@@ -52,11 +52,17 @@ func (s *surroundings) options(threads int) run.Options {
 		Version: version()}
 }
 
+// engineFlags are those of the local engine of a job.
+type engineFlags struct {
+	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
+	Order   string `help:"Order of sums in a new job: blocked, sequential; default: the processor's." enum:",blocked,sequential" default:""`
+}
+
 type runCmd struct {
 	configFlags
 	pythonFlags
-	DLC      bool       `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
-	Threads  int        `help:"Threads of the local engine; 0 is all." default:"0"`
+	DLC bool `name:"dlc" help:"Accepted for compatibility; there is no Ray cluster." hidden:""`
+	engineFlags
 	Studio   studioAddr `help:"Show the project's runs in a browser (--studio=HOST:PORT for another address)."`
 	Rollouts string     `help:"Serve the URLs of rollouts here, for rollout_workflow." placeholder:"HOST:PORT"`
 }
@@ -72,8 +78,7 @@ func (c *runCmd) Run(s *surroundings) error {
 		return err
 	}
 	o := s.options(c.Threads)
-	o.Python = py
-	o.Rollouts = c.Rollouts
+	o.Order, o.Python, o.Rollouts = c.Order, py, c.Rollouts
 	if c.Studio != "" {
 		defer beside(s, string(c.Studio), filepath.Join(cfg.CheckpointRoot, cfg.Project))()
 	}

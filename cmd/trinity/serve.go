@@ -43,9 +43,9 @@ type serveStart struct {
 	MinFree   int64             `help:"MiB of disk to keep free by refusing new work; 0: none." default:"256"`
 	edgeFlags
 	fleetFlags
-	Memory  byteSize      `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
-	Replay  time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
-	Threads int           `help:"Threads of the engine; 0 is all."`
+	Memory byteSize      `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
+	Replay time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
+	engineFlags
 	Verify  bool          `help:"Check the data folder and exit."`
 	Repair  bool          `help:"With --verify: move unreadable records aside; list what is lost."`
 	Idle    time.Duration `help:"Idle time after which a run or model leaves memory; 0: never." default:"5m"`
@@ -108,7 +108,7 @@ func (c *serveStart) Run(s *surroundings) error {
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
 	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
-		Threads: c.Threads, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log}
+		Threads: c.Threads, Order: c.Order, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log}
 	eo.Fit(physicalMemory())
 	workers, err := c.openFleet(ctx, &eo, log)
 	if err != nil {

@@ -11,7 +11,8 @@ type versionCmd struct{}
 
 // Run implements the command.
 func (versionCmd) Run(s *surroundings) error {
-	_, err := fmt.Fprintf(s.out, "trinity %s (numerics %s)\n", version(), engine.Numerics)
+	_, err := fmt.Fprintf(s.out, "trinity %s (numerics %s, kernels %s)\n", version(), engine.NewNumerics(),
+		engine.Kernels())
 	return err
 }
 

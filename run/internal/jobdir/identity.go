@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -20,7 +21,7 @@ type Identity struct {
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"` // what templates are told is now
 	Session  string    `json:"session_id"`
-	Numerics string    `json:"numerics"`          // the arithmetic it was begun with; empty on a server
+	Numerics string    `json:"numerics"`          // its arithmetic, such as trinity-4-blocked; empty on a server
 	Adapter  string    `json:"adapter,omitempty"` // model.lora_configs[0].path as it was then
 	Trains   *Trained  `json:"trains,omitempty"`  // what it trains; older versions did not note it
 }
@@ -93,7 +94,7 @@ func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note 
 		return "", err
 	}
 	switch was, is := id.Numerics, numerics; {
-	case was == is:
+	case was == is, was != "" && strings.HasPrefix(is, was+"-"): // before v0.3 the order of sums was not named
 		return "", nil
 	case was == "":
 		return "", fmt.Errorf("run: job %s was begun on a server, and the configuration now says the local engine; "+

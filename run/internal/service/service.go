@@ -90,7 +90,7 @@ func (o Options) EngineOptions() (engine.Options, error) {
 	}
 	eo := engine.Options{
 		Dir: o.Folder.Checkpoints(), Models: models,
-		Threads: o.Site.Threads, Seed: &seed, FS: o.Site.FS,
+		Threads: o.Site.Threads, Order: o.Site.Order, Seed: &seed, FS: o.Site.FS,
 	}
 	eo.Fit(o.Site.Memory)
 	return eo, err

@@ -29,6 +29,7 @@ type Site struct {
 	LookupEnv func(string) (string, bool) // reads a variable of the environment
 	Now       func() time.Time
 	Threads   int                      // of the local engine; 0 is all
+	Order     string                   // in which a new job's bf16 products add; empty is the processor's own
 	Memory    int64                    // of the machine, in bytes; 0 is not known
 	Find      func(path string) string // turns a path of the configuration into where the file is
 	Hub       *hub.Hub                 // nil: only local files
