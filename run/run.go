@@ -119,8 +119,8 @@ func (o Options) site() site.Site {
 		own.Servers = o.servers.source.Spec
 	}
 	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
-		Threads: o.Threads, Order: o.Order, Memory: o.Memory, Find: o.Find, Hub: o.Hub, Cache: o.Cache, Ollama: o.Ollama,
-		FS: o.fs, Own: own,
+		Threads: o.Threads, Order: o.Order, Memory: o.Memory, Find: o.Find, Hub: o.Hub, Cache: o.Cache,
+		Ollama: o.Ollama, FS: o.fs, Own: own,
 		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version, Python: o.Python.Executable,
 		Imports: o.Python.Path}
 }

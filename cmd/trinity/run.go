@@ -55,7 +55,7 @@ func (s *surroundings) options(threads int) run.Options {
 // engineFlags are those of the local engine of a job.
 type engineFlags struct {
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
-	Order   string `help:"Order of sums in a new job: blocked, sequential; default: the processor's." enum:",blocked,sequential" default:""`
+	Order   string `help:"Of a new job's sums: blocked or sequential." enum:"blocked,sequential," default:""`
 }
 
 type runCmd struct {
