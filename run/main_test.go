@@ -1,6 +1,7 @@
 package run
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -17,7 +18,17 @@ func TestMain(m *testing.M) {
 		os.Exit(agentMain(role))
 	}
 	debug.SetGCPercent(400)
+	flag.Parse()
+	manyAtOnce()
 	os.Exit(inMemory(m.Run))
+}
+
+// manyAtOnce has more tests run beside each other than there are processors, unless -parallel says how many: they wait
+// for Python and for servers as long as they compute.
+func manyAtOnce() {
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "8")
+	}
 }
 
 // inMemory runs the tests with their temporary folders in memory, if there is such a folder with room: most of what a

@@ -19,7 +19,7 @@ func TestOrder(t *testing.T) {
 			run := func(steps string) (out string, err error) {
 				var w strings.Builder
 				o.Out = &w
-				_, err = Run(t.Context(), load(t, dir, "buffer.total_steps="+steps), o)
+				_, err = Run(t.Context(), load(t, dir, and(tiny, "buffer.total_steps="+steps)...), o)
 				return w.String(), err
 			}
 			if out, err := run("1"); err != nil {
