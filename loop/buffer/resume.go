@@ -4,14 +4,25 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Resume is Load for a step that goes on. If all its groups are empty, every task failed, and whatever made them fail
-// may be mended by now: they are removed, and the step begins anew.
-func (s *Store) Resume(step int) (map[string]Record, error) {
+// Resume is Load for a step that goes on. A group with numbers that training can't use, which older versions stored, is
+// empty, and warn is told. If all groups are empty, every task failed, and whatever made them fail may be mended by now:
+// they are removed, and the step begins anew.
+func (s *Store) Resume(step int, warn func(string)) (map[string]Record, error) {
 	groups, err := s.Load(step)
 	if err != nil || len(groups) == 0 {
 		return groups, err
+	}
+	for _, task := range slices.Sorted(maps.Keys(groups)) {
+		r := groups[task]
+		if err := experience.CheckAll(r.Experiences); err != nil {
+			warn(fmt.Sprintf("step %d: the stored group of task %q is left out: %v", step, task, err))
+			r.Experiences = nil
+			groups[task] = r
+		}
 	}
 	for _, r := range groups {
 		if len(r.Experiences) > 0 {

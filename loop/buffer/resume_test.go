@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,6 +36,29 @@ func TestStoreForget(t *testing.T) {
 	}
 	if err := s.Forget(7, nil); err != nil {
 		t.Errorf("nothing of no step: %v", err)
+	}
+}
+
+// A group that an older version stored with a reward that training can't use is empty, and its reason is said. If no other
+// group is left, the step begins anew.
+func TestResumeLeavesPoisonOut(t *testing.T) {
+	s := openStore(t, t.TempDir(), nil)
+	poison, alone := record(1, "b"), record(2, "a")
+	poison.Experiences[0].SetReward(1e300)
+	alone.Experiences[0].SetReward(math.Inf(1))
+	mustPut(t, s, record(1, "a"), poison, alone)
+	var said []string
+	warn := func(text string) { said = append(said, text) }
+	groups, err := s.Resume(1, warn)
+	if err != nil || len(groups) != 2 || len(groups["a"].Experiences) == 0 || len(groups["b"].Experiences) != 0 {
+		t.Errorf("groups %v, %v; want a, and b without experiences", groups, err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], `"b" is left out: experience`) ||
+		!strings.Contains(said[0], "its reward is 1e+300") {
+		t.Errorf("said %q", said)
+	}
+	if groups, err := s.Resume(2, warn); err != nil || len(groups) != 0 || s.Has(2, "a") {
+		t.Errorf("a step of poison alone: groups %v, %v; want it to begin anew", groups, err)
 	}
 }
 

@@ -38,13 +38,16 @@ func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experien
 		if err != nil {
 			return nil, err
 		}
-		before := len(list)
+		fresh := 0
 		for _, e := range more {
-			if e.Info.ModelVersion >= oldest {
+			if e.Info.ModelVersion < oldest {
+				continue
+			}
+			if fresh++; s.usable(step, e) {
 				list = append(list, e)
 			}
 		}
-		s.passedOver(step, oldest, len(more), len(list)-before)
+		s.passedOver(step, oldest, len(more), fresh)
 	}
 	if experts == 0 {
 		return list, nil
@@ -58,6 +61,15 @@ func (s *Samples) Read(ctx context.Context, step, n int) ([]*experience.Experien
 		algorithm.Expert(e)
 	}
 	return append(list, shown...), nil
+}
+
+// usable reports whether training can use the numbers of a sample, which another program may have stored.
+func (s *Samples) usable(step int, e *experience.Experience) bool {
+	err := e.Check()
+	if err != nil && s.Warn != nil {
+		s.Warn(fmt.Sprintf("train step %d: sample %s is passed over: %v", step, e.EID, err))
+	}
+	return err == nil
 }
 
 // passedOver counts the samples that are older than a step may train on, and says so if all that were taken are.

@@ -41,7 +41,7 @@ func (t *tally) into(m map[string]float64) {
 // attempts has an empty group.
 func (x *Explorer) explore(ctx context.Context, step int,
 	tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
-	stored, err := x.store.Resume(step)
+	stored, err := x.store.Resume(step, x.Warn)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,12 +203,15 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
 	return list, err
 }
 
-// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, and
-// no nil among them.
+// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, no nil among
+// them, and numbers that training can use.
 func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
 	if err == nil && slices.Contains(list, nil) {
 		err = errors.New("the workflow returned a nil experience without an error; " +
 			"it must return an error, or no such entry")
+	}
+	if err == nil {
+		err = experience.CheckAll(list)
 	}
 	if err != nil {
 		return nil, err

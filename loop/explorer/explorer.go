@@ -243,6 +243,7 @@ func (x *Explorer) Score(ctx context.Context, step int, list []*experience.Exper
 	if err != nil {
 		return nil, err
 	}
+	list, drops = x.usable(step, list, drops)
 	if l, ok := x.train.Tasks.(Learner); ok {
 		l.Learn(step, pipeline.Rates(x.Pipeline))
 	}
@@ -255,6 +256,7 @@ func (x *Explorer) Score(ctx context.Context, step int, list []*experience.Exper
 	if n := left - len(list); n > 0 {
 		drops = append(drops, operator.Drop{Rule: x.AdvantageName, N: n})
 	}
+	list, drops = x.usable(step, list, drops)
 	x.sayLoss(step, sampled, drops, list)
 	x.sayMissing(step, list)
 	for _, m := range []map[string]float64{shaped, scored} {

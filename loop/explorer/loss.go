@@ -30,6 +30,23 @@ func (x *Explorer) sayLoss(step, sampled int, drops []operator.Drop, left []*exp
 	}
 }
 
+// usable drops the groups with numbers that training can't use, which operators or the advantage function made.
+func (x *Explorer) usable(step int, list []*experience.Experience,
+	drops []operator.Drop) ([]*experience.Experience, []operator.Drop) {
+	if experience.CheckAll(list) == nil {
+		return list, drops
+	}
+	var kept []*experience.Experience
+	for _, g := range experience.GroupBy(list, experience.EID.TID) {
+		if err := experience.CheckAll(g.Experiences); err != nil {
+			x.Warn(fmt.Sprintf("explore step %d: the group of task %s is left out: %v", step, g.ID, err))
+			continue
+		}
+		kept = append(kept, g.Experiences...)
+	}
+	return kept, append(drops, operator.Drop{Rule: "numbers that are not finite", N: len(list) - len(kept)})
+}
+
 // silent reports whether experiences have advantages and all are 0. Where the trainer computes them there are none yet.
 func silent(list []*experience.Experience) bool {
 	for _, e := range list {

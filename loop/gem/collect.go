@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"math"
 )
 
 // emptyRounds is how many rounds without a single episode end a run.
@@ -88,7 +89,7 @@ func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, fail
 // resumeEpisodes returns the stored episodes of a step. Those of rounds that ended an earlier process are forgotten and
 // will be played again, for whatever made them fail may be mended by now.
 func (t *Trainer) resumeEpisodes(step int) (map[string]buffer.Record, error) {
-	stored, err := t.store.Resume(step)
+	stored, err := t.store.Resume(step, func(text string) { t.say("%s", text) })
 	if err != nil {
 		return nil, err
 	}
@@ -174,9 +175,13 @@ func (t *Trainer) keep(ctx context.Context, s slot) (Turns, error) {
 	return turns, err
 }
 
+// mostReward bounds the rewards of an episode together: gradients of larger returns overflow float32.
+const mostReward = 1e15
+
 // play plays an episode to its end. Whatever fails loses all of it.
 func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 	var turns Turns
+	total := 0.0
 	retells := env.Retells(t.Config.EnvWrappers)
 	for {
 		known := len(o.seq.Tokens)
@@ -190,6 +195,10 @@ func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 		}
 		x := turn.Experience(experience.EID{Batch: strconv.Itoa(s.step), Task: s.name(), Step: len(turns)})
 		x.SetReward(next.Reward)
+		if total += math.Abs(next.Reward); !(total <= mostReward) {
+			return nil, fmt.Errorf("the environment gave reward %v; the rewards of an episode must be finite numbers that "+
+				"add up to at most %v", next.Reward, mostReward)
+		}
 		x.Info.ModelVersion = s.step
 		if turn.Stop == experience.StopLength {
 			x.TruncateStatus = experience.ResponseTruncated

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -26,7 +25,7 @@ func (o *offer) Grade(_ context.Context, parts []workflow.Part) ([]*experience.E
 	}
 	var list []*experience.Experience
 	for _, part := range parts {
-		if math.IsNaN(part.Reward) || math.IsInf(part.Reward, 0) {
+		if !experience.Finite(part.Reward) {
 			return nil, fmt.Errorf("proxy: rollout %s: the reward is %v; it must be a finite number", o.id, part.Reward)
 		}
 		own := &o.tree

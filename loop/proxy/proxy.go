@@ -118,6 +118,10 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		s.door.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
 		return
 	}
+	if !experience.Finite(*in.Reward) {
+		s.door.fail(w, bad("reward is %v; it must be a finite number", *in.Reward))
+		return
+	}
 	one, err := s.door.calls.ofAnswers(in.IDs)
 	if err == nil && one != nil {
 		err = s.door.reward(r.Context(), one, grade{reward: *in.Reward, task: in.Task, run: in.Run})

@@ -369,6 +369,7 @@ func TestRefuses(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}]}}`, "not a JSON object", 400},
 		{"/v1/completions", `{"prompt":"a"}{"prompt":"b"}`, "not a JSON object", 400},
 		{"/feedback", `{"reward":"good","msg_ids":["x"]}`, "not the JSON", 400},
+		{"/feedback", `{"reward":1e39,"msg_ids":["x"]}`, "reward is 1e+39; it must be a finite number", 400},
 	} {
 		status, body := f.post(tt.path, tt.body)
 		if got := text(body["error"]); status != tt.status || !strings.Contains(got, tt.want) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -71,7 +70,7 @@ func (r *rollout) reward(ctx context.Context, g grade) error {
 	if err := r.over(); err != nil {
 		return err
 	}
-	if math.IsNaN(g.reward) || math.IsInf(g.reward, 0) {
+	if !experience.Finite(g.reward) {
 		return bad("reward is %v; it must be a finite number", g.reward)
 	}
 	if len(r.tree.calls) == 0 {

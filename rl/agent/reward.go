@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strconv"
 
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
@@ -45,7 +45,7 @@ func parseReward(data []byte) (part workflow.Part, err error) {
 		return wrong(fmt.Sprintf("it is longer than %d bytes", mostReward))
 	}
 	if x, err := strconv.ParseFloat(string(data), 64); err == nil {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		if !experience.Finite(x) {
 			return wrong("it is not finite")
 		}
 		return workflow.Part{Reward: x}, nil

@@ -215,7 +215,7 @@ func (s *session) graded(e *experience.Experience, x *returned) error {
 		return errors.New("it has no reward; the workflow must set experience.reward to a number")
 	}
 	v := float64(*x.Reward)
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !experience.Finite(v) {
 		return fmt.Errorf("its reward is %v; it must be a finite number", v)
 	}
 	e.SetReward(v)

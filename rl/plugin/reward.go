@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
@@ -60,7 +60,7 @@ func scoresOf(name string, parts map[string]python.Float) (reward.Scores, error)
 	var scores reward.Scores
 	for _, k := range slices.Sorted(maps.Keys(parts)) {
 		v := float64(parts[k])
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !experience.Finite(v) {
 			return nil, fmt.Errorf("plugin: %s returned %v as its part %q; a reward must be a finite number", name, v,
 				k)
 		}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"strings"
 	"unicode/utf8"
 )
@@ -170,7 +170,7 @@ func rewardOf(raw json.RawMessage) (value float64, given bool, err error) {
 	case "false":
 		return 0, true, nil
 	}
-	if json.Unmarshal(raw, &value) != nil || math.IsInf(value, 0) || math.IsNaN(value) {
+	if json.Unmarshal(raw, &value) != nil || !experience.Finite(value) {
 		return 0, false, fmt.Errorf("the reward %s is not a finite number", cut(string(raw), 50))
 	}
 	return value, true, nil
