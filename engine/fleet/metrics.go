@@ -7,7 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 )
 
 // serveMetrics answers GET /metrics until the head is closed. Whoever reaches the address may read them.
@@ -22,8 +23,7 @@ func (h *Head) serveMetrics() error {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		h.Status().WriteMetrics(w) // a reader that went away
 	})
-	const patience = 10 * time.Second
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: patience, WriteTimeout: patience}
+	s := web.Server(web.Guard{}.Handler(mux), web.Options{})
 	h.running.Go(func() { s.Serve(l) })
 	h.running.Go(func() {
 		<-h.ctx.Done()

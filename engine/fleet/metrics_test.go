@@ -36,6 +36,16 @@ func TestMetricsAreReadAtAnAddress(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	defer http.DefaultClient.CloseIdleConnections()
+	page, err := http.NewRequest(http.MethodGet, h.MetricsURL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Host = "evil.example"
+	if refused, err := http.DefaultClient.Do(page); err != nil || refused.StatusCode != http.StatusForbidden {
+		t.Errorf("by a name pointed here: %v, %v", refused, err)
+	} else {
+		refused.Body.Close()
+	}
 	f := families(t, resp.Body)
 	if got := f["trinity_fleet_tasks_done_total"].GetMetric()[0].GetCounter().GetValue(); got != 7 {
 		t.Errorf("%g tasks done; want 7", got)

@@ -8,9 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Resume is Load for a step that goes on. A group with numbers that training can't use, which older versions stored, is
-// empty, and warn is told. If all groups are empty, every task failed, and whatever made them fail may be mended by now:
-// they are removed, and the step begins anew.
+// Resume is Load for a step that continues. A group with numbers that training can't use, which older versions stored,
+// is empty, and warn is told. If all groups are empty, every task failed, and whatever made them fail may be mended by
+// now: they are removed, and the step begins anew.
 func (s *Store) Resume(step int, warn func(string)) (map[string]Record, error) {
 	groups, err := s.Load(step)
 	if err != nil || len(groups) == 0 {

@@ -39,8 +39,8 @@ func TestStoreForget(t *testing.T) {
 	}
 }
 
-// A group that an older version stored with a reward that training can't use is empty, and its reason is said. If no other
-// group is left, the step begins anew.
+// A group that an older version stored with a reward that training can't use is empty, and its reason is said. If no
+// other group is left, the step begins anew.
 func TestResumeLeavesPoisonOut(t *testing.T) {
 	s := openStore(t, t.TempDir(), nil)
 	poison, alone := record(1, "b"), record(2, "a")

@@ -196,8 +196,8 @@ func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 		x := turn.Experience(experience.EID{Batch: strconv.Itoa(s.step), Task: s.name(), Step: len(turns)})
 		x.SetReward(next.Reward)
 		if total += math.Abs(next.Reward); !(total <= mostReward) {
-			return nil, fmt.Errorf("the environment gave reward %v; the rewards of an episode must be finite numbers that "+
-				"add up to at most %v", next.Reward, mostReward)
+			return nil, fmt.Errorf("the environment gave reward %v; the rewards of an episode must be finite numbers "+
+				"that add up to at most %v", next.Reward, mostReward)
 		}
 		x.Info.ModelVersion = s.step
 		if turn.Stop == experience.StopLength {

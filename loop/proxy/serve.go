@@ -25,7 +25,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}
 }
 
 func (d *door) serve(ctx context.Context, h http.Handler, l net.Listener, stop <-chan struct{}) error {
-	server := web.Server(h, web.Options{})
+	server := web.Server(web.Guard{}.Handler(h), web.Options{})
 	served := make(chan error, 1)
 	go func() {
 		served <- server.Serve(web.Listen(l, web.Connections{PerAddress: connections}))

@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +58,59 @@ func TestStopCutsLongAnswersOff(t *testing.T) {
 			t.Errorf("the answer is cut off after %v, want %v", d, endTimeout)
 		}
 	})
+}
+
+// A page of another origin, and one whose name was pointed at this machine, can neither sample nor reward nor commit.
+func TestPagesOfOthersAreRefused(t *testing.T) {
+	f := newFixture(t, history(t))
+	offers := NewOffers(OfferOptions{Name: "m", Now: time.Now})
+	for name, serve := range map[string]func(context.Context, net.Listener, <-chan struct{}) error{
+		"serve mode": f.proxy.Serve, "rollouts": offers.Serve,
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop, served := make(chan struct{}), make(chan error, 1)
+		go func() { served <- serve(t.Context(), l, stop) }()
+		for _, path := range []string{"/v1/chat/completions", "/rollouts/a/v1/chat/completions", "/rollouts/a/feedback",
+			"/rollouts/next", "/sessions", "/feedback", "/commit"} {
+			for _, headers := range []map[string]string{
+				{"Host": "evil.example", "Origin": "http://evil.example"}, {"Host": "evil.example"},
+				{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"},
+			} {
+				status, body := byBrowser(t, "http://"+l.Addr().String()+path, headers)
+				if status != http.StatusForbidden {
+					t.Errorf("%s: POST %s with %v: %d %s", name, path, headers, status, body)
+				}
+			}
+		}
+		close(stop)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// byBrowser posts what a browser posts without asking first.
+func byBrowser(t *testing.T, url string, headers map[string]string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, url, strings.NewReader(`{"reward": 1}`))
+	r.RequestURI = ""
+	for key, v := range headers {
+		r.Header.Set(key, v)
+	}
+	if h := headers["Host"]; h != "" {
+		r.Host = h
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
 }

@@ -6,10 +6,9 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 )
 
 // guard lets requests through that come from this machine's programs and the studio's own pages: a web page anywhere
@@ -18,7 +17,7 @@ import (
 func (s *Studio) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
-		if !s.ours(r) {
+		if (web.Guard{Hosts: s.opts.Hosts}).Check(r) != nil {
 			s.fail(w, r, refusal{http.StatusForbidden, "forbidden",
 				"studio: the request came by a foreign name or page; " +
 					"open the address that the studio printed"})
@@ -80,33 +79,4 @@ func (s *Studio) carries(r *http.Request) bool {
 func equal(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
-}
-
-func (s *Studio) ours(r *http.Request) bool {
-	host := hostOf(r.Host)
-	local := host == "localhost" || isAddress(host)
-	if !local && !slices.Contains(s.opts.Hosts, host) {
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		site := r.Header.Get("Sec-Fetch-Site")
-		return site == "" || site == "same-origin" || site == "none"
-	}
-	page, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(page.Host, r.Host)
-}
-
-// isAddress reports whether a host is an IP address: no name of a page's owner can be made to point here with one.
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
-}
-
-func hostOf(hostport string) string {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = hostport
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }

@@ -23,7 +23,8 @@ func (e *Experience) Check() error {
 	sum := 0.0
 	for i, r := range e.TokenRewards {
 		if sum += math.Abs(float64(r)); !Finite(sum) {
-			return fmt.Errorf("its token reward %d is %v; the rewards of all tokens must add up to a finite number", i, r)
+			return fmt.Errorf("its token reward %d is %v; the rewards of all tokens must add up to a finite number", i,
+				r)
 		}
 	}
 	for name, v := range e.Metrics {

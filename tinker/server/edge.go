@@ -1,39 +1,25 @@
 package server
 
 import (
-	"net"
+	"errors"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 )
 
-// A web page may send requests to any address, this machine's loopback included. Two headers that only the browser sets
-// tell such a request from a local program's: Origin is the page, and Host is the name that the page used. A page whose
-// own name was pointed at this machine (DNS rebinding) is of the same origin as the server, but its Host is foreign.
-// Both are checked before anything else, so that the routes that need no key on loopback are safe from any page.
-
-// letIn reports whether a request may go on. Otherwise it was answered: with the refusal of a foreign Host or Origin,
-// or as a preflight of CORS (https://fetch.spec.whatwg.org/#cors-preflight-fetch).
+// letIn reports whether a request may go on. Otherwise it was answered: with the refusal of a foreign page, or as a
+// preflight of CORS (https://fetch.spec.whatwg.org/#cors-preflight-fetch). It comes before anything else, so that the
+// routes that need no key on loopback are safe from any page.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) bool {
-	if !s.knownHost(r) {
-		s.turnAway(w, r, status(http.StatusForbidden, "Host is %q, which is not a name of this server; "+
-			"start it with --allow-host %s if clients reach it under that name", hostOf(r.Host), hostOf(r.Host)))
+	g := web.Guard{Hosts: s.opts.Hosts, AnyHost: s.opts.Hosts == nil, Origins: s.opts.Origins, Public: s.opts.PublicURL}
+	var f *web.Foreign
+	if errors.As(g.Check(r), &f) {
+		s.turnAway(w, r, status(http.StatusForbidden, "%v%s", f, remedy(f)))
 		return false
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	allowed := slices.Contains(s.opts.Origins, origin) || slices.Contains(s.opts.Origins, "*")
-	if !allowed && !s.ownOrigin(r, origin) {
-		s.turnAway(w, r, status(http.StatusForbidden, "Origin is %q: web pages of another origin may not call this "+
-			"server; start it with --cors-origin %s to allow that one", origin, origin))
-		return false
-	}
-	if !allowed {
+	if origin == "" || !g.Allows(origin) {
 		return true
 	}
 	h := w.Header()
@@ -78,58 +64,13 @@ func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	s.opts.Log.Warn("request refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
 }
 
-// knownHost reports whether the Host header names this server: a name of loopback, the address of the connection, or
-// one of Options.Hosts. A request without the header comes from no browser.
-func (s *Server) knownHost(r *http.Request) bool {
-	host := hostOf(r.Host)
-	if s.opts.Hosts == nil || host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") ||
-		slices.Contains(s.opts.Hosts, host) {
-		return true
+// remedy says how the owner of the server lets in what a Guard refused.
+func remedy(f *web.Foreign) string {
+	switch f.Header {
+	case "Host":
+		return "; start it with --allow-host " + f.Value + " if clients reach it under that name"
+	case "Origin":
+		return "; start it with --cors-origin " + f.Value + " to allow that one"
 	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local == nil {
-		return ip.Unmap().IsLoopback()
-	}
-	at, err := netip.ParseAddrPort(local.String())
-	return ip.Unmap().IsLoopback() || err == nil && at.Addr().Unmap().WithZone("") == ip.Unmap().WithZone("")
-}
-
-// ownOrigin reports whether a page comes from this server itself, under the name of the request or its public address.
-// Without the check of the Host header this lets in any page that has a name of this machine, but keys are required
-// then, and such a page has none.
-func (s *Server) ownOrigin(r *http.Request, origin string) bool {
-	page, err := url.Parse(origin)
-	if err != nil || page.Host == "" {
-		return false
-	}
-	if public, err := url.Parse(s.opts.PublicURL); err == nil && public.Host != "" && sameHost(page, public) &&
-		page.Scheme == public.Scheme {
-		return true
-	}
-	return sameHost(page, &url.URL{Scheme: page.Scheme, Host: r.Host})
-}
-
-// sameHost compares host and port, with the default port of the scheme.
-func sameHost(a, b *url.URL) bool {
-	port := func(u *url.URL) string {
-		if p := u.Port(); p != "" {
-			return p
-		}
-		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-// hostOf is the name or the address in a Host header: without the port, the brackets of IPv6 and a last dot, in lower
-// case.
-func hostOf(header string) string {
-	host, _, err := net.SplitHostPort(header)
-	if err != nil {
-		host = strings.TrimSuffix(strings.TrimPrefix(header, "["), "]")
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return ""
 }

@@ -29,8 +29,8 @@ type Options struct {
 	// PublicURL is the address at which clients reach the server (scheme and host, perhaps a path), for download
 	// addresses; "" uses each request's own.
 	PublicURL string
-	// Hosts are names that a Host header may have, in lower case and without a port, besides those of loopback and the
-	// address of the connection; nil accepts any name.
+	// Hosts are public names that a Host header may have, in lower case and without a port; nil accepts any. Addresses
+	// and private names always may, see web.Guard.
 	Hosts []string
 	// Origins are the web pages, as in an Origin header, that may call the server from a browser; * is all pages. Pages
 	// of the server itself may always.

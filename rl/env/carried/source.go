@@ -159,7 +159,8 @@ func (s *Source) listen() error {
 	if err != nil {
 		return fmt.Errorf("env: serving rollouts: %w", err)
 	}
-	s.url, s.server, s.served = "http://"+l.Addr().String(), web.Server(s, web.Options{}), make(chan struct{})
+	s.url, s.served = "http://"+l.Addr().String(), make(chan struct{})
+	s.server = web.Server(web.Guard{}.Handler(s), web.Options{})
 	go func() {
 		defer close(s.served)
 		s.server.Serve(l) // until Close
