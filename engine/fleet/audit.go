@@ -87,7 +87,7 @@ func (h *Head) audit(worker string) {
 		defer h.mu.Unlock()
 		h.counts.Audited += int64(right + len(wrong))
 		h.counts.UsedWrong += int64(len(wrong))
-		h.o.Log(h.audited(worker, len(list), right, wrong))
+		h.logf(worker, "%s", h.audited(worker, len(list), right, wrong))
 	})
 }
 

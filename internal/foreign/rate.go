@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 const (
 	perPeriod = 50 // lines of a kind
 	period    = time.Minute
-	mostKinds = 1024 // beyond them all share one allowance
+	mostKinds = 4096 // beyond them all share one allowance
 )
 
 // Rate bounds how many lines of a kind are written: 50 in a minute. Its zero value is ready to use.
@@ -55,6 +56,10 @@ func (r *Rate) of(kind string) *allowance {
 	}
 	if r.kinds == nil {
 		r.kinds = map[string]*allowance{}
+	}
+	if len(r.kinds) >= mostKinds {
+		now := time.Now()
+		maps.DeleteFunc(r.kinds, func(_ string, a *allowance) bool { return now.Sub(a.since) >= period })
 	}
 	if len(r.kinds) >= mostKinds {
 		kind = ""
