@@ -45,7 +45,8 @@ func (u *useless) Gradient(ctx context.Context, _ executor.Version, b executor.B
 // Results that are not used are not told to be: otherwise a machine that sends garbage, once it is found to be wrong,
 // makes the head say that the job has used it.
 func TestReceiptsAreOfWhatIsUsed(t *testing.T) {
-	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true), Tokens: engine.Letters{}}}
+	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
+		Tokens: engine.Letters{}}}
 	want := history(t, open(t, models, nil, false), 8)
 	pool := &useless{Pool: dispatch.New(dispatchtest.New(t, newWorkers(t, 2, "")...), 1)}
 	e := engine.OpenEngine(t, engine.Options{Models: models, Threads: 2, Pool: pool})

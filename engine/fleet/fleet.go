@@ -33,8 +33,8 @@ type Task struct {
 	Tenant  string  // whose task it is: tenants have equal shares of the workers
 	Shared  float64 // the part of Cost that a worker saves when it has computed another task of the group
 
-	// Check reports what is wrong with the form of an answer; nil: every answer will do. An answer that it refuses is none:
-	// the task is computed by others, and the worker has sent a bad message.
+	// Check reports what is wrong with the form of an answer; nil: every answer will do. An answer that it refuses is
+	// none: the task is computed by others, and the worker has sent a bad message.
 	Check func(payload []byte) error
 }
 

@@ -114,7 +114,8 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 		kick: make(chan struct{}, 1), mend: make(chan struct{}, 1), fetches: semaphore.NewWeighted(o.MaxAnswer),
 		stores: semaphore.NewWeighted(mostStoring),
 		plan:   schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
-		wants: map[string]int{}, liars: map[string]bool{}, offers: map[string]*offer{}, storing: map[storeKey]*storing{},
+		wants: map[string]int{}, liars: map[string]bool{}, offers: map[string]*offer{},
+		storing: map[storeKey]*storing{},
 		local: map[string]context.CancelFunc{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if o.Local != nil {

@@ -17,7 +17,7 @@ import (
 
 const (
 	mostWants   = 1024 // requests for chunks of one worker that are answered at a time
-	mostStoring = 4    // blocks that are read and stored at a time; to read one may take the memory of a model's weights
+	mostStoring = 4    // blocks that are stored at a time; to read one may take the memory of a model's weights
 	mostBlocks  = 4    // blocks that are kept to send their chunks
 )
 

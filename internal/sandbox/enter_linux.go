@@ -63,10 +63,17 @@ func (e *entry) become() error {
 	if x == nil {
 		return nil
 	}
-	// The last limit comes here. It counts what can be written and not what is only reserved: Go reserves a gigabyte,
-	// and its other threads would end this process for want of memory if they ran before the program begins.
-	memory := unix.Rlimit{Cur: uint64(e.Limits.Memory), Max: uint64(e.Limits.Memory)}
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&memory)), 0, 0, 0)
+	// The last limits come here: the other threads of this process would end it for want of memory if they ran before
+	// the program begins. What can be written counts, and what is only reserved, of which Go takes a gigabyte, has a
+	// larger limit: a page table takes a page for each two megabytes, whatever they hold.
+	var errno syscall.Errno
+	for resource, most := range map[uintptr]int64{unix.RLIMIT_DATA: e.Limits.Memory,
+		unix.RLIMIT_AS: reserves * e.Limits.Memory} {
+		limit := unix.Rlimit{Cur: uint64(most), Max: uint64(most)}
+		if errno == 0 {
+			_, _, errno = unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+		}
+	}
 	if errno == 0 {
 		_, _, errno = unix.RawSyscall(unix.SYS_DUP3, stderrFD, 2, 0)
 	}
@@ -76,6 +83,9 @@ func (e *entry) become() error {
 	}
 	return fmt.Errorf("execute %s: %w", e.Args[0], errno)
 }
+
+// reserves is how many times its memory a program may reserve as address space.
+const reserves = 16
 
 // image is a program as execve reads it.
 type image struct {

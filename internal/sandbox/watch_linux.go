@@ -61,10 +61,11 @@ func watch() int {
 // watcher runs the program and looks at what its processes use.
 type watcher struct {
 	*spec
-	report report
-	blind  bool // there is no /proc
-	begun  time.Time
-	own    ownTime
+	report  report
+	blind   bool // there is no /proc
+	begun   time.Time
+	own     ownTime
+	sockets sockets
 }
 
 func (w *watcher) run() error {
@@ -85,7 +86,12 @@ func (w *watcher) run() error {
 		}
 	}
 	_, err := os.Stat("/proc/self/stat")
-	w.blind = err != nil
+	if w.blind = err != nil; w.blind {
+		w.Limits.OpenFiles = min(w.Limits.OpenFiles, fewFiles)
+	}
+	if err := w.sockets.measure(); err != nil {
+		return err
+	}
 	pid, err := w.start()
 	if err != nil {
 		return err

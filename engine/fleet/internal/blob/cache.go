@@ -209,7 +209,8 @@ func appendBlock(ctx context.Context, f *os.File, n message.Need, at int, get Ge
 	}
 	for i, chunk := range chunks {
 		if want := min(Chunk, n.Size-int64(at+i)*Chunk); int64(len(chunk)) != want {
-			return fmt.Errorf("fleet: blob %s: %w: chunk %d has %d bytes, not %d", n.Hash, errOther, at+i, len(chunk), want)
+			return fmt.Errorf("fleet: blob %s: %w: chunk %d has %d bytes, not %d", n.Hash, errOther, at+i,
+				len(chunk), want)
 		}
 		if _, err := f.Write(chunk); err != nil {
 			return fmt.Errorf("fleet: cache: %w", err)
