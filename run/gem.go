@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -177,7 +178,7 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
-	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", note) })
+	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", foreign.Text(note)) })
 	if err := CheckGemWrappers(&g.c, tools); err != nil { // before anything is written
 		return err
 	}
@@ -289,6 +290,6 @@ func (g *gemRun) record() monitor.Config {
 	for _, k := range g.c.Keys() {
 		c.Settings[k.Name] = k.Value
 	}
-	c.Warn = func(text string) { fmt.Fprintln(g.site.Out, text) }
+	c.Warn = func(text string) { fmt.Fprintln(g.site.Out, foreign.Text(text)) }
 	return c
 }

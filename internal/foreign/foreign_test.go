@@ -104,3 +104,19 @@ func TestKindsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestLimit(t *testing.T) {
+	if Limit(nil) != nil {
+		t.Error("nobody is told, and a function is called")
+	}
+	var got []string
+	log := Limit(func(line string) { got = append(got, line) })
+	for range 200 {
+		log("the model does not answer: " + strings.Repeat("x\n", 100<<10))
+	}
+	log("something else")
+	if len(got) != perPeriod+1 || len(got[0]) > 2*MaxLine || strings.Contains(got[0], "\n") ||
+		!strings.Contains(got[perPeriod-1], "are left out") {
+		t.Errorf("%d lines, the first of %d bytes", len(got), len(got[0]))
+	}
+}

@@ -69,3 +69,21 @@ func (r *Rate) of(kind string) *allowance {
 	}
 	return r.kinds[kind]
 }
+
+// Limit returns a function that hands texts on as lines, of which those that begin alike are one kind of a [Rate]. nil
+// gives nil.
+func Limit(log func(string)) func(string) {
+	if log == nil {
+		return nil
+	}
+	var r Rate
+	return func(text string) {
+		more, ok := r.Allow(Cut(text, 32))
+		switch {
+		case ok && more != "":
+			log(Line(text) + " (" + more + ")")
+		case ok:
+			log(Line(text))
+		}
+	}
+}
