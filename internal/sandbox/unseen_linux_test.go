@@ -3,7 +3,9 @@ package sandbox
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -142,4 +144,54 @@ for nr in [*range(457, 480), 1000, 1 << 20]:
 			t.Errorf("%s%s", r.Stdout, r.Stderr)
 		}
 	})
+}
+
+// Where there are cgroups, what the kernel holds for a program counts without anybody's knowing what it is.
+func TestCgroup(t *testing.T) {
+	eachBox(t, func(t *testing.T, b *Box) {
+		if b.cgroups == nil {
+			t.Skip("this user may make no memory cgroups here")
+		}
+		before := len(leftCgroups(t, b))
+		r := python(t, b, Limits{Memory: 128 << 20}, "Shmem", `print(open("/proc/self/cgroup").read())`)
+		if !r.OK() {
+			t.Errorf("a small program: %s%s %s", r.Stdout, r.Stderr, r.Why(Limits{}))
+		}
+		one, err := b.cgroups.make(8 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("/bin/sh", "-c", "read go; tail /dev/zero")
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := one.holds(cmd)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := began(cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		in.Write([]byte("go\n"))
+		if err := cmd.Wait(); err == nil || !one.killed() {
+			t.Errorf("a program above the limit ends with %v, killed: %v", err, one.killed())
+		}
+		if err := one.remove(); err != nil {
+			t.Error(err)
+		}
+		if after := len(leftCgroups(t, b)); after > before {
+			t.Errorf("%d cgroups are left, before %d", after, before)
+		}
+	})
+}
+
+func leftCgroups(t *testing.T, b *Box) []string {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(b.cgroups.parent, cgroupName+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
 }
