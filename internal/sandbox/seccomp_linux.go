@@ -62,6 +62,7 @@ const (
 	dataArg0   = 16
 	dataArg1   = 24
 	dataArg2   = 32
+	dataArg3   = 40
 )
 
 // filterProgram is the filter in classic BPF, see seccomp(2). It is a plain sequence: each rule either returns or falls
@@ -93,6 +94,9 @@ func filterProgram() ([]unix.SockFilter, error) {
 		}
 		p = append(p, ret(deny), load(dataNumber))
 	}
+	p = append(p, // no shared memory without a file: it stays, in no process, while one page of it is mapped
+		jump(unix.BPF_JEQ, unix.SYS_MMAP, 0, 5), load(dataArg3), jump(unix.BPF_JSET, unix.MAP_SHARED, 0, 2),
+		jump(unix.BPF_JSET, unix.MAP_ANONYMOUS, 0, 1), ret(deny), load(dataNumber))
 	p = append(p, allowOptions(deny)...)
 	return append(p, ret(unix.SECCOMP_RET_ALLOW)), nil
 }

@@ -128,6 +128,39 @@ for _ in range(24): os.read(told, 1)
 	})
 }
 
+// Shared memory without a file stays while one page of it is mapped, and counts for no process that does not map it.
+func TestSharedMemoryWithoutAFile(t *testing.T) {
+	eachBox(t, func(t *testing.T, b *Box) {
+		if len(without) > 0 {
+			t.Skip(without)
+		}
+		r := python(t, b, Limits{Memory: 128 << 20, Disk: 4 << 20, Wall: time.Minute, CPU: time.Minute}, "Shmem", `
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+zero = os.open("/dev/zero", os.O_RDWR)
+n = 64 << 20
+for flags, fd in [(mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, -1), (mmap.MAP_SHARED, zero)] * 5:
+	at = libc.mmap(None, n, 3, flags, fd, 0)
+	if at is None or at >= (1 << 64) - 4096:
+		continue
+	ctypes.memset(at, 1, n)
+	libc.munmap(at + 4096, n - 4096)
+	print("mapped", flags)
+m = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m[0] = 1
+with open("/dev/shm/x", "w+b") as f:
+	f.truncate(4096)
+	mmap.mmap(f.fileno(), 4096)[0] = 1
+print(os.read(zero, 2))
+`)
+		if !r.OK() || strings.Contains(string(r.Stdout), "mapped") || !strings.HasPrefix(string(r.Stdout), `b'\x00\x00'`) {
+			t.Errorf("%s%s %s", r.Stdout, r.Stderr, r.Why(Limits{}))
+		}
+	})
+}
+
 // Calls that this program does not know are missing.
 func TestUnknownCalls(t *testing.T) {
 	eachBox(t, func(t *testing.T, b *Box) {
