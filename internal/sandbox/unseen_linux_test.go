@@ -155,8 +155,9 @@ with open("/dev/shm/x", "w+b") as f:
 	mmap.mmap(f.fileno(), 4096)[0] = 1
 print(os.read(zero, 2))
 `)
-		if !r.OK() || strings.Contains(string(r.Stdout), "mapped") || !strings.HasPrefix(string(r.Stdout), `b'\x00\x00'`) {
-			t.Errorf("%s%s %s", r.Stdout, r.Stderr, r.Why(Limits{}))
+		got := string(r.Stdout)
+		if !r.OK() || strings.Contains(got, "mapped") || !strings.HasPrefix(got, `b'\x00\x00'`) {
+			t.Errorf("%s%s %s", got, r.Stderr, r.Why(Limits{}))
 		}
 	})
 }
