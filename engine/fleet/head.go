@@ -116,7 +116,7 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 		plan:   schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
 		wants: map[string]int{}, liars: map[string]bool{}, offers: map[string]*offer{},
 		storing: map[storeKey]*storing{},
-		local: map[string]context.CancelFunc{}}
+		local:   map[string]context.CancelFunc{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if o.Local != nil {
 		h.plan.Join(schedule.Worker{ID: Here, Slots: max(1, o.LocalSlots), Reserve: o.LocalSlots == 0})

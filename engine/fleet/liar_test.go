@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -239,5 +240,46 @@ func TestTheLogIsTheHeads(t *testing.T) {
 		if strings.ContainsAny(w.About.Name+w.About.Processor, "\n\x1b") {
 			t.Errorf("the status shows %q", w.About.Name)
 		}
+	}
+}
+
+// An error is as long as its worker likes; of it the head keeps the beginning.
+func TestAnErrorIsCut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fleet")
+	h, j := openHead(t, dir, "127.0.0.1:0")
+	r := newRogue(t, dir, h)
+	given, err := r.nc.SubscribeSync(r.n.Task(r.id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := headOf(t, r.nc, r.n)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := h.Do(t.Context(), task(0))
+		failed <- err
+	}()
+	eventually(t, "the rogue is there, gets the task, and fails", func() bool {
+		r.nc.Publish(r.n.Beat(r.id), r.encoded(message.Beat{Head: head, About: fleet.About{Name: "rogue", Slots: 1}}))
+		m, err := given.NextMsg(20 * time.Millisecond)
+		if err != nil {
+			return false
+		}
+		var k message.Task
+		if _, err := message.Decode(m.Data, &k); err != nil {
+			t.Fatal(err)
+		}
+		r.ask(r.n.Result(r.id), message.Result{Task: k.ID, Head: head, Error: strings.Repeat("E\n", 100<<10)})
+		return len(failed) > 0 || h.Status().Workers[0].Failures > 0
+	})
+	select {
+	case err := <-failed:
+		if err == nil || len(err.Error()) > 10<<10 {
+			t.Errorf("the task's error has %d bytes", len(fmt.Sprint(err)))
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the task has no error although nobody can compute it")
+	}
+	if log := j.String(); !strings.Contains(log, "bytes in all") || len(log) > 20<<10 {
+		t.Errorf("the log has %d bytes", len(log))
 	}
 }
