@@ -59,8 +59,8 @@ func (g *gemRun) run(ctx context.Context) error {
 	err := g.trainer.Run(ctx, g.site.Stop)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(out, "stopped in the middle: %v; resume=%s continues after the last complete step\n",
-			context.Cause(ctx), dir)
+		fmt.Fprintf(out, "stopped in the middle: %s; resume=%s continues after the last complete step\n",
+			foreign.Text(context.Cause(ctx).Error()), dir)
 		return ErrInterrupted
 	case errors.Is(err, trainer.ErrInterrupted):
 		fmt.Fprintf(out, "stopped after %d steps and saved; resume=%s continues from there\n", g.trainer.Step(), dir)

@@ -283,3 +283,46 @@ func TestAnErrorIsCut(t *testing.T) {
 		t.Errorf("the log has %d bytes", len(log))
 	}
 }
+
+// What a worker gave before it was set aside is compared with another's answer. If that differs, the head decides.
+func TestALiarDoesNotMakeOthersWrong(t *testing.T) {
+	h, j := newHead(t, func(o *fleet.HeadOptions) { o.Local = square })
+	const used = 10
+	sound := map[string]bool{}
+	for i := range used {
+		sound[task(i).ID] = true
+	}
+	join(t, h, "first", func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {
+		if !sound[k.ID] {
+			return []byte("x"), nil
+		}
+		return square(ctx, k, have)
+	})
+	eventually(t, "the first worker", func() bool { return here(h) == 1 })
+	for i := range used {
+		k := task(i)
+		r, err := h.Do(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Used(k, r.Lean())
+	}
+	join(t, h, "liar", flipped)
+	eventually(t, "the liar", func() bool { return here(h) == 2 })
+	for i := 100; here(h) == 2 && i < 100+manyTasks; i++ {
+		k := task(i)
+		k.Check = func(payload []byte) error {
+			if len(payload) != 32 {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}
+		if _, err := h.Do(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the answers are computed again", func() bool { return h.Status().Audited == used })
+	if s := h.Status(); s.UsedWrong != 0 || strings.Contains(j.String(), "; wrong are ") {
+		t.Errorf("%d right answers are said to be wrong", s.UsedWrong)
+	}
+}
