@@ -6,9 +6,9 @@ import (
 	"log/slog"
 )
 
-// Handler returns a handler that passes records on whose message and values have at most MaxLine bytes each, and of
-// warnings and errors with one message no more than [Rate] allows. to quotes what controls a terminal, as those of
-// log/slog do.
+// Handler returns a handler that passes records on whose message has at most MaxText bytes and whose values MaxLine
+// each, and of warnings and errors whose messages begin alike no more than [Rate] allows. to quotes what controls a
+// terminal, as those of log/slog do.
 func Handler(to slog.Handler) slog.Handler { return handler{to, &Rate{}} }
 
 type handler struct {
@@ -23,12 +23,12 @@ func (h handler) Enabled(ctx context.Context, l slog.Level) bool { return h.to.E
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	more, ok := "", true
 	if r.Level >= slog.LevelWarn {
-		more, ok = h.rate.Allow(Cut(r.Message, 64))
+		more, ok = h.rate.Allow(kindOf(r.Message))
 	}
 	if !ok {
 		return nil
 	}
-	bounded := slog.NewRecord(r.Time, r.Level, Cut(r.Message, MaxLine), r.PC)
+	bounded := slog.NewRecord(r.Time, r.Level, Cut(r.Message, MaxText), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		bounded.AddAttrs(cut(a))
 		return true

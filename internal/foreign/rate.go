@@ -70,6 +70,9 @@ func (r *Rate) of(kind string) *allowance {
 	return r.kinds[kind]
 }
 
+// kindOf is the beginning of a message, before what differs: "http: TLS handshake error from ADDRESS".
+func kindOf(message string) string { return message[:min(len(message), 24)] }
+
 // Limit returns a function that hands texts on as lines, of which those that begin alike are one kind of a [Rate]. nil
 // gives nil.
 func Limit(log func(string)) func(string) {
@@ -78,7 +81,7 @@ func Limit(log func(string)) func(string) {
 	}
 	var r Rate
 	return func(text string) {
-		more, ok := r.Allow(Cut(text, 32))
+		more, ok := r.Allow(kindOf(text))
 		switch {
 		case ok && more != "":
 			log(Line(text) + " (" + more + ")")
