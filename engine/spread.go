@@ -60,12 +60,13 @@ func (r *trainingRun) spreads(parts [][]checkedDatum) bool {
 
 // spreadRequest is a request under way. The goroutine of the run's queue owns it.
 type spreadRequest struct {
-	r       *trainingRun
-	ctx     context.Context // ends with the request
-	loss    loss.Loss
-	request tinker.ForwardRequest
-	collect func(executor.Gradient) error // nil: no gradient
-	version executor.Version
+	r        *trainingRun
+	ctx      context.Context   // ends with the request
+	receipts executor.Receipts // of the pool's results that are used
+	loss     loss.Loss
+	request  tinker.ForwardRequest
+	collect  func(executor.Gradient) error // nil: no gradient
+	version  executor.Version
 
 	parts   []spreadPart
 	next    int // first part that is not begun
@@ -91,6 +92,7 @@ type partResult struct {
 	here     bool
 	outputs  []executor.Output
 	gradient executor.Gradient
+	receipts *executor.Receipts // of the pool
 	err      error
 }
 
@@ -102,8 +104,7 @@ func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [
 	if err != nil {
 		return err
 	}
-	var receipts executor.Receipts
-	ctx, cancel := context.WithCancel(executor.WithTenant(executor.WithReceipts(r.e.ctx, &receipts), r.owner))
+	ctx, cancel := context.WithCancel(executor.WithTenant(r.e.ctx, r.owner))
 	defer cancel()
 	s := &spreadRequest{r: r, ctx: ctx, loss: l, request: req, collect: collect, version: version, here: -1,
 		window: r.window(collect != nil), results: make(chan partResult, 2*len(parts))}
@@ -126,7 +127,7 @@ func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [
 			return err
 		}
 	}
-	if !receipts.Use() {
+	if !s.receipts.Use() {
 		r.e.opts.Log.Warn("engine: a machine was found to be wrong; what it gave to this request is computed again",
 			"model", r.id)
 		return errDoubted
@@ -281,6 +282,9 @@ func (s *spreadRequest) use() error {
 				return err
 			}
 		}
+		if p.result.receipts != nil {
+			s.receipts.Add(p.result.receipts)
+		}
 		p.result = &partResult{} // its memory is free
 		s.used++
 	}
@@ -314,12 +318,12 @@ func (r *trainingRun) aside() *trainingRun {
 
 // computeAway has the pool compute a part.
 func (s *spreadRequest) computeAway(i int, b executor.Batch) {
-	res := partResult{part: i}
-	pool := s.r.e.opts.Pool
+	res := partResult{part: i, receipts: &executor.Receipts{}}
+	pool, ctx := s.r.e.opts.Pool, executor.WithReceipts(s.ctx, res.receipts)
 	if s.collect == nil {
-		res.outputs, res.err = pool.Forward(s.ctx, s.version, b)
+		res.outputs, res.err = pool.Forward(ctx, s.version, b)
 	} else {
-		res.outputs, res.gradient, res.err = pool.Gradient(s.ctx, s.version, b)
+		res.outputs, res.gradient, res.err = pool.Gradient(ctx, s.version, b)
 		if res.err == nil && !s.r.grads.Fits(res.gradient) {
 			res.err = tinker.Serverf("engine: a gradient of other tensors than the model's")
 		}

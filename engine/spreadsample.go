@@ -98,7 +98,7 @@ func (e *Engine) sampled(s *samplingRequest, r sampleRange) {
 // sampleRanges computes the ranges of a request at the same time. The error is that of the first range that has one.
 func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) error {
 	var receipts executor.Receipts
-	ctx, cancel := context.WithCancel(executor.WithTenant(executor.WithReceipts(s.ctx, &receipts), s.queue.owner))
+	ctx, cancel := context.WithCancel(executor.WithTenant(s.ctx, s.queue.owner))
 	defer cancel()
 	errs := make([]error, len(list))
 	done := make(chan struct{}, len(list))
@@ -106,7 +106,7 @@ func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) er
 		one := func() {
 			defer func() { done <- struct{}{} }()
 			defer c.e.sampled(s, r)
-			if errs[i] = c.sampleRange(ctx, s, r); errs[i] != nil {
+			if errs[i] = c.sampleRange(ctx, s, r, &receipts); errs[i] != nil {
 				cancel()
 			}
 		}
@@ -136,11 +136,14 @@ func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) er
 }
 
 // sampleRange computes a range into the request's answer.
-func (c *samplingClient) sampleRange(ctx context.Context, s *samplingRequest, r sampleRange) error {
+func (c *samplingClient) sampleRange(ctx context.Context, s *samplingRequest, r sampleRange,
+	receipts *executor.Receipts) error {
 	if r.away {
-		out, err := c.sampleAway(ctx, s, r)
+		var own executor.Receipts // of no use if the result is none
+		out, err := c.sampleAway(executor.WithReceipts(ctx, &own), s, r)
 		if err == nil {
 			copy(s.out.Sequences[r.first:], out)
+			receipts.Add(&own)
 			return nil
 		}
 		if ctx.Err() != nil || c.e.ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
@@ -103,7 +104,7 @@ func (c *carriedEnvs) open(id string) (*carried.Source, error) {
 	}
 	return carried.New(c.ctx, carried.Options{ID: id, Carrying: carrying, Tasks: tasks, Text: text, Model: m.Name,
 		Params: params, Now: c.o.Now, Random: p.Random,
-		Note: func(note string) { fmt.Fprintln(c.o.Out, "note: "+note) },
+		Note: func(note string) { fmt.Fprintln(c.o.Out, "note:", foreign.Text(note)) },
 		Failed: func(err error) {
 			c.log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})
 		}}), nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -122,11 +123,11 @@ func showFailure(out io.Writer, err error) {
 		fmt.Fprintf(out, "\n%s\n%s\n", what, inspect.Indent(text))
 	}
 	if f.Traceback != "" {
-		fmt.Fprintf(out, "\n%s\n", f.Traceback)
+		fmt.Fprintf(out, "\n%s\n", foreign.Plain(f.Traceback))
 	}
 }
 
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ⏎ ") }
+func oneLine(text string) string { return strings.ReplaceAll(foreign.Plain(text), "\n", " ⏎ ") }
 
 // keepDebug adds the experiences to the database, as the next step of its table.
 func keepDebug(ctx context.Context, out io.Writer, dir string, list []*experience.Experience) error {

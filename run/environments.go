@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
@@ -86,7 +87,7 @@ func (e *Environments) logTo(dir string) {
 // with their tracebacks.
 func (o Options) environmentsOn(ctx context.Context, h *python.Host, log *pythonLog) *environments.Source {
 	return environments.New(ctx, h, environments.Options{Find: o.Find, Stop: o.Stop,
-		Note: func(text string) { fmt.Fprintln(o.Out, "note: "+text) },
+		Note: func(text string) { fmt.Fprintln(o.Out, "note:", foreign.Text(text)) },
 		Failed: func(err error) {
 			log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})
 		}})

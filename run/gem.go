@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -58,8 +59,8 @@ func (g *gemRun) run(ctx context.Context) error {
 	err := g.trainer.Run(ctx, g.site.Stop)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(out, "stopped in the middle: %v; resume=%s continues after the last complete step\n",
-			context.Cause(ctx), dir)
+		fmt.Fprintf(out, "stopped in the middle: %s; resume=%s continues after the last complete step\n",
+			foreign.Text(context.Cause(ctx).Error()), dir)
 		return ErrInterrupted
 	case errors.Is(err, trainer.ErrInterrupted):
 		fmt.Fprintf(out, "stopped after %d steps and saved; resume=%s continues from there\n", g.trainer.Step(), dir)
@@ -177,7 +178,7 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
-	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", note) })
+	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", foreign.Text(note)) })
 	if err := CheckGemWrappers(&g.c, tools); err != nil { // before anything is written
 		return err
 	}
@@ -289,6 +290,6 @@ func (g *gemRun) record() monitor.Config {
 	for _, k := range g.c.Keys() {
 		c.Settings[k.Name] = k.Value
 	}
-	c.Warn = func(text string) { fmt.Fprintln(g.site.Out, text) }
+	c.Warn = func(text string) { fmt.Fprintln(g.site.Out, foreign.Text(text)) }
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
@@ -61,7 +62,7 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	}
 	closers.Add(registry.Close)
 	tools := newSetting(gemConfig(&c), config.Backend{}, o, x.Run, &closers).toolbox(
-		func(note string) { fmt.Fprintln(o.Out, "note:", note) })
+		func(note string) { fmt.Fprintln(o.Out, "note:", foreign.Text(note)) })
 	for _, id := range ids {
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
 		if evaluation.Make, err = maker(ctx, registry.Registry, evaluation.EnvID, &c, played, tools); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/bench"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
@@ -36,8 +37,8 @@ func (l *loops) run(ctx context.Context) (*console.Summary, error) {
 	l.say.progress.Done()
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(l.site.Out, "stopped in the middle: %v; the same command continues after the last complete step\n",
-			context.Cause(ctx))
+		fmt.Fprintf(l.site.Out, "stopped in the middle: %s; the same command continues after the last complete step\n",
+			foreign.Text(context.Cause(ctx).Error()))
 		return nil, ErrInterrupted
 	case errors.Is(err, ErrInterrupted):
 		fmt.Fprintln(l.site.Out, "stopped; the same command continues with the unfinished groups")

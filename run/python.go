@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/logfile"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
@@ -71,7 +72,7 @@ func (o Options) withPython(ctx context.Context, cfg *config.Config) (Options, e
 		return o, err
 	}
 	for _, e := range set.Errors {
-		fmt.Fprintf(o.Out, "note: a plug-in file was not loaded: %v\n", e)
+		fmt.Fprintln(o.Out, "note: a plug-in file was not loaded:", foreign.Text(fmt.Sprint(e)))
 	}
 	o.python = &plugins{Set: set, log: log}
 	o.python.environments = o.environmentsOn(ctx, set.Host(), log)
@@ -204,7 +205,7 @@ func (l *pythonLog) add(e python.Entry) {
 	defer l.mu.Unlock()
 	if l.also != nil {
 		for line := range strings.Lines(e.Text) {
-			fmt.Fprintf(l.also, "%-8s %s\n", cmp.Or(l.who, "python"), strings.TrimRight(line, "\n"))
+			fmt.Fprintf(l.also, "%-8s %s\n", cmp.Or(l.who, "python"), foreign.Plain(strings.TrimRight(line, "\n")))
 		}
 	}
 	if l.log == nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
@@ -30,7 +31,7 @@ func (p *parts) openOffers() error {
 		return err
 	}
 	p.offers = proxy.NewOffers(proxy.OfferOptions{Name: p.models.base.Name, Text: text, Now: p.site.Now,
-		Log: p.say.progress.Warn, Work: work})
+		Log: foreign.Limit(p.say.progress.Warn), Work: work})
 	p.listens = work || p.site.Rollouts != ""
 	p.url = localURL(p.offers, p.opened)
 	return nil

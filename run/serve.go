@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
@@ -141,8 +142,8 @@ func (l *loops) openProxy(ctx context.Context) (*proxy.Server, error) {
 	}
 	return proxy.New(ctx, proxy.Options{Name: l.models.base.Name, Text: text, Params: servedParams(l.parts),
 		Now:     l.site.Now,
-		History: history,
-		Log:     l.say.progress.Warn, Context: plan.MaxTokens(l.cfg, l.models.context), Commit: served.Commit})
+		History: history, Context: plan.MaxTokens(l.cfg, l.models.context),
+		Log: foreign.Limit(l.say.progress.Warn), Commit: served.Commit})
 }
 
 // openServed makes what scores the experiences of programs that sample for themselves.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/logfile"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -35,7 +36,7 @@ func (o Options) withServers(ctx context.Context, ids ...string) Options {
 	s := &servers{log: &pythonLog{}, out: o.Out}
 	s.source = openenv.New(context.WithoutCancel(ctx), openenv.Options{
 		Python: o.Python.Executable, Find: o.Find, LookupEnv: o.LookupEnv, Record: s.write,
-		Note:   func(text string) { fmt.Fprintln(o.Out, "note: "+text) },
+		Note:   func(text string) { fmt.Fprintln(o.Out, "note:", foreign.Text(text)) },
 		Output: func(line string) { s.log.add(python.Entry{Text: line}) },
 		Failed: func(err error) {
 			s.log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})

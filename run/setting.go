@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
@@ -83,7 +84,7 @@ func (s *setting) identify() (err error) {
 	}
 	note, err := s.id.Check(s.cfg, s.folder.Path, arithmetic, string(s.backend.Kind))
 	if note != "" {
-		fmt.Fprintln(s.site.Out, "note:", note)
+		fmt.Fprintln(s.site.Out, "note:", foreign.Text(note))
 	}
 	if err == nil {
 		s.noteSettings()

@@ -2,8 +2,8 @@ package tinker
 
 import (
 	"errors"
-	"fmt"
-	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // maxErrorText limits the text of an error that is kept or sent, in bytes. An error that quotes a request may be as
@@ -34,17 +34,7 @@ func Brief(err error) error {
 }
 
 // BriefText returns the beginning of a long text and its length; it returns a short text unchanged.
-func BriefText(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	at := maxErrorText
-	for at > 0 && !utf8.RuneStart(text[at]) {
-		at--
-	}
-	// a copy, so that the rest can be freed
-	return fmt.Sprintf("%s… (cut; %d bytes in all)", string([]byte(text[:at])), len(text))
-}
+func BriefText(text string) string { return foreign.Cut(text, maxErrorText) }
 
 // briefError is a shortened error.
 type briefError struct {

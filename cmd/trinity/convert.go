@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -193,7 +194,7 @@ func (c *convertCmd) convert(s *surroundings, dir, name, out string) error {
 	}
 	warning, err := engine.Merge(base, a, out, template)
 	if warning != nil {
-		fmt.Fprintln(s.err, "warning:", warning)
+		fmt.Fprintln(s.err, "warning:", foreign.Text(warning.Error()))
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
@@ -70,7 +71,7 @@ type diagnosis struct {
 }
 
 func (d *diagnosis) line(key, format string, args ...any) {
-	fmt.Fprintf(d.out, "%-10s %s\n", key, fmt.Sprintf(format, args...))
+	fmt.Fprintf(d.out, "%-10s %s\n", key, foreign.Plain(fmt.Sprintf(format, args...)))
 }
 
 // shape prints what config.json says.

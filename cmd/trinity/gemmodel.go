@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
@@ -31,7 +32,7 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	}
 	defer t.engine.Close()
 	tools := tool.NewBox(tool.Options{LookupEnv: s.env, Staged: true,
-		Note: func(note string) { fmt.Fprintln(s.err, "note:", note) }})
+		Note: func(note string) { fmt.Fprintln(s.err, "note:", foreign.Text(note)) }})
 	defer tools.Close()
 	spec := env.ToolSpec{Tools: c.Tools, Wrappers: c.Wrappers, SearchURL: c.SearchURL, Python: c.Python,
 		Sandbox: c.Sandbox, Rules: env.ToolOptions{MaxUses: 10}}
@@ -55,7 +56,7 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		}
 		turn++
 		action := m.Action(a.Response)
-		fmt.Fprintln(p.out, action)
+		fmt.Fprintln(p.out, foreign.Plain(action))
 		return action, nil
 	}
 	return p.play(s.ctx, c.Seed)

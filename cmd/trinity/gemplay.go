@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
@@ -158,9 +159,9 @@ func (p *player) turns(ctx context.Context, seed uint64) error {
 
 // show prints an observation and the board.
 func (p *player) show(o env.Observation) {
-	fmt.Fprintf(p.out, "\n%s%s\n", o.Prefix, strings.TrimRight(o.Text, "\n"))
+	fmt.Fprintf(p.out, "\n%s%s\n", foreign.Plain(o.Prefix), foreign.Plain(strings.TrimRight(o.Text, "\n")))
 	if o.Suffix != "" {
-		fmt.Fprintln(p.out, strings.TrimRight(o.Suffix, "\n"))
+		fmt.Fprintln(p.out, foreign.Plain(strings.TrimRight(o.Suffix, "\n")))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
@@ -73,7 +74,7 @@ func (c *convertCmd) ggufModel(s *surroundings, g engine.GGUF, of, out string) e
 	}
 	f, warning, err := g.Write(modelfile.Kind(c.GGUF), out)
 	if warning != nil {
-		fmt.Fprintln(s.err, "warning:", warning)
+		fmt.Fprintln(s.err, "warning:", foreign.Text(warning.Error()))
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
 
@@ -26,7 +27,7 @@ func (s *surroundings) model(name string) (string, error) {
 // finder finds models by their names.
 func (s *surroundings) finder() modelname.Finder {
 	return modelname.Finder{Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(),
-		Note: func(text string) { fmt.Fprintln(s.err, text) }}
+		Note: func(text string) { fmt.Fprintln(s.err, foreign.Text(text)) }}
 }
 
 // ollama are the places of Ollama's store: where OLLAMA_MODELS says, the user's, that of the service its installer

@@ -33,6 +33,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
@@ -116,12 +117,15 @@ func exitCode(errOut io.Writer, err error) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintln(errOut, err)
+		fmt.Fprintln(errOut, foreign.Plain(err.Error()))
 		return 2
 	}
-	fmt.Fprintln(errOut, "trinity:", err)
+	fmt.Fprintln(errOut, "trinity:", foreign.Plain(foreign.Cut(err.Error(), longestError)))
 	return 1
 }
+
+// longestError is the most of an error that is printed, in bytes: it may list all that is wrong with a configuration.
+const longestError = 256 << 10
 
 // nothingToSave says that the first Ctrl-C ends the command.
 func (s *surroundings) nothingToSave() {

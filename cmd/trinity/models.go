@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // served has the base models of a server.
@@ -144,7 +145,7 @@ func (m *served) cached(cache string, s *surroundings) {
 			continue
 		}
 		if err := m.add(id, dir); err != nil {
-			fmt.Fprintf(s.err, "note: model %s of the hub's cache is not served: %v\n", id, err)
+			fmt.Fprintf(s.err, "note: model %s of the hub's cache is not served: %s\n", id, foreign.Text(err.Error()))
 		}
 	}
 }

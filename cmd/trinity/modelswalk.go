@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // walk finds the models below a folder, which may be a model itself. An unreadable model does not stop the others.
@@ -18,7 +19,7 @@ func (m *served) walk(root string, s *surroundings) error {
 		return errors.Join(w.damaged...)
 	}
 	for _, d := range w.damaged {
-		fmt.Fprintf(s.err, "note: a model below %s is not served: %v\n", root, d)
+		fmt.Fprintln(s.err, foreign.Text(fmt.Sprintf("note: a model below %s is not served: %v", root, d)))
 	}
 	if err == nil && w.found == 0 {
 		err = fmt.Errorf("serve: --models %s: there is no model below it, that is a folder with config.json and "+

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -21,7 +22,7 @@ type remote struct {
 
 // dial opens a client of the server. It does not create a session there.
 func (r *remote) dial(ctx context.Context, s *surroundings) (*client.Client, error) {
-	log := func(msg string) { fmt.Fprintln(s.err, msg) }
+	log := func(msg string) { fmt.Fprintln(s.err, foreign.Text(msg)) }
 	o := client.Options{BaseURL: r.BaseURL, APIKey: r.APIKey, KeyName: "--api-key", Log: log}
 	if v, ok := s.env("TINKER_BASE_URL"); ok && o.BaseURL == "" {
 		o.BaseURL = v
@@ -49,7 +50,7 @@ func (r *remote) show(s *surroundings, v any, head string, rows []string) error 
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, head)
 	for _, row := range rows {
-		fmt.Fprintln(w, row)
+		fmt.Fprintln(w, foreign.Plain(row))
 	}
 	return w.Flush()
 }

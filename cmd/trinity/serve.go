@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -90,7 +91,7 @@ func (c *serveStart) Run(s *surroundings) error {
 	if c.Verbose {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+	log := slog.New(foreign.Handler(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level})))
 	c.Threads = spareProcessors(c.Threads)
 	handler, closeAll, err := c.open(s.ctx, models, log)
 	if err != nil {
@@ -195,7 +196,7 @@ func (c *serveStart) memory() int64 {
 
 // verify reads everything that is stored and reports damage.
 func (c *serveStart) verify(s *surroundings) error {
-	say := func(line string) { fmt.Fprintln(s.out, line) }
+	say := func(line string) { fmt.Fprintln(s.out, foreign.Text(line)) }
 	if c.Repair {
 		if err := c.repair(s, say); err != nil {
 			return err

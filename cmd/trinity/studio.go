@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
 )
@@ -103,7 +104,8 @@ func beside(s *surroundings, addr string, dirs ...string) (stop func()) {
 // options are what the studio gets from this process.
 func (c *studioCmd) options(s *surroundings) (studio.Options, error) {
 	o := studio.Options{Token: c.Token, Hosts: c.AllowHost, Webhook: c.Webhook, Key: c.Key, Version: version(),
-		Model: s.cachedModel, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		Model: s.cachedModel, Log: slog.New(foreign.Handler(slog.NewTextHandler(s.err,
+			&slog.HandlerOptions{Level: slog.LevelWarn})))}
 	if s.cacheDir != "" {
 		o.Cache = filepath.Join(s.cacheDir, "trinity", "studio")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -79,7 +80,7 @@ func (t *talk) line(ctx context.Context, line string) error {
 	err := t.answer(ctx, line)
 	var fault *tinker.Error
 	if errors.As(err, &fault) && fault.Category == tinker.User {
-		fmt.Fprintln(t.err, err)
+		fmt.Fprintln(t.err, foreign.Plain(err.Error()))
 		return nil
 	}
 	return err
@@ -142,7 +143,7 @@ func (t *talk) answer(ctx context.Context, line string) error {
 	}
 	said, fault := chat.ParseAnswer(t.tokenizer.Decode(tokens, false), t.template.CallStyle())
 	if fault != nil {
-		fmt.Fprintln(t.err, "note:", fault)
+		fmt.Fprintln(t.err, "note:", foreign.Text(fmt.Sprint(fault)))
 	}
 	t.messages = append(messages, said)
 	return nil
@@ -200,14 +201,14 @@ func (d *display) token(id int32, logprob float32) {
 		fmt.Fprintf(d.out, "%9.4f  %q\n", logprob, d.tokenizer.Bytes(id))
 		return
 	}
-	fmt.Fprint(d.out, text)
+	fmt.Fprint(d.out, foreign.Plain(text))
 }
 
 func (d *display) end() {
 	if d.logprobs {
 		fmt.Fprintf(d.out, "%9.4f  in all, %d tokens\n", d.sum, d.n)
 	} else {
-		fmt.Fprintln(d.out, d.decoder.Flush())
+		fmt.Fprintln(d.out, foreign.Plain(d.decoder.Flush()))
 	}
 	if d.cut {
 		fmt.Fprintf(d.err, "(cut after %d tokens)\n", d.n)

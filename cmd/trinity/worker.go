@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 	"github.com/seed-d9ad8ee0/trinity/engine/worker"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // workerCmd computes for a run or a server on another machine, until it is stopped.
@@ -49,7 +50,7 @@ func (c *workerCmd) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(s.err, nil))
+	log := slog.New(foreign.Handler(slog.NewTextHandler(s.err, nil)))
 	o := worker.Options{Cache: cache, Threads: c.Threads, Kernel: c.Kernel, CacheBytes: int64(c.CacheSize),
 		MaxMemory: c.memory(), Log: log}
 	if !c.NoHub {

@@ -21,6 +21,9 @@ type Task struct {
 	Cost    float64 // expected work, in tokens of a forward
 	Group   string  // tasks with the same beginning of a prompt
 	Shared  float64 // the part of Cost that a worker saves if it has computed another task of the group
+
+	// Check reports what is wrong with the form of an answer: the carrier returns none with which something is.
+	Check func(answer []byte) error
 }
 
 // Need is a blob of a task.
@@ -119,7 +122,10 @@ func (p *Pool) read(hash string) (io.ReadCloser, error) {
 
 // Sample implements executor.Executor.
 func (p *Pool) Sample(ctx context.Context, v executor.Version, s executor.Sample) ([]tinker.SampledSequence, error) {
-	raw, err := p.do(ctx, executor.Task{Kind: executor.KindSample, Version: v, Sample: s})
+	raw, err := p.do(ctx, executor.Task{Kind: executor.KindSample, Version: v, Sample: s}, func(raw []byte) error {
+		_, err := executor.DecodeSamples(raw, s)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -128,31 +134,31 @@ func (p *Pool) Sample(ctx context.Context, v executor.Version, s executor.Sample
 
 // Forward implements executor.Executor.
 func (p *Pool) Forward(ctx context.Context, v executor.Version, b executor.Batch) ([]executor.Output, error) {
-	raw, err := p.do(ctx, executor.Task{Kind: executor.KindForward, Version: v, Batch: b})
-	if err != nil {
-		return nil, err
-	}
-	outs, _, err := executor.DecodeOutputs(raw, executor.KindForward, b)
+	outs, _, err := p.outputs(ctx, executor.Task{Kind: executor.KindForward, Version: v, Batch: b})
 	return outs, err
 }
 
 // Gradient implements executor.Executor.
 func (p *Pool) Gradient(ctx context.Context, v executor.Version,
 	b executor.Batch) ([]executor.Output, executor.Gradient, error) {
-	raw, err := p.do(ctx, executor.Task{Kind: executor.KindGradient, Version: v, Batch: b})
+	return p.outputs(ctx, executor.Task{Kind: executor.KindGradient, Version: v, Batch: b})
+}
+
+func (p *Pool) outputs(ctx context.Context, t executor.Task) ([]executor.Output, executor.Gradient, error) {
+	raw, err := p.do(ctx, t, func(raw []byte) error { return executor.CheckOutputs(raw, t.Kind, t.Batch) })
 	if err != nil {
 		return nil, nil, err
 	}
-	return executor.DecodeOutputs(raw, executor.KindGradient, b)
+	return executor.DecodeOutputs(raw, t.Kind, t.Batch)
 }
 
-func (p *Pool) do(ctx context.Context, t executor.Task) ([]byte, error) {
+func (p *Pool) do(ctx context.Context, t executor.Task, check func([]byte) error) ([]byte, error) {
 	payload, err := t.Encode()
 	if err != nil {
 		return nil, err
 	}
 	raw, err := p.carrier.Do(ctx, Task{Kind: string(t.Kind), Needs: p.needs(t), Payload: payload, Cost: cost(t),
-		Group: group(t), Shared: float64(len(t.Sample.Prompt))})
+		Group: group(t), Shared: float64(len(t.Sample.Prompt)), Check: check})
 	if err != nil {
 		return nil, fmt.Errorf("dispatch: %s: %w", t.Kind, err)
 	}

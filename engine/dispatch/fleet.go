@@ -33,7 +33,7 @@ func (o overFleet) Do(ctx context.Context, t Task) ([]byte, error) {
 		needs = append(needs, fleet.Need{Hash: n.Hash, Size: n.Size})
 	}
 	task := fleet.NewTask(t.Kind, t.Payload, t.Cost, needs...)
-	task.Group, task.Shared, task.Tenant = t.Group, t.Shared, executor.Tenant(ctx)
+	task.Group, task.Shared, task.Tenant, task.Check = t.Group, t.Shared, executor.Tenant(ctx), t.Check
 	r, err := o.Head.Do(ctx, task)
 	if err == nil && !r.Checked {
 		executor.Note(ctx, receipt{o.Head, task, r.Lean()})

@@ -199,3 +199,24 @@ func FuzzResult(f *testing.F) {
 		ParseManifest(raw)
 	})
 }
+
+// Garbage is refused before its numbers take memory, and without a copy of the gradient too.
+func TestGradientsOfNothing(t *testing.T) {
+	outs := []Output{{Logprobs: make([]float32, 3), Entropy: make([]float32, 3), Centre: make([]float32, 3)}}
+	raw := EncodeOutputs(KindGradient, outs, Gradient{{1, 2}, {3}})
+	if err := CheckOutputs(raw, KindGradient, batch()); err != nil {
+		t.Error(err)
+	}
+	for n := range len(raw) {
+		if CheckOutputs(raw[:n], KindGradient, batch()) == nil {
+			t.Errorf("the first %d bytes of %d are a result too", n, len(raw))
+		}
+	}
+	w := writer{b: EncodeOutputs(KindGradient, outs, nil)}
+	w.b = w.b[:len(w.b)-1] // the number of tensors
+	w.count(4 << 20)
+	w.raw(make([]byte, 4<<20)) // each without a value
+	if err := CheckOutputs(w.b, KindGradient, batch()); err == nil {
+		t.Error("a gradient of 4 million tensors is one")
+	}
+}

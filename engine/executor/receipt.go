@@ -40,6 +40,16 @@ func Note(ctx context.Context, one Receipt) {
 	r.list = append(r.list, one)
 }
 
+// Add notes what is noted in of, for a result that is used after all.
+func (r *Receipts) Add(of *Receipts) {
+	of.mu.Lock()
+	list := slices.Clone(of.list)
+	of.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, list...)
+}
+
 // Use reports whether all noted results are trusted. Then they are used, and their executors are told.
 func (r *Receipts) Use() bool {
 	r.mu.Lock()

@@ -49,8 +49,9 @@ func (w *writer) floats(list []float32) {
 // reader reads values. After the first error all further ones are zero and empty; end returns it. A count is checked
 // against the bytes that are left before anything is allocated.
 type reader struct {
-	b   []byte
-	err error
+	b     []byte
+	err   error
+	brief bool // the values of gradients are left out
 }
 
 func (r *reader) fail(format string, args ...any) {

@@ -204,12 +204,13 @@ func TestForeignMalformedAndOversizeAnswersAreRefused(t *testing.T) {
 	head := headOf(t, nc, n)
 	tell(n.Result(id), message.Result{Task: k.ID, Head: head}, []byte("foreign"))
 	tell(n.Result(id), message.Result{Task: k.ID, Head: head, Payload: &fleet.Need{Hash: k.ID, Size: 1 << 40}}, nil)
-	nc.Publish(n.Result(id), []byte("\x05{\"a\""))
-	nc.Publish(n.Result(id), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
-	nc.Publish(n.Result(id), make([]byte, 900<<10))
-	nc.Publish(n.Beat(id), []byte("nonsense"))
-	nc.Publish(n.Want(id), []byte("nonsense"))
-	nc.Publish(n.Announce(id), []byte("nonsense"))
+	for subject, data := range map[string][]byte{n.Want(id): []byte("nonsense"), n.Announce(id): []byte("nonsense")} {
+		nc.PublishRequest(subject, n.Inbox(id)+".x", data)
+	}
+	for _, data := range [][]byte{[]byte("\x05{\"a\""), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+		make([]byte, 900<<10), nil} {
+		nc.PublishRequest(n.Result(id), n.Inbox(id)+".x", data)
+	}
 	eventually(t, "the rogue is removed", func() bool {
 		for _, w := range h.Status().Workers {
 			if w.About.Name == "rogue" {

@@ -161,7 +161,7 @@ func (h *Head) onOrder(m *nats.Msg) {
 	}
 	data, err := json.Marshal(reply)
 	if err == nil {
-		err = m.Respond(data)
+		err = m.Respond(data) // to admin's inbox, as genuine sees to
 	}
 	if err != nil {
 		h.warn(err)

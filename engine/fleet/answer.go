@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 const maxError = 4 << 10 // bytes of a function's error that travel
@@ -25,8 +26,7 @@ func (w *worker) answer(h *held, payload []byte, seconds float64, failed error) 
 		failed = fmt.Errorf("an answer of %d bytes; the limit is %d", len(payload), most)
 	}
 	if failed != nil {
-		text := failed.Error()
-		r.Error, body = text[:min(len(text), maxError)], nil
+		r.Error, body = foreign.Cut(failed.Error(), maxError), nil
 	} else if len(payload) > message.MaxInline {
 		r.Payload, body = &Need{Hash: message.Hash(payload), Size: int64(len(payload))}, nil
 	}
@@ -44,7 +44,7 @@ func (w *worker) answer(h *held, payload []byte, seconds float64, failed error) 
 			return
 		}
 		var got message.Receipt
-		if err := askRaw(h.ctx, w.nc, w.names.Result(w.id), data, &got); err != nil {
+		if _, err := askRaw(h.ctx, w.nc, w.names.Result(w.id), data, &got); err != nil {
 			wait(h.ctx, retryWait/4)
 			continue
 		}

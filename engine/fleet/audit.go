@@ -87,7 +87,7 @@ func (h *Head) audit(worker string) {
 		defer h.mu.Unlock()
 		h.counts.Audited += int64(right + len(wrong))
 		h.counts.UsedWrong += int64(len(wrong))
-		h.o.Log(h.audited(worker, len(list), right, wrong))
+		h.logf(worker, "%s", h.audited(worker, len(list), right, wrong))
 	})
 }
 
@@ -102,7 +102,7 @@ func (h *Head) again(list []usedAnswer) (right int, wrong []usedAnswer) {
 	g.SetLimit(auditing)
 	for i, a := range list {
 		g.Go(func() error {
-			if sum, err := h.sumOf(a.task); err == nil {
+			if sum, err := h.sumOf(a); err == nil {
 				sums[i] = sum
 			}
 			return nil
@@ -121,17 +121,20 @@ func (h *Head) again(list []usedAnswer) (right int, wrong []usedAnswer) {
 	return right, wrong
 }
 
-// sumOf is the SHA-256 of a task's answer: another worker's, or the head's if none is there.
-func (h *Head) sumOf(t Task) (string, error) {
-	if err := h.offered(t); err != nil {
+// sumOf is the SHA-256 of a used answer's task: of another worker's answer, or of the head's if none is there or the
+// other one, which may lie too, differs.
+func (h *Head) sumOf(a usedAnswer) (string, error) {
+	if err := h.offered(a.task); err != nil {
 		return "", err
 	}
-	if h.o.Local != nil && h.Workers() == 0 {
-		payload, err := h.computeHere(h.ctx, t)
-		return message.Hash(payload), err
+	if h.o.Local == nil || h.Workers() > 0 {
+		r, err := h.Do(h.ctx, a.task)
+		if err != nil || r.sum == a.sum || r.Checked || h.o.Local == nil {
+			return r.sum, err
+		}
 	}
-	r, err := h.Do(h.ctx, t)
-	return r.sum, err
+	payload, err := h.computeHere(h.ctx, a.task)
+	return message.Hash(payload), err
 }
 
 // offered is an error if something that a task needs is not offered any more.

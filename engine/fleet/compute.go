@@ -197,6 +197,26 @@ func (w *worker) need(ctx context.Context, t Task, hash string) (Need, error) {
 	return Need{Hash: hash, Size: got.Size}, err
 }
 
+// askChunk asks the head for a chunk, until it answers.
+func (w *worker) askChunk(ctx context.Context, hash string, i int) ([]byte, error) {
+	data, err := message.Encode(message.Want{Hash: hash, First: i, Direct: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for ctx.Err() == nil {
+		var got message.Stored
+		chunk, err := askRaw(ctx, w.nc, w.names.Want(w.id), data, &got)
+		switch {
+		case err == nil && got.Error == "":
+			return chunk, nil
+		case err == nil && !got.Again:
+			return nil, errors.New(got.Error)
+		}
+		wait(ctx, retryWait)
+	}
+	return nil, ctx.Err()
+}
+
 // want asks the head to put chunks of a blob into the store, until it answers.
 func (w *worker) want(ctx context.Context, hash string, first int) (got message.Stored, err error) {
 	for ctx.Err() == nil {
@@ -212,8 +232,12 @@ func (w *worker) want(ctx context.Context, hash string, first int) (got message.
 	return got, ctx.Err()
 }
 
-// readChunk reads a chunk of a blob from the store, and asks the head to put it there if it is missing.
-func (w *worker) readChunk(ctx context.Context, hash string, i int) ([]byte, error) {
+// readChunk reads a chunk of a blob from the store, and asks the head to put it there if it is missing. With direct it
+// asks the head for the chunk: what the store has is somebody else's.
+func (w *worker) readChunk(ctx context.Context, hash string, i int, direct bool) ([]byte, error) {
+	if direct {
+		return w.askChunk(ctx, hash, i)
+	}
 	for ctx.Err() == nil {
 		chunk, err := stored(ctx, w.nc, w.names.Blobs(), w.names.Chunk(hash, i))
 		if err == nil {

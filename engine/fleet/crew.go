@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -10,11 +11,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/access"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 const (
-	lostBeats = 4 // beats missed, after which a worker is lost
-	mostBad   = 8 // malformed or foreign messages, after which a worker is removed
+	lostBeats = 4       // beats missed, after which a worker is lost
+	mostBad   = 8       // malformed or foreign messages, after which a worker is removed
+	mostCrew  = 1 << 14 // workers that the head remembers
 )
 
 // member is a worker that is or was there.
@@ -69,8 +72,9 @@ func (h *Head) onEnrol(m *nats.Msg) {
 		h.reply(m, message.Granted{Refused: "the request is malformed"})
 		return
 	}
+	e.About = e.About.Fit()
 	if why := h.refusal(e.Key, e.About); why != "" {
-		h.o.Log(fmt.Sprintf("fleet: worker %s is refused: %s", e.About.Name, why))
+		h.refuse(e.About, why)
 		h.reply(m, message.Granted{Refused: why})
 		return
 	}
@@ -95,26 +99,37 @@ func (h *Head) onAnnounce(m *nats.Msg) {
 		h.reply(m, message.Welcome{Refused: err.Error()})
 		return
 	}
+	a.About = a.About.Fit()
 	if why := h.refusal(worker, a.About); why != "" {
-		h.o.Log(fmt.Sprintf("fleet: worker %s is refused: %s", a.About.Name, why))
+		h.refuse(a.About, why)
 		h.reply(m, message.Welcome{Refused: why})
 		return
 	}
-	again := h.admit(worker, a.About, a.Holds)
+	again, ok := h.admit(worker, a.About, a.Holds)
+	if !ok {
+		return // it asks again
+	}
 	h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
 	for _, id := range again {
 		h.send(worker, id)
 	}
 }
 
-// onBeat notes that a worker is there, and sends again what did not reach it.
+// refuse says that a worker is refused.
+func (h *Head) refuse(a About, why string) {
+	h.logf("", "fleet: worker %s is refused: %s", a.Name, why)
+}
+
+// onBeat notes that a worker is there, and sends again what did not reach it. Nobody is blamed for a malformed one: a
+// beat has no reply subject, which would tell who sent it.
 func (h *Head) onBeat(m *nats.Msg) {
 	worker := last(m.Subject)
 	var b message.Beat
 	if _, err := message.Decode(m.Data, &b); err != nil {
-		h.bad(worker, err.Error())
+		h.stray()
 		return
 	}
+	b.About, b.Paused = b.About.Fit(), foreign.Line(b.Paused)
 	if b.Gone {
 		h.gone(worker, "left")
 		return
@@ -138,7 +153,7 @@ func (h *Head) returned(worker string, a About) {
 	back := m != nil && m.refused == ""
 	h.mu.Unlock()
 	if back {
-		h.admit(worker, a, nil)
+		h.admit(worker, a, nil) // there is room for whom the head remembers
 	}
 }
 
@@ -152,7 +167,8 @@ func (h *Head) bad(worker, what string) {
 		return
 	}
 	m.bad++
-	h.o.Log(fmt.Sprintf("fleet: a message of worker %s is refused: %s", h.name(worker), what))
+	what = foreign.Line(what)
+	h.logf(worker, "fleet: a message of worker %s is refused: %s", h.name(worker), what)
 	if m.bad == mostBad {
 		h.setAside(worker, fmt.Sprintf("%d of its messages were refused, the last because: %s", m.bad, what))
 	}
@@ -168,10 +184,39 @@ func last(subject string) string {
 	return subject
 }
 
-// reply answers a request.
-func (h *Head) reply(m *nats.Msg, v any) {
-	data, err := message.Encode(v, nil)
-	if err == nil && m.Reply != "" {
+// stray counts a message that is none of whom its subject names.
+func (h *Head) stray() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts.Strays++
+}
+
+// genuine reports whether a message is from whom its subject names. The server lets nobody else publish there, but
+// anybody may name any subject for the reply to a request: what the server itself says to it, with an acknowledgement
+// or a chunk of JetStream, then comes here. Such messages have headers or no reply subject. Those of workers have no
+// headers, and the reply to a request goes to the sender's own inbox: the head may publish anywhere, and publishes
+// nowhere else for a worker.
+func (h *Head) genuine(m *nats.Msg) bool {
+	if len(m.Header) > 0 {
+		return false
+	}
+	who := last(m.Subject)
+	switch m.Subject {
+	case h.names.Beat(who):
+		return true
+	case h.names.Enrol(who):
+		who = "enrol." + who
+	}
+	return strings.HasPrefix(m.Reply, h.names.Inbox(who)+".")
+}
+
+// reply answers a genuine request.
+func (h *Head) reply(m *nats.Msg, v any) { h.replyWith(m, v, nil) }
+
+// replyWith answers a genuine request with a body.
+func (h *Head) replyWith(m *nats.Msg, v any, body []byte) {
+	data, err := message.Encode(v, body)
+	if err == nil {
 		err = m.Respond(data)
 	}
 	if err != nil {

@@ -14,11 +14,13 @@ import (
 // open is a task that somebody waits for.
 type open struct {
 	Task
+	since    time.Time
 	checked  bool            // chosen to be computed twice
 	given    map[string]bool // workers that it was ever given to
 	answers  []answer
-	failure  error // of the last worker that did not compute it
-	deciding bool  // the head computes it, because answers differ
+	reading  map[string]bool // workers whose large answers are being read
+	failure  error           // of the last worker that did not compute it
+	deciding bool            // the head computes it, because answers differ
 	callers  int
 	done     chan struct{}
 	result   Result
@@ -67,7 +69,8 @@ func (h *Head) enter(t Task) (*open, error) {
 		o.callers++
 		return o, nil
 	}
-	o := &open{Task: t, checked: h.chosen(t.ID), given: map[string]bool{}, callers: 1, done: make(chan struct{})}
+	o := &open{Task: t, since: time.Now(), checked: h.chosen(t.ID), given: map[string]bool{},
+		reading: map[string]bool{}, callers: 1, done: make(chan struct{})}
 	h.open[t.ID] = o
 	h.counts.TaskBytes += int64(len(t.Payload))
 	if len(t.Payload) > message.MaxInline {

@@ -2,6 +2,16 @@ package fleet
 
 import "testing"
 
+// StoredChunk is what the store has for a chunk; nil is nothing.
+func StoredChunk(t *testing.T, h *Head, hash string, i int) []byte {
+	t.Helper()
+	data, err := stored(t.Context(), h.nc, h.names.Blobs(), h.names.Chunk(hash, i))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
 // DeleteStreams deletes everything that a head has in JetStream, as somebody with NATS's tools could.
 func DeleteStreams(t *testing.T, h *Head) {
 	t.Helper()

@@ -32,6 +32,10 @@ type Task struct {
 	Group   string  // tasks of one group share work: a prompt's prefix
 	Tenant  string  // whose task it is: tenants have equal shares of the workers
 	Shared  float64 // the part of Cost that a worker saves when it has computed another task of the group
+
+	// Check reports what is wrong with the form of an answer; nil: every answer will do. An answer that it refuses is
+	// none: the task is computed by others, and the worker has sent a bad message.
+	Check func(payload []byte) error
 }
 
 // NewTask returns a task with its ID.

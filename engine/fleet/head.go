@@ -22,6 +22,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/broker"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // ErrClosed is the error of a call to a head that was closed.
@@ -46,6 +47,7 @@ type Head struct {
 	place  access.Place
 	ca     []byte
 
+	rate    foreign.Rate // of lines of the log
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -54,8 +56,10 @@ type Head struct {
 	mend    chan struct{}
 	broken  atomic.Bool         // the embedded server says that its store fails
 	fetches *semaphore.Weighted // bytes of large answers being read
-	blobs   *blob.Cache         // for Local: what is offered, until it is withdrawn
-	metrics net.Addr            // of HeadOptions.Metrics
+	stores  *semaphore.Weighted // blocks being stored
+	blocks  blocks
+	blobs   *blob.Cache // for Local: what is offered, until it is withdrawn
+	metrics net.Addr    // of HeadOptions.Metrics
 
 	mu      sync.Mutex
 	plan    *schedule.Plan
@@ -63,6 +67,7 @@ type Head struct {
 	recent  recent
 	used    used
 	crew    map[string]*member
+	wants   map[string]int // being answered, by worker
 	liars   map[string]bool
 	offers  map[string]*offer
 	storing map[storeKey]*storing
@@ -107,9 +112,11 @@ func newHead(o HeadOptions, keys *access.Keys) *Head {
 	rand.Read(start) // never fails
 	h := &Head{o: o, keys: keys, names: keys.Names, start: hex.EncodeToString(start),
 		kick: make(chan struct{}, 1), mend: make(chan struct{}, 1), fetches: semaphore.NewWeighted(o.MaxAnswer),
-		plan: schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
-		liars: map[string]bool{}, offers: map[string]*offer{}, storing: map[storeKey]*storing{},
-		local: map[string]context.CancelFunc{}}
+		stores: semaphore.NewWeighted(mostStoring),
+		plan:   schedule.New(o.Prefetch), open: map[string]*open{}, crew: map[string]*member{},
+		wants: map[string]int{}, liars: map[string]bool{}, offers: map[string]*offer{},
+		storing: map[storeKey]*storing{},
+		local:   map[string]context.CancelFunc{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if o.Local != nil {
 		h.plan.Join(schedule.Worker{ID: Here, Slots: max(1, o.LocalSlots), Reserve: o.LocalSlots == 0})
@@ -131,7 +138,7 @@ func (h *Head) begin(ctx context.Context) (err error) {
 	if err := h.writeCredentials(); err != nil {
 		return err
 	}
-	if err := h.patiently(ctx, func() error { return h.ensure(ctx) }); err != nil {
+	if err := h.patiently(ctx, func() error { return errors.Join(h.ensure(ctx), h.empty(ctx)) }); err != nil {
 		return err
 	}
 	if err := h.subscribe(); err != nil {
@@ -156,7 +163,7 @@ func (h *Head) patiently(ctx context.Context, try func() error) error {
 			return err
 		}
 		if !said {
-			h.o.Log(fmt.Sprintf("%v; waiting for it for up to %v", err, startPatience))
+			h.logf("", "%v; waiting for it for up to %v", err, startPatience)
 		}
 		wait(ctx, retryWait)
 		if ctx.Err() != nil {
@@ -254,17 +261,31 @@ func (h *Head) spawn(f func()) {
 // warn logs an error of the connection. Errors that a closed connection causes are none.
 func (h *Head) warn(err error) {
 	if h.ctx.Err() == nil {
-		h.o.Log("fleet: " + err.Error())
+		h.logf("", "fleet: %v", err)
 	}
 }
 
 // warned logs what the embedded server warns of. It does not answer publishers when its store fails.
-func (h *Head) warned(line string) {
-	h.o.Log(line)
-	if strings.Contains(line, "failed to store") {
+func (h *Head) warned(format, line string) {
+	h.logf(format, "fleet: NATS server: %s", line)
+	if strings.Contains(format, "failed to store") { // not the line, in which clients' names are
 		h.broken.Store(true)
 		h.unwell(errors.New(line))
 	}
+}
+
+// logf logs a line. What workers write is in most of them, and workers cause them: of one kind about one worker only as
+// many are written as [foreign.Rate] allows.
+func (h *Head) logf(about, format string, args ...any) {
+	more, ok := h.rate.Allow(about + format)
+	if !ok {
+		return
+	}
+	line := foreign.Text(fmt.Sprintf(format, args...))
+	if more != "" {
+		line += " (" + more + ")"
+	}
+	h.o.Log(line)
 }
 
 // wake makes the loop look at the plan.

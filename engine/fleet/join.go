@@ -14,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/access"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 const (
@@ -30,6 +31,8 @@ func Join(ctx context.Context, o JoinOptions, f Function) error {
 		o.Log = func(string) {}
 	}
 	o.About.Slots = max(o.About.Slots, 1)
+	log := o.Log
+	o.Log = func(line string) { log(foreign.Text(line)) }
 	c, err := access.Read(o.Creds)
 	if err != nil {
 		return err
@@ -154,20 +157,22 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, request, reply any)
 	if err != nil {
 		return err
 	}
-	return askRaw(ctx, nc, subject, data, reply)
+	_, err = askRaw(ctx, nc, subject, data, reply)
+	return err
 }
 
-func askRaw(ctx context.Context, nc *nats.Conn, subject string, data []byte, reply any) error {
+// askRaw returns the body of the reply too.
+func askRaw(ctx context.Context, nc *nats.Conn, subject string, data []byte, reply any) (body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	m, err := nc.RequestWithContext(ctx, subject, data)
 	if err != nil {
-		return fmt.Errorf("fleet: the head does not answer: %w", err)
+		return nil, fmt.Errorf("fleet: the head does not answer: %w", err)
 	}
-	if _, err := message.Decode(m.Data, reply); err != nil {
-		return fmt.Errorf("fleet: the head's answer: %w", err)
+	if body, err = message.Decode(m.Data, reply); err != nil {
+		return nil, fmt.Errorf("fleet: the head's answer: %w", err)
 	}
-	return nil
+	return body, nil
 }
 
 func publicKey(key nkeys.KeyPair) string {

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
-	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 )
 
 // offer is a blob that workers may ask for.
@@ -19,18 +16,6 @@ type offer struct {
 	size  int64
 	open  func() (io.ReadCloser, error)
 	users int
-}
-
-// storeKey names a block of chunks.
-type storeKey struct {
-	hash  string
-	first int
-}
-
-// storing is a block that is being stored, for all who ask meanwhile.
-type storing struct {
-	done chan struct{}
-	err  error
 }
 
 // Offer lets workers ask for a blob. open may be called several times and at once; what it returns is read once, or
@@ -80,87 +65,6 @@ func (h *Head) withdraw(hash string) {
 	})
 }
 
-// onWant stores the chunks that a worker did not find.
-func (h *Head) onWant(m *nats.Msg) {
-	var w message.Want
-	if _, err := message.Decode(m.Data, &w); err != nil {
-		h.bad(last(m.Subject), err.Error())
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	o := h.offers[w.Hash]
-	if o == nil {
-		h.spawn(func() { h.reply(m, message.Stored{Error: "the head does not offer blob " + w.Hash}) })
-		return
-	}
-	key := storeKey{w.Hash, w.First / blob.Block * blob.Block}
-	s := h.storing[key]
-	if s == nil {
-		s = &storing{done: make(chan struct{})}
-		h.storing[key] = s
-		h.spawn(func() { h.store(key, o, s) })
-	}
-	h.spawn(func() {
-		select {
-		case <-s.done:
-		case <-h.ctx.Done():
-			return
-		}
-		reply := message.Stored{Size: o.size}
-		if s.err != nil {
-			reply.Error, reply.Again = s.err.Error(), true
-		}
-		h.reply(m, reply)
-	})
-}
-
-// store puts a block of a blob's chunks into the stream.
-func (h *Head) store(key storeKey, o *offer, s *storing) {
-	s.err = h.storeBlock(key, o)
-	h.mu.Lock()
-	delete(h.storing, key)
-	h.mu.Unlock()
-	close(s.done)
-}
-
-func (h *Head) storeBlock(key storeKey, o *offer) error {
-	r, err := openAt(o, int64(key.first)*blob.Chunk)
-	if err != nil {
-		return fmt.Errorf("fleet: blob %s: %w", key.hash, err)
-	}
-	defer r.Close()
-	var acks []jetstream.PubAckFuture
-	for i := key.first; i < min(key.first+blob.Block, blob.Chunks(o.size)); i++ {
-		chunk := make([]byte, min(blob.Chunk, o.size-int64(i)*blob.Chunk))
-		if _, err := io.ReadFull(r, chunk); err != nil {
-			return fmt.Errorf("fleet: blob %s, chunk %d: %w", key.hash, i, err)
-		}
-		ack, err := h.js.PublishAsync(h.names.Chunk(key.hash, i), chunk)
-		if err != nil {
-			h.unwell(err)
-			return fmt.Errorf("fleet: blob %s, chunk %d: %w", key.hash, i, err)
-		}
-		acks = append(acks, ack)
-	}
-	late := time.After(publishPatience)
-	for _, ack := range acks {
-		select {
-		case <-ack.Ok():
-		case err := <-ack.Err():
-			return err
-		case <-late:
-			return errors.New("fleet: the store of NATS does not answer")
-		case <-h.ctx.Done():
-			return ErrClosed
-		}
-	}
-	h.mu.Lock()
-	h.counts.BlobBytes += int64(len(acks)) * blob.Chunk
-	h.mu.Unlock()
-	return nil
-}
-
 // openAt opens a blob at an offset.
 func openAt(o *offer, at int64) (io.ReadCloser, error) {
 	r, err := o.open()
@@ -179,7 +83,7 @@ func openAt(o *offer, at int64) (io.ReadCloser, error) {
 }
 
 // readChunk reads a chunk of an offered blob in this process, for Local.
-func (h *Head) readChunk(_ context.Context, hash string, i int) ([]byte, error) {
+func (h *Head) readChunk(_ context.Context, hash string, i int, _ bool) ([]byte, error) {
 	h.mu.Lock()
 	o := h.offers[hash]
 	h.mu.Unlock()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -20,26 +21,39 @@ const (
 const waitingNotice = time.Minute
 
 // admit makes a worker a member that gets tasks. It returns the tasks to send to it again: those it was given before
-// and does not hold.
-func (h *Head) admit(worker string, a About, holds []string) (again []string) {
+// and does not hold. ok is false if there are too many workers.
+func (h *Head) admit(worker string, a About, holds []string) (again []string, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := h.crew[worker]
 	if m == nil {
+		if !h.roomInCrew() {
+			h.logf("", "fleet: %d workers are there; worker %s has to wait", len(h.crew), a.Name)
+			return nil, false
+		}
 		m = &member{}
 		h.crew[worker] = m
 	}
 	now := time.Now()
 	again = h.missing(worker, holds, 0, now)
 	if !m.here {
-		h.o.Log(fmt.Sprintf("fleet: worker %s joined: %s, %s, %d threads", a.Name, a.Processor, a.Kernels, a.Threads))
+		h.logf(worker, "fleet: worker %s joined: %s, %s, %d threads", a.Name, a.Processor, a.Kernels, a.Threads)
 		m.since = now
 	}
 	m.about, m.here, m.seen, m.leaving = a, true, now, false
 	h.plan.Join(schedule.Worker{ID: worker, Slots: a.Slots})
 	h.plan.Present(worker, m.trip, m.paused != "", m.draining)
 	h.wake()
-	return again
+	return again, true
+}
+
+// roomInCrew makes room for one more member. Whoever has the fleet's credentials can come under any number of keys, so
+// the head forgets those that are gone when it knows too many. The caller holds the lock.
+func (h *Head) roomInCrew() bool {
+	if len(h.crew) >= mostCrew {
+		maps.DeleteFunc(h.crew, func(_ string, m *member) bool { return !m.here })
+	}
+	return len(h.crew) < mostCrew
 }
 
 // missing lists the tasks that a worker was given at least this long ago and does not hold, and notes that they are
@@ -105,7 +119,7 @@ func (h *Head) goneLocked(worker, how string) {
 	if len(ids) > 0 {
 		m.lost++
 	}
-	h.o.Log(fmt.Sprintf("fleet: worker %s %s; %d tasks go to others", h.name(worker), how, len(ids)))
+	h.logf(worker, "fleet: worker %s %s; %d tasks go to others", h.name(worker), how, len(ids))
 	h.spawn(func() { h.clear(worker) })
 	h.wake()
 }
@@ -193,7 +207,7 @@ func (h *Head) complain(now time.Time) {
 	if len(known) > 0 {
 		text += " (" + strings.Join(known, ", ") + ")"
 	}
-	h.o.Log(text)
+	h.logf("", "%s", text)
 }
 
 // decide lets the scheduler give out tasks.

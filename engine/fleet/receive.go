@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 const (
@@ -28,7 +29,13 @@ func (h *Head) subscribe() error {
 		h.names.Enrol("*"): h.onEnrol, h.names.Announce("*"): h.onAnnounce, h.names.Beat("*"): h.onBeat,
 		h.names.Result("*"): h.onResult, h.names.Want("*"): h.onWant, h.names.Admin(): h.onOrder,
 	} {
-		s, err := h.nc.Subscribe(subject, f)
+		s, err := h.nc.Subscribe(subject, func(m *nats.Msg) {
+			if h.genuine(m) {
+				f(m)
+			} else {
+				h.stray()
+			}
+		})
 		if err == nil {
 			err = s.SetPendingLimits(-1, int(min(h.o.Store, 256<<20)))
 		}
@@ -63,9 +70,7 @@ func (h *Head) onResult(m *nats.Msg) {
 		return
 	}
 	if r.Payload != nil {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.spawn(func() { h.receiveLarge(m, worker, r) })
+		h.beginLarge(m, worker, r)
 		return
 	}
 	h.receive(worker, r, body)
@@ -99,7 +104,13 @@ func (h *Head) late(worker string, r message.Result, body []byte) {
 // receive takes an answer whose payload is here.
 func (h *Head) receive(worker string, r message.Result, payload []byte) {
 	if r.Error != "" {
-		h.fail(worker, r.Task, fmt.Errorf("fleet: worker %s: %s", worker, r.Error))
+		text := foreign.Text(foreign.Cut(r.Error, maxError))
+		h.fail(worker, r.Task, fmt.Errorf("fleet: worker %s: %s", worker, text))
+		return
+	}
+	if err := h.check(r.Task, payload); err != nil {
+		h.bad(worker, fmt.Sprintf("its answer to task %.12s cannot be read: %v", r.Task, err))
+		h.fail(worker, r.Task, err)
 		return
 	}
 	sum := message.Hash(payload)
@@ -110,6 +121,34 @@ func (h *Head) receive(worker string, r message.Result, payload []byte) {
 		return
 	}
 	h.take(o, answer{worker: worker, payload: payload, sum: sum, seconds: r.Seconds})
+}
+
+// check reports what is wrong with the form of an answer.
+func (h *Head) check(task string, payload []byte) error {
+	h.mu.Lock()
+	o := h.open[task]
+	h.mu.Unlock()
+	if o == nil || o.Check == nil {
+		return nil
+	}
+	return o.Check(payload)
+}
+
+// beginLarge begins to read an answer out of the store, unless it is being read.
+func (h *Head) beginLarge(m *nats.Msg, worker string, r message.Result) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.open[r.Task]
+	if o == nil || o.reading[worker] {
+		return
+	}
+	o.reading[worker] = true
+	h.spawn(func() {
+		h.receiveLarge(m, worker, r)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(o.reading, worker)
+	})
 }
 
 // receiveLarge reads an answer out of the store.
@@ -138,7 +177,7 @@ func (h *Head) receiveLarge(m *nats.Msg, worker string, r message.Result) {
 
 // collect joins the chunks of an answer and checks its hash.
 func (h *Head) collect(worker string, n Need) ([]byte, error) {
-	payload := make([]byte, 0, n.Size)
+	payload := make([]byte, 0, min(n.Size, blob.Block*blob.Chunk)) // more as it comes
 	for i := range blob.Chunks(n.Size) {
 		chunk, err := stored(h.ctx, h.nc, h.names.Answers(), h.names.Answer(worker, n.Hash, i))
 		if err != nil {
@@ -194,7 +233,7 @@ func (h *Head) fail(worker, id string, err error) {
 	if m := h.crew[worker]; m != nil {
 		m.failures++
 	}
-	h.o.Log(fmt.Sprintf("fleet: worker %s could not compute task %.12s (%s): %v", h.name(worker), id, o.Kind, err))
+	h.logf(worker, "fleet: worker %s could not compute task %.12s (%s): %v", h.name(worker), id, o.Kind, err)
 	o.failure = err
 	if h.plan.Failed(worker, id, time.Now()) >= mostFailures && h.o.Local == nil {
 		h.end(o, Result{}, err)

@@ -46,6 +46,21 @@ func (h *Head) ensure(ctx context.Context) error {
 	return nil
 }
 
+// empty removes what an earlier start of the head left in the streams: nobody asks for its answers, and its chunks are
+// stored again when somebody asks, from where their hashes are true.
+func (h *Head) empty(ctx context.Context) error {
+	for _, name := range []string{h.names.Blobs(), h.names.Answers()} {
+		s, err := h.js.Stream(ctx, name)
+		if err == nil {
+			err = s.Purge(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("fleet: stream %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // unwell notes that JetStream did not take something.
 func (h *Head) unwell(err error) {
 	if h.ctx.Err() != nil {
@@ -82,9 +97,9 @@ func (h *Head) mending() {
 		slow = 0
 		if err != nil && h.ctx.Err() == nil {
 			h.broken.Store(false)
-			h.o.Log(fmt.Sprintf("fleet: the store of NATS does not work (%v); making it again", err))
+			h.logf("", "fleet: the store of NATS does not work (%v); making it again", err)
 			if err := h.rebuild(); err != nil && h.ctx.Err() == nil {
-				h.o.Log(fmt.Sprintf("fleet: the store of NATS cannot be made again: %v; trying on", err))
+				h.logf("", "fleet: the store of NATS cannot be made again: %v; trying on", err)
 			}
 		}
 	}

@@ -41,6 +41,7 @@ func (h *Head) Doubts(r Result) bool {
 
 // take considers an answer. It returns false if the answer was not asked for. The caller holds the lock.
 func (h *Head) take(o *open, a answer) {
+	a.seconds = min(a.seconds, time.Since(o.since).Seconds()) // whatever the worker says
 	h.plan.Answered(a.worker, o.ID, a.seconds, time.Now())
 	if slices.ContainsFunc(o.answers, func(b answer) bool { return b.worker == a.worker }) {
 		return
@@ -66,8 +67,8 @@ func (h *Head) settle(o *open) {
 		h.end(o, o.answers[0].result(false), nil)
 	case !h.plan.Possible(o.ID) && h.o.Local == nil:
 		h.counts.Unchecked++
-		h.o.Log(fmt.Sprintf("fleet: task %.12s was to be checked, but only worker %s is there", o.ID,
-			h.name(o.answers[0].worker)))
+		h.logf("", "fleet: task %.12s was to be checked, but only worker %s is there", o.ID,
+			h.name(o.answers[0].worker))
 		h.end(o, o.answers[0].result(false), nil)
 	}
 }
@@ -159,7 +160,7 @@ func (h *Head) setAside(worker, reason string) {
 		return
 	}
 	h.liars[worker] = true
-	h.o.Log(fmt.Sprintf("fleet: worker %s is set aside: %s", h.name(worker), reason))
+	h.logf(worker, "fleet: worker %s is set aside: %s", h.name(worker), reason)
 	for _, o := range h.open {
 		n := len(o.answers)
 		o.answers = slices.DeleteFunc(o.answers, func(a answer) bool { return a.worker == worker })
@@ -254,8 +255,8 @@ func (h *Head) compareLate(id string, a answer) {
 	}
 	h.counts.Disputes++
 	if h.o.Local == nil || e.task.Payload == nil {
-		h.o.Log(fmt.Sprintf("fleet: the answers of workers %s and %s to task %.12s differ", h.name(e.worker),
-			h.name(a.worker), id))
+		h.logf(a.worker, "fleet: the answers of workers %s and %s to task %.12s differ", h.name(e.worker),
+			h.name(a.worker), id)
 		return
 	}
 	h.spawn(func() {

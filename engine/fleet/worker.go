@@ -158,7 +158,12 @@ func (w *worker) listen(ctx context.Context, cancel context.CancelCauseFunc) err
 	for subject, f := range map[string]nats.MsgHandler{
 		w.names.Task(w.id): onTask, w.names.Control(w.id): onControl, w.names.Pulse(): onPulse,
 	} {
-		if _, err := w.nc.Subscribe(subject, f); err != nil {
+		_, err := w.nc.Subscribe(subject, func(m *nats.Msg) {
+			if len(m.Header) == 0 { // otherwise it is a chunk of JetStream that somebody had sent here
+				f(m)
+			}
+		})
+		if err != nil {
 			return fmt.Errorf("fleet: %w", err)
 		}
 	}

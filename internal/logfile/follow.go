@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // Follower shows the log files of a folder as they grow, including new files.
@@ -146,7 +148,7 @@ func (w *Follower) search(path string, lines []string) {
 			if j == i {
 				mark = ">> "
 			}
-			fmt.Fprintln(w.Out, mark+lines[j])
+			fmt.Fprintln(w.Out, mark+foreign.Plain(lines[j]))
 		}
 	}
 }
@@ -204,6 +206,7 @@ func (w *Follower) shows(line string) bool {
 }
 
 func (w *Follower) print(path, line string) {
+	line = foreign.Plain(line)
 	word, _, _ := strings.Cut(line, " ")
 	if l, ok := Level(word); ok && w.Color && l != slog.LevelInfo {
 		line = color(l) + line + "\x1b[0m"

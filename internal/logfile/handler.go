@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // Critical is the level above [slog.LevelError].
@@ -66,10 +68,11 @@ func NewHandler(out io.Writer, source string, least slog.Level) *Handler {
 // Enabled implements slog.Handler.
 func (h *Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.least }
 
-// Handle implements slog.Handler with one write per message. Every line of a longer message begins with the same head.
+// Handle implements slog.Handler with one write per message. Every line of a longer message begins with the same head,
+// and what others wrote is made fit for a log.
 func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	head := fmt.Sprintf("%s %s [%s] ", name(r.Level), r.Time.Format("01-02 15:04:05"), h.source)
-	text := r.Message + h.attrs
+	text := foreign.Plain(foreign.Cut(r.Message, foreign.MaxText)) + h.attrs
 	r.Attrs(func(a slog.Attr) bool {
 		text += h.attr(a)
 		return true
@@ -85,8 +88,8 @@ func (h *Handler) attr(a slog.Attr) string {
 	if a.Equal(slog.Attr{}) {
 		return ""
 	}
-	value := fmt.Sprint(a.Value.Resolve())
-	if strings.ContainsAny(value, " \t\n\"=") {
+	value := foreign.Cut(fmt.Sprint(a.Value.Resolve()), foreign.MaxText)
+	if strings.ContainsAny(value, " \t\n\"=") || foreign.Line(value) != value {
 		value = fmt.Sprintf("%q", value)
 	}
 	return " " + h.group + a.Key + "=" + value

@@ -133,3 +133,21 @@ func TestNoFolder(t *testing.T) {
 		t.Errorf("Run = %v, want an error that names the folder", err)
 	}
 }
+
+// What others wrote neither begins lines of its own nor moves the cursor, in the file and when it is shown.
+func TestForeignText(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(NewHandler(&out, "python", slog.LevelInfo))
+	log.Info("printed\nERROR 01-01 00:00:00 [run] forged\x1b[2J", "task", "a\x1b]0;title\x07",
+		"b", strings.Repeat("x", 1<<20))
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[1], "INFO ") || !strings.Contains(lines[1], `forged\x1b[2J`) ||
+		!strings.Contains(lines[1], `task="a\x1b]0;title\a"`) || out.Len() > 20<<10 {
+		t.Errorf("%d lines, %d bytes: %.300q", len(lines), out.Len(), out.String())
+	}
+	f := Follower{Out: new(bytes.Buffer)}
+	f.print("x.log", "INFO an old line\x1b[2J")
+	if got := f.Out.(*bytes.Buffer).String(); got != "[x.log] INFO an old line\\x1b[2J\n" {
+		t.Errorf("it is shown as %q", got)
+	}
+}

@@ -36,8 +36,8 @@ func (b *Box) bubblewrap(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 		}
 	}
 	args = append(args, "--proc", "/proc")
-	for _, name := range devices { // --dev would make a /dev that can be written to, without a limit
-		args = append(args, "--dev-bind", "/dev/"+name, "/dev/"+name)
+	for _, d := range devices { // --dev would make a /dev that can be written to, without a limit
+		args = append(args, "--dev-bind", "/dev/"+d.is, "/dev/"+d.name)
 	}
 	for _, link := range links {
 		args = append(args, "--symlink", link.to, link.from)

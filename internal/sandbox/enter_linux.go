@@ -63,10 +63,17 @@ func (e *entry) become() error {
 	if x == nil {
 		return nil
 	}
-	// The last limit comes here. It counts what can be written and not what is only reserved: Go reserves a gigabyte,
-	// and its other threads would end this process for want of memory if they ran before the program begins.
-	memory := unix.Rlimit{Cur: uint64(e.Limits.Memory), Max: uint64(e.Limits.Memory)}
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&memory)), 0, 0, 0)
+	// The last limits come here: the other threads of this process would end it for want of memory if they ran before
+	// the program begins. What can be written counts, and what is only reserved, of which Go takes a gigabyte, has a
+	// larger limit: a page table takes a page for each two megabytes, whatever they hold.
+	var errno syscall.Errno
+	for resource, most := range map[uintptr]int64{unix.RLIMIT_DATA: e.Limits.Memory,
+		unix.RLIMIT_AS: e.Reserve} {
+		limit := unix.Rlimit{Cur: uint64(most), Max: uint64(most)}
+		if errno == 0 {
+			_, _, errno = unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+		}
+	}
 	if errno == 0 {
 		_, _, errno = unix.RawSyscall(unix.SYS_DUP3, stderrFD, 2, 0)
 	}
@@ -100,9 +107,20 @@ func newImage(e *entry) (x *image, err error) {
 	return x, nil
 }
 
+// usualStack is the limit of the stack where there is none: libc makes the stacks of threads as large.
+const usualStack = 8 << 20
+
 // limit sets what setrlimit bounds, but for the memory.
 func (e *entry) limit() error {
 	cpu := uint64((e.Limits.CPU + time.Second - 1) / time.Second)
+	var stack unix.Rlimit // is not part of DATA
+	if err := unix.Prlimit(0, unix.RLIMIT_STACK, nil, &stack); err != nil {
+		return fmt.Errorf("limit STACK: %w", err)
+	}
+	if stack.Cur == unix.RLIM_INFINITY {
+		stack.Cur = usualStack
+	}
+	stack.Max = min(stack.Max, uint64(e.Limits.Memory))
 	for _, l := range []struct {
 		name     string
 		resource int
@@ -115,6 +133,7 @@ func (e *entry) limit() error {
 		{"CORE", unix.RLIMIT_CORE, 0, 0},
 		{"MEMLOCK", unix.RLIMIT_MEMLOCK, 0, 0},
 		{"MSGQUEUE", unix.RLIMIT_MSGQUEUE, 0, 0},
+		{"STACK", unix.RLIMIT_STACK, min(stack.Cur, stack.Max), stack.Max},
 	} {
 		if err := unix.Prlimit(0, l.resource, &unix.Rlimit{Cur: l.soft, Max: l.hd}, nil); err != nil {
 			return fmt.Errorf("limit %s: %w", l.name, err)

@@ -14,8 +14,11 @@ import (
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store", "/gnu/store",
 	"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"}
 
-// devices are the devices that a program sees.
-var devices = []string{"null", "zero", "full", "random", "urandom"}
+// devices are the devices that a program sees in /dev, and which of this machine they are. full reads as zero does, and
+// cannot be mapped: what zero gives to a shared mapping stays, in no process, while one page of it is mapped.
+var devices = []struct{ name, is string }{
+	{"null", "null"}, {"zero", "full"}, {"full", "full"}, {"random", "random"}, {"urandom", "urandom"},
+}
 
 // links are the links in /dev. Shared memory is in /tmp, whose size is limited.
 var links = []struct{ from, to string }{
@@ -59,8 +62,8 @@ func mountAll(s *spec) (notes []string, err error) {
 			return nil, err
 		}
 	}
-	for _, name := range devices {
-		err := show("/old/dev/"+name, "/new/dev/"+name, unix.MOUNT_ATTR_NOEXEC)
+	for _, d := range devices {
+		err := show("/old/dev/"+d.is, "/new/dev/"+d.name, unix.MOUNT_ATTR_NOEXEC)
 		if err != nil {
 			return nil, err
 		}

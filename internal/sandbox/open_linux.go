@@ -81,9 +81,16 @@ func openNamespaces(ctx context.Context) (*Box, error) {
 	return b, nil
 }
 
-// probe goes through a whole run without a program, and notes what the sandbox lacks.
+// probe goes through a whole run without a program, and notes what the sandbox lacks. Cgroups are used where they work.
 func (b *Box) probe(ctx context.Context) error {
+	if b.cgroups = findCgroups(); b.cgroups != nil && b.kind == Bubblewrap && !b.cgroups.unified {
+		b.cgroups = nil // it makes processes before it can be moved
+	}
 	rep, err := b.stages(ctx, spec{Limits: DefaultLimits()}, Job{Limits: DefaultLimits()}, nil)
+	if err != nil && b.cgroups != nil {
+		b.cgroups = nil
+		rep, err = b.stages(ctx, spec{Limits: DefaultLimits()}, Job{Limits: DefaultLimits()}, nil)
+	}
 	if err != nil {
 		return err
 	}

@@ -48,9 +48,21 @@ func (b *Box) stages(ctx context.Context, s spec, j Job, r *Result) (rep report,
 	if err != nil {
 		return rep, err
 	}
+	own, err := b.ownCgroup(j)
+	if err != nil {
+		return rep, step("make a cgroup", err)
+	}
+	defer own.remove() // what is left is swept later
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = strings.NewReader(j.Stdin), out, errOut, grace
 	begin := time.Now()
-	rep, err = talk(cmd, s)
+	rep, err = talk(cmd, s, own.holds(cmd))
+	killed := own.killed()
+	if killed && r != nil && errors.Is(err, io.EOF) { // the watcher too
+		rep, err = report{Exit: -1, Signal: int(unix.SIGKILL)}, nil
+	}
+	if killed && (rep.Signal == int(unix.SIGKILL) || rep.Exit != 0) && rep.Stopped == Ended {
+		rep.Stopped = StopMemory
+	}
 	switch {
 	case ctx.Err() != nil:
 		return rep, context.Cause(ctx)
@@ -73,8 +85,20 @@ func (b *Box) stages(ctx context.Context, s spec, j Job, r *Result) (rep report,
 	return rep, nil
 }
 
+// ownCgroup makes a cgroup for a run, nil where there is none.
+func (b *Box) ownCgroup(j Job) (*cgroup, error) {
+	if b.cgroups == nil {
+		return nil, nil
+	}
+	limit := j.Limits.Memory + j.Limits.Disk + overhead
+	for _, data := range j.Files {
+		limit += 4 * int64(len(data)) // as the watcher reads and writes them
+	}
+	return b.cgroups.make(limit)
+}
+
 // talk starts a stage, tells it what to do and returns what it reports once it has ended. io.EOF: it reported nothing.
-func talk(cmd *exec.Cmd, s spec) (rep report, err error) {
+func talk(cmd *exec.Cmd, s spec, began func(pid int) error) (rep report, err error) {
 	theirs, orders, err := os.Pipe()
 	if err != nil {
 		return rep, err
@@ -91,6 +115,9 @@ func talk(cmd *exec.Cmd, s spec) (rep report, err error) {
 	reports.Close()
 	if err != nil {
 		return rep, err
+	}
+	if err := began(cmd.Process.Pid); err != nil {
+		return rep, errors.Join(err, cmd.Process.Kill(), orders.Close(), cmd.Wait())
 	}
 	sent := make(chan error, 1)
 	go func() { sent <- send(orders, s) }() // it ends with the stage at the latest: EPIPE

@@ -132,9 +132,10 @@ const unstaged = "the main function of this program does not begin with sandbox.
 
 // Box runs jobs, any number at once. It holds nothing that must be closed.
 type Box struct {
-	kind  Kind
-	bwrap string
-	note  string
+	kind    Kind
+	bwrap   string
+	note    string
+	cgroups *cgroups // nil: there are none
 }
 
 // Kind is how programs are isolated.

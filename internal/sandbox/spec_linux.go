@@ -39,6 +39,7 @@ type shown struct {
 type entry struct {
 	Args, Env []string
 	Limits    Limits
+	Reserve   int64 // bytes of addresses that a process may have
 	UID       int
 	Threads   int // processes of the watcher with the same user, which count too
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +15,7 @@ import (
 type usage struct {
 	processes int
 	cpu       time.Duration // those that ended included
-	memory    int64         // bytes that are resident; what processes share counts for each
+	memory    int64         // bytes: resident, swapped, page tables, sockets; what processes share counts for each
 	ready     bool          // a thread computes, or would if it had a processor
 }
 
@@ -73,8 +72,9 @@ func (w *watcher) use() (u usage) {
 		u.processes++
 		u.ready = u.ready || computes(f[0]) || number(f[17]) > 1 && threadComputes(pid)
 		u.cpu += time.Duration(number(f[11])+number(f[12])) * tick
-		u.memory += number(f[21]) * int64(os.Getpagesize())
+		u.memory += number(f[21])*int64(os.Getpagesize()) + sumOf(pid, "status", "VmPTE:", "VmSwap:")
 	}
+	u.memory += w.sockets.hold()
 	return u
 }
 
@@ -111,16 +111,24 @@ func (w *watcher) processes() (ids []int) {
 }
 
 // proportional is the memory with what is shared counted once, as far as it can be read.
-func (w *watcher) proportional() (sum int64) {
+func (w *watcher) proportional() int64 {
+	sum := w.sockets.hold()
 	for _, pid := range w.processes() {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(data)) {
-			if kib, ok := strings.CutPrefix(line, "Pss:"); ok {
-				sum += number(bytes.TrimSuffix(bytes.TrimSpace([]byte(kib)), []byte(" kB"))) << 10
-			}
+		sum += sumOf(pid, "smaps_rollup", "Pss:", "SwapPss:") + sumOf(pid, "status", "VmPTE:")
+	}
+	return sum
+}
+
+// sumOf is the sum of some lines of a file of a process in /proc, in bytes. A process that ended has none.
+func sumOf(pid int, file string, names ...string) (sum int64) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(data) {
+		name, kib, _ := bytes.Cut(line, []byte(":"))
+		if slices.Contains(names, string(name)+":") {
+			sum += number(bytes.TrimSuffix(bytes.TrimSpace(kib), []byte(" kB"))) << 10
 		}
 	}
 	return sum

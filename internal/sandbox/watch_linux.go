@@ -58,13 +58,20 @@ func watch() int {
 	return 0
 }
 
+// How many times its memory a program may reserve as address space, and where nobody looks at its page tables.
+const (
+	reserves    = 16
+	fewReserves = 4
+)
+
 // watcher runs the program and looks at what its processes use.
 type watcher struct {
 	*spec
-	report report
-	blind  bool // there is no /proc
-	begun  time.Time
-	own    ownTime
+	report  report
+	blind   bool // there is no /proc
+	begun   time.Time
+	own     ownTime
+	sockets sockets
 }
 
 func (w *watcher) run() error {
@@ -86,6 +93,9 @@ func (w *watcher) run() error {
 	}
 	_, err := os.Stat("/proc/self/stat")
 	w.blind = err != nil
+	if err := w.sockets.measure(); err != nil {
+		return err
+	}
 	pid, err := w.start()
 	if err != nil {
 		return err
@@ -97,7 +107,10 @@ func (w *watcher) run() error {
 
 // start starts the program through the stage enter and returns its process once it is the program.
 func (w *watcher) start() (pid int, err error) {
-	e := entry{Args: w.Args, Env: w.Env, Limits: w.Limits, UID: w.UID}
+	e := entry{Args: w.Args, Env: w.Env, Limits: w.Limits, Reserve: reserves * w.Limits.Memory, UID: w.UID}
+	if w.blind {
+		e.Reserve, e.Limits.OpenFiles = fewReserves*w.Limits.Memory, min(w.Limits.OpenFiles, fewFiles)
+	}
 	if w.UID == 0 {
 		e.Threads = 16
 	}

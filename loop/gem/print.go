@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -43,8 +44,8 @@ func (t *Trainer) printEpisodes(episodes []Turns) {
 		t.say("----- episode %d -----", n)
 		for i, turn := range e {
 			t.say("turn=%d", i+1)
-			t.say("%s", t.colored(t.Tokens.Decode(turn.Tokens[:turn.PromptLength], false), blue))
-			t.say("%s", t.colored(t.Tokens.Decode(turn.Response(), false), lightRed))
+			t.say("%s", t.colored(foreign.Plain(t.Tokens.Decode(turn.Tokens[:turn.PromptLength], false)), blue))
+			t.say("%s", t.colored(foreign.Plain(t.Tokens.Decode(turn.Response(), false)), lightRed))
 			t.say("%s", t.colored(fmt.Sprintf("reward=%v", turn.RewardOr(0)), lightMagenta))
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// foreign guesses with ids that no encoder gives, those of the bytes and 256.
-type foreign struct{ most atomic.Int64 }
+// strange guesses with ids that no encoder gives, those of the bytes and 256.
+type strange struct{ most atomic.Int64 }
 
-func (f *foreign) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (f *strange) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	most := req.Params.MaxTokens
 	f.most.Store(int64(most))
 	q := tinker.SampledSequence{StopReason: tinker.StopStop}
@@ -59,7 +59,7 @@ func chatter(t *testing.T, template tags, s tinker.SamplingClient, pairs ...stri
 // that changes them they are encoded anew, and such turns are counted.
 func TestActionsKeepTheirTokens(t *testing.T) {
 	for cut, method := range map[bool]string{false: "reinforce", true: "grpo"} {
-		tr := chatter(t, tags{cut}, &foreign{}, "method="+method, "group_size=2", "fork_turn=1")
+		tr := chatter(t, tags{cut}, &strange{}, "method="+method, "group_size=2", "fork_turn=1")
 		episodes, failed, err := tr.collect(context.Background(), 0)
 		if err != nil || failed != 0 {
 			t.Fatalf("%d failed, %v", failed, err)
@@ -101,7 +101,7 @@ func TestActionsKeepTheirTokens(t *testing.T) {
 
 // An answer ends with the context and is counted; a prompt that fills it loses the episode, and not the run.
 func TestContextEndsAnswers(t *testing.T) {
-	s := &foreign{}
+	s := &strange{}
 	tr := chatter(t, tags{}, s)
 	first, err := tr.Make()
 	if err != nil {

@@ -3,6 +3,8 @@ package remote
 import (
 	"fmt"
 	"io"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // GoBacks is how often in a row a run goes back to the same saved state.
@@ -26,7 +28,7 @@ func (b *Back) To(saved int, lost error, out io.Writer) error {
 			"keep is in docs/servers.md: %w",
 			b.again, saved, lost)
 	}
-	fmt.Fprintf(out, "warning: %v\n", lost)
+	fmt.Fprintln(out, "warning:", foreign.Text(lost.Error()))
 	where := fmt.Sprintf("goes back to step %d, the last whose state is saved on the server", saved)
 	if saved == 0 {
 		where = "begins again: no state is saved on the server yet"

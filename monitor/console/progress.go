@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/logfile"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
@@ -127,6 +128,7 @@ func (p *Progress) Explored(step, n int) {
 
 // Say prints a line that stands for itself.
 func (p *Progress) Say(text string) {
+	text = foreign.Text(text)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
@@ -137,6 +139,7 @@ func (p *Progress) Say(text string) {
 
 // Warn prints a line for the user that is not a progress.
 func (p *Progress) Warn(msg string) {
+	msg = foreign.Text(msg)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()

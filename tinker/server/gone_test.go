@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -147,5 +149,43 @@ func TestCopiesAreCountedOnce(t *testing.T) {
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
 	if u := use(r, owner(tenant), "forward_backward"); u.Tokens["forward_backward"] != 14 {
 		t.Errorf("%d tokens were counted, want those of two requests: 14", u.Tokens["forward_backward"])
+	}
+}
+
+// listed counts how often all checkpoints are listed, which reads a file for each.
+type listed struct {
+	Store
+	times int
+}
+
+func (l *listed) Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error) {
+	l.times++
+	return l.Store.Checkpoints(ctx)
+}
+
+// Checkpoints that expire are collected each minute, without listing all others.
+func TestRetentionReadsWhatExpires(t *testing.T) {
+	r := newRig(t, Options{})
+	m := r.model(r.session(), 0)
+	var last string
+	for i := range 3 {
+		r.result(r.promise("/save_weights", map[string]any{"model_id": m, "seq_id": 1 + i, "path": fmt.Sprint("x", i),
+			"ttl_seconds": 60 * (1 + 2*i)}))
+		last = fmt.Sprintf("tinker://%s/weights/x%d", m, i)
+	}
+	store := &listed{Store: r.server.opts.Store}
+	r.server.opts.Store = store
+	for range 4 {
+		r.clock.Add(int64(time.Minute))
+		if err := r.server.collect(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(r.dir, "checkpoints", "*", "weights", "x*"))
+	if err != nil || len(left) != 1 || store.times != 1 {
+		t.Errorf("%d checkpoints are left after 4 minutes, all were listed %d times (%v)", len(left), store.times, err)
+	}
+	if _, err := r.server.find(last); err != nil {
+		t.Error(err)
 	}
 }

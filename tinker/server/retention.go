@@ -69,29 +69,55 @@ func (s *Server) forgetSamples() {
 	}
 }
 
-// collectCheckpoints deletes expired checkpoints.
+// collectCheckpoints deletes expired checkpoints. Their settings say which they are; all checkpoints are listed, which
+// reads a file for each, now and then only.
 func (s *Server) collectCheckpoints() error {
-	list, err := s.opts.Store.Checkpoints(s.ctx)
-	if err != nil {
-		return err
-	}
 	now := s.opts.Now()
-	var gone []string
-	s.mu.Lock()
-	for _, c := range list {
-		if k, ok := s.state.describe(c); ok && k.note.expired(now) {
-			gone = append(gone, k.Path.String())
-		}
-	}
-	s.mu.Unlock()
-	s.forgetMarks(list, now.Add(-keepMarks))
 	var errs []error
-	for _, path := range gone {
+	for _, path := range s.expiredCheckpoints(now) {
 		s.opts.Log.Info("checkpoint expired", "path", path)
 		errs = append(errs, s.delete(path))
 	}
+	if now.Sub(s.listed) >= listEvery {
+		list, err := s.opts.Store.Checkpoints(s.ctx)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		s.forgetMarks(list, now.Add(-keepMarks))
+		s.listed = now
+	}
 	return errors.Join(errs...)
 }
+
+// expiredCheckpoints are the paths of checkpoints that have expired and are still there.
+func (s *Server) expiredCheckpoints(now time.Time) (gone []string) {
+	s.mu.Lock()
+	var due []checkpointSettings
+	for _, marks := range s.state.marks {
+		for _, m := range marks {
+			if m.expired(now) {
+				due = append(due, m)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, m := range due {
+		c, err := s.opts.Store.Checkpoint(m.Path)
+		if err != nil || c.SeqID != m.Seq { // gone, overwritten, or not to be read now
+			continue
+		}
+		s.mu.Lock()
+		_, known := s.state.describe(c)
+		s.mu.Unlock()
+		if known {
+			gone = append(gone, m.Path)
+		}
+	}
+	return gone
+}
+
+// listEvery is the time between two rounds in which all checkpoints are listed.
+const listEvery = time.Hour
 
 // keepMarks is how long the settings of a checkpoint that is not there are kept: its save may still wait.
 const keepMarks = 24 * time.Hour

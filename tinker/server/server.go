@@ -94,7 +94,9 @@ type Server struct {
 	log   *wal.Log
 	state serverState
 	free  freeSpace
-	lent  map[lentKey]*lentWeights // weights of requests without a sampling session
+
+	listed time.Time                // when retention last listed all checkpoints; its alone
+	lent   map[lentKey]*lentWeights // weights of requests without a sampling session
 }
 
 // Open reads the server's log and resumes what an earlier process accepted: it opens or creates the models, and draws

@@ -116,6 +116,9 @@ func (c *Carrier) try(ctx context.Context, t dispatch.Task) (out []byte, lost bo
 	}
 	if err == nil && c.Lie != nil {
 		c.Lie(t.Kind, out)
+		if t.Check != nil && t.Check(out) != nil {
+			return nil, true, nil
+		}
 		executor.Note(ctx, doubted{})
 	}
 	return out, lost, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
@@ -118,4 +119,6 @@ func (in *Inspection) systemSource(t workflow.Task) string {
 }
 
 // Indent sets a text off from what is said about it.
-func Indent(text string) string { return "  | " + strings.ReplaceAll(text, "\n", "\n  | ") }
+func Indent(text string) string {
+	return "  | " + strings.ReplaceAll(foreign.Plain(text), "\n", "\n  | ")
+}

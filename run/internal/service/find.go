@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -154,7 +155,7 @@ func (f Finder) serversTokenizer(ctx context.Context) (id string, err error) {
 		}
 	}
 	d := Dialer{Site: f.Site, Backend: f.Backend, Paused: say,
-		Warn: func(msg string) { fmt.Fprintln(f.Site.Out, "warning:", msg) }}
+		Warn: func(msg string) { fmt.Fprintln(f.Site.Out, "warning:", foreign.Text(msg)) }}
 	c, err := d.Dial(ctx)
 	if err != nil {
 		return "", err

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
@@ -125,7 +126,7 @@ func (o Options) openEngine(ctx context.Context) (Service, error) {
 		return Service{API: m, Engine: e, Durable: true}, nil
 	}
 	j, err := journal.Open(ctx, o.Folder.File("tinker", "journal"), m, journal.Options{
-		FS: o.Site.FS, Warn: func(msg string) { fmt.Fprintln(o.Site.Out, "warning:", msg) },
+		FS: o.Site.FS, Warn: func(msg string) { fmt.Fprintln(o.Site.Out, "warning:", foreign.Text(msg)) },
 	})
 	if err != nil {
 		return Service{}, errors.Join(err, m.Close())

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // Notes tell the user what building the parts comes across, each thing once.
@@ -19,7 +21,7 @@ func NewNotes(out io.Writer) *Notes { return &Notes{out: out} }
 func (n *Notes) Add(text string) {
 	if !slices.Contains(n.list, text) {
 		n.list = append(n.list, text)
-		fmt.Fprintln(n.out, "note:", text)
+		fmt.Fprintln(n.out, "note:", foreign.Text(text))
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // Model returns the folder of a model, see [modelname.Finder].
 func (s Site) Model(ctx context.Context, name string) (string, error) {
-	note := func(text string) { fmt.Fprintln(s.Out, text) }
+	note := func(text string) { fmt.Fprintln(s.Out, foreign.Text(text)) }
 	return modelname.Finder{Find: s.Find, Hub: s.Hub, Cache: s.Cache, Ollama: s.Ollama, Note: note}.Folder(ctx, name)
 }
 

@@ -36,7 +36,7 @@ func (s *source) make(size int, seed uint64) message.Need {
 	return n
 }
 
-func (s *source) get(ctx context.Context, hash string, chunk int) ([]byte, error) {
+func (s *source) get(ctx context.Context, hash string, chunk int, _ bool) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads[chunk]++
@@ -224,7 +224,7 @@ func TestCallersShareADownload(t *testing.T) {
 	first := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { // begins the download and gives up
-		_, _, err := c.Path(gone, n, func(ctx context.Context, _ string, _ int) ([]byte, error) {
+		_, _, err := c.Path(gone, n, func(ctx context.Context, _ string, _ int, _ bool) ([]byte, error) {
 			close(first)
 			<-ctx.Done()
 			return nil, ctx.Err()

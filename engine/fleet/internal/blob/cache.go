@@ -30,8 +30,9 @@ const (
 // Chunks is the number of chunks of a blob of this size.
 func Chunks(size int64) int { return int((size + Chunk - 1) / Chunk) }
 
-// Get reads one chunk from wherever blobs come from.
-type Get func(ctx context.Context, hash string, chunk int) ([]byte, error)
+// Get reads one chunk from wherever blobs come from. direct asks for it where the blob itself is: a blob of chunks from
+// elsewhere did not have its hash.
+type Get func(ctx context.Context, hash string, chunk int, direct bool) ([]byte, error)
 
 // Cache is a folder of blobs, bounded in bytes. What is in use is never removed.
 type Cache struct {
@@ -127,8 +128,20 @@ func (c *Cache) load(ctx context.Context, n message.Need, get Get) error {
 	}
 }
 
-// fetch downloads a blob, from where an earlier download stopped.
+// errOther means that a blob does not have its hash.
+var errOther = errors.New("it came with other content")
+
+// fetch downloads a blob, from where an earlier download stopped. If the chunks are not those of the blob, it is
+// downloaded again from where it is.
 func (c *Cache) fetch(ctx context.Context, n message.Need, get Get) error {
+	err := c.download(ctx, n, get, false)
+	if errors.Is(err, errOther) {
+		err = c.download(ctx, n, get, true)
+	}
+	return err
+}
+
+func (c *Cache) download(ctx context.Context, n message.Need, get Get, direct bool) error {
 	if err := c.makeRoom(n.Size); err != nil {
 		return err
 	}
@@ -143,12 +156,16 @@ func (c *Cache) fetch(ctx context.Context, n message.Need, get Get) error {
 		return fmt.Errorf("fleet: cache: %w", err)
 	}
 	for at := first; at < Chunks(n.Size); at += Block {
-		if err := appendBlock(ctx, f, n, at, get); err != nil {
+		err := appendBlock(ctx, f, n, at, get, direct)
+		if errors.Is(err, errOther) {
+			return errors.Join(err, f.Close(), os.Remove(part)) // Windows removes no open file
+		}
+		if err != nil {
 			return err
 		}
 	}
 	if err := check(f, n); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(part)) // Windows removes no open file
+		return errors.Join(err, f.Close(), os.Remove(part))
 	}
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("fleet: cache: %w", err)
@@ -177,13 +194,13 @@ func resume(f *os.File, size int64) (int, error) {
 }
 
 // appendBlock downloads the chunks of a block side by side and appends them in order.
-func appendBlock(ctx context.Context, f *os.File, n message.Need, at int, get Get) error {
+func appendBlock(ctx context.Context, f *os.File, n message.Need, at int, get Get, direct bool) error {
 	count := min(Block, Chunks(n.Size)-at)
 	chunks := make([][]byte, count)
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range count {
 		g.Go(func() (err error) {
-			chunks[i], err = get(ctx, n.Hash, at+i)
+			chunks[i], err = get(ctx, n.Hash, at+i, direct)
 			return err
 		})
 	}
@@ -192,7 +209,8 @@ func appendBlock(ctx context.Context, f *os.File, n message.Need, at int, get Ge
 	}
 	for i, chunk := range chunks {
 		if want := min(Chunk, n.Size-int64(at+i)*Chunk); int64(len(chunk)) != want {
-			return fmt.Errorf("fleet: blob %s: chunk %d has %d bytes, not %d", n.Hash, at+i, len(chunk), want)
+			return fmt.Errorf("fleet: blob %s: %w: chunk %d has %d bytes, not %d", n.Hash, errOther, at+i,
+				len(chunk), want)
 		}
 		if _, err := f.Write(chunk); err != nil {
 			return fmt.Errorf("fleet: cache: %w", err)
@@ -211,7 +229,7 @@ func check(f *os.File, n message.Need) error {
 		return fmt.Errorf("fleet: cache: %w", err)
 	}
 	if got := hex.EncodeToString(s.Sum(nil)); got != n.Hash {
-		return fmt.Errorf("fleet: blob %s came with other content (%s)", n.Hash, got)
+		return fmt.Errorf("fleet: blob %s: %w (%s)", n.Hash, errOther, got)
 	}
 	return nil
 }

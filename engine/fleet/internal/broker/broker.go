@@ -36,7 +36,7 @@ type Options struct {
 	Certificate tls.Certificate
 	MaxStore    int64  // bytes on disk
 	Monitor     string // host:port of NATS's own monitoring; "": none
-	Warn        func(string)
+	Warn        func(format, line string)
 }
 
 // Broker is a running server.

@@ -14,8 +14,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 const (
@@ -25,6 +26,7 @@ const (
 	MaxHeader = 384 << 10
 	maxNeeds  = 64
 	maxName   = 256
+	maxTrip   = 3600 // seconds
 )
 
 // Need is a blob, by its hex SHA-256.
@@ -105,13 +107,14 @@ type Control struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Want asks the head to store chunks of a blob.
+// Want asks the head to store chunks of a blob, or for one chunk itself.
 type Want struct {
-	Hash  string `json:"hash"`
-	First int    `json:"first"` // chunk
+	Hash   string `json:"hash"`
+	First  int    `json:"first"`            // chunk
+	Direct bool   `json:"direct,omitempty"` // the reply's body shall be the chunk
 }
 
-// Stored is the reply to Want.
+// Stored is the reply to Want; its body is the chunk if Want says Direct.
 type Stored struct {
 	Size  int64  `json:"size"`            // of the whole blob
 	Again bool   `json:"again,omitempty"` // the store failed; ask again
@@ -249,11 +252,19 @@ func (a *About) check() error {
 			return fmt.Errorf("a worker's description of %d bytes; the limit is %d", len(s), maxName)
 		}
 	}
-	if a.Slots < 1 || a.Slots > 4096 || a.Threads < 0 || a.Memory < 0 {
-		return fmt.Errorf("worker %q: slots %d must be 1 to 4096, threads %d and memory %d at least 0",
-			a.Name, a.Slots, a.Threads, a.Memory)
+	if a.Slots < 1 || a.Slots > 4096 || a.Threads < 0 || a.Memory < 0 || !number(a.Speed) {
+		return fmt.Errorf("worker %q: slots %d must be 1 to 4096, threads %d, memory %d and speed %g at least 0",
+			a.Name, a.Slots, a.Threads, a.Memory, a.Speed)
 	}
 	return nil
+}
+
+// Fit is the description with texts that fit for a log.
+func (a About) Fit() About {
+	for _, s := range []*string{&a.Name, &a.Version, &a.Numerics, &a.Processor, &a.Kernels} {
+		*s = foreign.Line(*s)
+	}
+	return a
 }
 
 func (a *Announcement) check() error {
@@ -264,7 +275,7 @@ func (a *Announcement) check() error {
 }
 
 func (b *Beat) check() error {
-	if !number(b.Trip) || !number(b.About.Speed) || len(b.Paused) > maxName {
+	if !number(b.Trip) || b.Trip > maxTrip || len(b.Paused) > maxName {
 		return fmt.Errorf("beat of worker %q: malformed", b.About.Name)
 	}
 	if err := checkHolds(b.About.Name, b.Holds); err != nil {
@@ -291,5 +302,5 @@ func (w *Want) check() error {
 
 func (e *Enrolment) check() error { return e.About.check() }
 
-// number reports whether x is finite and not negative.
-func number(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }
+// number reports whether x is not negative, and so small that sums of such numbers are finite.
+func number(x float64) bool { return x >= 0 && x <= 1e100 }
