@@ -16,13 +16,15 @@ func (t *Trainer) sendWeights(ctx context.Context, step int, seq *int64) (*tinke
 // saver is one of a training client's ways to save.
 type saver func(context.Context, tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error)
 
-// sendSave asks for a checkpoint, with the next SeqID.
+// sendSave asks for a checkpoint, with the next SeqID. Where an earlier try has spent that, it may have left the
+// checkpoint too.
 func (t *Trainer) sendSave(ctx context.Context, k Kind, step int, seq *int64, send saver) (
 	*tinker.Future[tinker.SaveOutput], error) {
-	req := t.Notes.Request(k, step)
-	req.SeqID = *seq
-	*seq++
-	return send(ctx, req)
+	req, first := t.Notes.Request(k, step), *seq
+	return tinker.Numbered(seq, func(n int64) (*tinker.Future[tinker.SaveOutput], error) {
+		req.SeqID, req.Overwrite = n, req.Overwrite || n > first
+		return send(ctx, req)
+	})
 }
 
 // saveNow asks for a checkpoint, waits for it and notes its path.
