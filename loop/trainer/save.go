@@ -66,6 +66,26 @@ func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker
 	return t.events.Published(ctx, step, out.Path)
 }
 
+// publishLast publishes the weights of the last committed step, if that step was not to.
+func (t *Trainer) publishLast(ctx context.Context) error {
+	if t.Publisher == nil || t.state.Step == 0 {
+		return nil
+	}
+	if _, err := t.Notes.Path(Sampler, t.state.Step); err == nil {
+		return nil
+	}
+	seq := t.state.NextSeqID
+	f, err := t.sendWeights(ctx, t.state.Step, &seq)
+	if err == nil {
+		err = t.publish(ctx, t.state.Step, f)
+	}
+	if err != nil {
+		return err
+	}
+	t.state.NextSeqID = seq
+	return t.writeState()
+}
+
 // synchronize publishes the weights of a step, and notes how long that took and how long it was since the time before.
 func (t *Trainer) synchronize(
 	ctx context.Context, step int, f *tinker.Future[tinker.SaveOutput], metrics map[string]float64,

@@ -174,15 +174,22 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 	return t.save(ctx)
 }
 
-// end saves at the end of the source. A stop may also have ended what the source reads from: then there may be more.
+// end saves at the end of the source, and publishes the last weights. A stop may also have ended what the source reads
+// from: then there may be more.
 func (t *Trainer) end(ctx context.Context, stop <-chan struct{}) error {
 	err := t.save(ctx)
 	select {
 	case <-stop:
 		return errors.Join(err, ErrInterrupted)
 	default:
+	}
+	if err != nil {
 		return err
 	}
+	if err := t.publishLast(ctx); err != nil {
+		return fmt.Errorf("trainer: weights of step %d: %w", t.state.Step, err)
+	}
+	return nil
 }
 
 // Step is the last committed step.
