@@ -35,3 +35,18 @@ func TestEndsEarlyWithAnEvaluation(t *testing.T) {
 		survivesKills(t, o, 97, jobWith(args...))
 	}
 }
+
+// On a server too the stage after one that its data end samples with that one's last weights.
+func TestStageOnAServerThatItsDataEnd(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.LookupEnv = withKey
+	o.Plugins.Operators = dropping("2", "3", "5")
+	stages := "stages=[{stage_name: first, mode: both, data_processor: {experience_pipeline: {operators: [{name: " +
+		"drop_steps}]}}}, {stage_name: second, mode: both}]"
+	sum, out := said(t, o, and(tiny, "buffer.total_steps=6", "trainer.total_steps=6", "synchronizer.sync_interval=2",
+		"synchronizer.sync_timeout=30", stages, "model.tinker.base_url="+serve(t))...)
+	if sum.Steps != 6 || !strings.Contains(out, "ended after step 3 of 6") {
+		t.Errorf("%d steps in the last stage\n%s", sum.Steps, out)
+	}
+}
