@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
@@ -200,6 +201,11 @@ func (t *Trainer) stepError(err error) error {
 	step := t.state.Step + 1
 	if t.CountFromZero {
 		step--
+	}
+	if errors.Is(err, numbered.ErrReused) {
+		return fmt.Errorf("trainer: step %d was under way when the run was stopped, and is partly trained with other "+
+			"settings; start once with the former ones and press Ctrl-C, which finishes the step and saves, before you "+
+			"change them, or use another name for a new job: %w", step, err)
 	}
 	return fmt.Errorf("trainer: step %d: %w", step, err)
 }
