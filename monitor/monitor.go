@@ -108,6 +108,16 @@ func (m *Monitor) Add(step int, role string, metrics Metrics) {
 	m.pending[step][role].Merge(metrics)
 }
 
+// CommitAlone is Commit for a step that has these metrics and no others.
+func (m *Monitor) CommitAlone(step int, role string, metrics Metrics) (Metrics, error) {
+	m.mu.Lock()
+	delete(m.pending, step)
+	delete(m.samples, step)
+	m.mu.Unlock()
+	m.Add(step, role, metrics)
+	return m.Commit(step)
+}
+
 // Commit writes the line of a step and returns its metrics; roles are merged in order of their names. Steps are
 // committed in order. It must return before the step is committed in the run's own state: a line too many is cut on
 // resume, a missing one would stay missing.

@@ -104,6 +104,7 @@ func (l *loops) both(ctx context.Context) error {
 	if err := l.startUp(ctx); err != nil {
 		return err
 	}
+	all := ctx
 	g, ctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{}) // the trainer needs nothing more
 	g.Go(func() error {
@@ -121,7 +122,17 @@ func (l *loops) both(ctx context.Context) error {
 	if errors.Is(err, synchronizer.ErrStopped) && trained != nil {
 		return trained // the explorer only heard of its end
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return l.evaluateEnd(all)
+}
+
+// evaluateEnd evaluates what a run ends with that its data ended.
+func (l *loops) evaluateEnd(ctx context.Context) error {
+	ctx, cancel := l.site.WhileWanted(ctx)
+	defer cancel()
+	return l.training.events.Ended(ctx, l.training.trainer.Step())
 }
 
 // train runs the trainer, and tells explorers of other processes how it stands.

@@ -18,30 +18,37 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fake"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
 // serve starts a server that has the shipped model and the teacher, and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
-	return serveModel(t, "examples/tiny/model", "../examples/tiny/model", "")
+	return serveOn(t, disk.OS())
+}
+
+// serveOn is serve on another disk.
+func serveOn(t *testing.T, fs disk.FS) string {
+	t.Helper()
+	return serveModel(t, fs, "examples/tiny/model", "../examples/tiny/model", "")
 }
 
 // serveModel starts a server that has a model and the teacher, and gives id as the hub's name of its tokenizer.
-func serveModel(t *testing.T, name, folder, id string) string {
+func serveModel(t *testing.T, fs disk.FS, name, folder, id string) string {
 	t.Helper()
 	tok, err := tokenizer.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	e, err := fake.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), Models: map[string]engine.Model{
+	e, err := fake.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"), FS: fs, Models: map[string]engine.Model{
 		name:                    {Dir: folder, Tokens: tok},
 		"examples/tiny/teacher": {Dir: "../examples/tiny/model", Adapter: "../examples/tiny/teacher"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := journal.Open(context.Background(), filepath.Join(dir, "journal"), e, journal.Options{})
+	j, err := journal.Open(context.Background(), filepath.Join(dir, "journal"), e, journal.Options{FS: fs})
 	if err != nil {
 		t.Fatal(err)
 	}

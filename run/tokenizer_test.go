@@ -17,6 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
@@ -92,7 +93,7 @@ func TestTokenizerOfServer(t *testing.T) {
 			}
 			url := "http://127.0.0.1:1" // where nobody answers
 			if !tt.silent {
-				url = serveModel(t, base, local, tt.id)
+				url = serveModel(t, disk.OS(), base, local, tt.id)
 			}
 			overrides := []string{"model.model_path=" + base, "model.tinker.base_url=" + url}
 			if tt.path != "" {
@@ -120,7 +121,7 @@ func TestGemTokenizerOfServer(t *testing.T) {
 	gated.Gated = true
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/" + llama: gated, "models/" +
 		llamaTokenizer: hubtest.TinyLlama()})
-	url := serveModel(t, llama, folderOf(t, hubtest.TinyLlama()), "")
+	url := serveModel(t, disk.OS(), llama, folderOf(t, hubtest.TinyLlama()), "")
 	var out bytes.Buffer
 	o := Options{Out: &out, LookupEnv: withKey,
 		Hub: hub.New(hub.Options{Cache: t.TempDir(), Endpoint: s.URL, Pause: time.Millisecond})}

@@ -2,6 +2,7 @@ package tinker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -55,8 +56,24 @@ func (d Datum) bytes() int {
 	return n
 }
 
+// Numbered sends a training request under the number *seq, or the next one that is not spent, and sets *seq to the
+// number behind it. 0 stays 0: the service numbers the request.
+func Numbered[T any](seq *int64, send func(seq int64) (*Future[T], error)) (*Future[T], error) {
+	for {
+		f, err := send(*seq)
+		spent := errors.Is(err, ErrSpent)
+		if *seq > 0 && (err == nil || spent) {
+			*seq++
+		}
+		if !spent || *seq == 0 {
+			return f, err
+		}
+	}
+}
+
 // Submit sends a batch of any size, forward only or with gradients, and combines the results. It sends chunks that
-// each take one SeqID; the first is req.SeqID if that is set. used is the number of SeqIDs.
+// each take one SeqID; the first is req.SeqID if that is set, or the next one that is not spent. used is the number of
+// SeqIDs.
 func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 	backward bool) (f *Future[ForwardOutput], used int64, err error) {
 	if len(req.Data) == 0 {
@@ -67,20 +84,22 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 	if backward {
 		send = c.ForwardBackward
 	}
+	seq := req.SeqID
 	for i, data := range Split(req.Data, limitsOf(c)) {
 		r := req
 		r.Data = data
-		if req.SeqID > 0 {
-			r.SeqID = req.SeqID + int64(i)
-		}
-		p, err := send(ctx, r)
+		p, err := Numbered(&seq, func(n int64) (*Future[ForwardOutput], error) {
+			r.SeqID = n
+			return send(ctx, r)
+		})
 		if err != nil {
-			return nil, int64(i), fmt.Errorf("tinker: chunk %d of the batch: %w", i+1, err)
+			return nil, used, fmt.Errorf("tinker: chunk %d of the batch: %w", i+1, err)
 		}
 		parts = append(parts, p)
+		used = max(int64(len(parts)), seq-req.SeqID)
 	}
 	if len(parts) == 1 {
-		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), 1,
+		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), used,
 			nil
 	}
 	g, resolve := NewFuture[ForwardOutput]()
@@ -96,7 +115,7 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 		}
 		resolve(Combine(outs))
 	}()
-	return g, int64(len(parts)), nil
+	return g, used, nil
 }
 
 // Combine joins the results of a batch's chunks: outputs in order, metrics by the reduction named after their colon

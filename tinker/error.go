@@ -18,6 +18,9 @@ var (
 	// ErrLost means that the service has lost a model, or weights to sample from, for instance in a restart. Its
 	// checkpoints may still exist: CreateModelFromState continues from one.
 	ErrLost = errors.New("the service lost it")
+	// ErrSpent means that the number of a training request was used before, by a request that changed nothing in the
+	// model. The request has not been accepted; under the next number it means the same.
+	ErrSpent = errors.New("its number is used up; ask under the next one")
 )
 
 // Category says who can correct an error.

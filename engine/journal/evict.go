@@ -91,7 +91,7 @@ func (j *Journal) Evicted() (evicted, all int) {
 
 // mayEvict reports whether the model has no pending requests; m.mu is held.
 func (m *trainingClient) mayEvict() bool {
-	return !m.evicted && !m.gone && m.leaving == nil && m.running == 0
+	return !m.evicted && !m.gone && m.leaving == nil && m.halted == nil && m.running == 0
 }
 
 // evict writes the model to its snapshot and removes it from memory. It reports whether it did.

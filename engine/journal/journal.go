@@ -53,6 +53,9 @@ type Options struct {
 	KeepBytes     int64               // and their bytes; the newest result is always kept; default 16 MiB
 	IdleAfter     time.Duration       // time without a request after which a model is evicted from memory; 0 is never
 	Warn          func(msg string)    // called with warnings for the user, such as a change of numerics
+	// Local says that no client outlives this process, so that nobody counts on a failure: a request that a full disk
+	// fails is executed by the next start. Otherwise what failed stays failed.
+	Local bool
 }
 
 func (o Options) withDefaults() Options {

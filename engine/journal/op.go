@@ -26,9 +26,15 @@ func watch[T any](m *trainingClient, o *acceptedRequest, seq int64, inner *tinke
 	start := time.Now()
 	m.j.background.Go(func() {
 		v, err := inner.Wait(context.Background())
+		m.await(seq - 1)
 		if errors.Is(err, tinker.ErrClosed) || errors.Is(err, context.Canceled) {
 			close(o.noted)
 			resolve(v, err) // the process ends; the next one runs it again
+			return
+		}
+		if halted := m.halts(seq, err); halted != nil {
+			close(o.noted)
+			resolve(*new(T), halted)
 			return
 		}
 		m.finish(o, seq, start, v, err)

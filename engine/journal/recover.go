@@ -28,6 +28,7 @@ func (j *Journal) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	results = j.executed(results)
 	known := map[operationKey]loggedResult{}
 	for _, r := range results {
 		known[operationKey{r.ModelID, r.SeqID}] = r

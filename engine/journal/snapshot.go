@@ -55,7 +55,7 @@ func (j *Journal) replayable() (most *trainingClient) {
 	total, largest := time.Duration(0), time.Duration(0)
 	for _, m := range j.all() {
 		m.mu.Lock()
-		if m.leaving == nil && !m.evicted { // else nothing of it is replayed
+		if m.leaving == nil && !m.evicted && m.halted == nil { // else nothing of it is replayed
 			total += m.compute
 			if m.compute > largest {
 				most, largest = m, m.compute
@@ -87,6 +87,9 @@ func (m *trainingClient) takeSnapshot() error {
 	var t trailer
 	var results []loggedResult
 	begun := time.Now()
+	if err := m.stopped(); err != nil {
+		return err
+	}
 	err := disk.Replace(m.j.opts.FS, m.j.snapshotPath(m.id), func(w io.Writer) error {
 		var err error
 		results, err = writeSnapshot(w, func(w io.Writer) (trailer, []loggedResult, error) {
@@ -97,7 +100,7 @@ func (m *trainingClient) takeSnapshot() error {
 			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied,
 				Info: &info}
 			kept, err := m.kept(applied)
-			return t, kept, err
+			return t, kept, errors.Join(err, m.stopped())
 		})
 		return err
 	})

@@ -38,6 +38,7 @@ type trainingClient struct {
 	gone    bool                                // the machine does not have it any more
 	info    tinker.ModelInfo
 	broken  error // why the snapshot cannot be read
+	halted  error // why no later request is executed before the next start
 }
 
 func newTrainingClient(j *Journal, c created, inner tinker.TrainingClient) *trainingClient {
@@ -147,6 +148,10 @@ func accept[T any](m *trainingClient, name string, req any, seq *int64,
 	if err := m.lockLoaded(); err != nil {
 		return nil, err
 	}
+	if m.halted != nil {
+		defer m.mu.Unlock()
+		return nil, m.halted
+	}
 	*seq = m.ops.Number(*seq)
 	raw, err := json.Marshal(req)
 	if err != nil {
@@ -210,10 +215,16 @@ func (m *trainingClient) later(o *acceptedRequest, at position, forward func(), 
 // m.mu is held.
 func repeated[T any](m *trainingClient, name string, seq int64,
 	hash [32]byte) (f *tinker.Future[T], logged position, err error) {
-	o, found, err := m.ops.Repeated(seq, m.applied, func(o *acceptedRequest) (ok bool) {
+	same := func(o *acceptedRequest) (ok bool) {
 		f, ok = o.future.(*tinker.Future[T])
 		return ok && o.name == name && o.hash == hash
-	})
+	}
+	if o, kept := m.ops.Get(seq); kept {
+		if err := m.spent(o, seq, !same(o)); err != nil {
+			return nil, logged, err
+		}
+	}
+	o, found, err := m.ops.Repeated(seq, m.applied, same)
 	if err != nil {
 		return nil, logged, tinker.Userf("journal: %w", err)
 	}
@@ -233,7 +244,7 @@ func (m *trainingClient) append(name string, seq int64, raw []byte) (position, e
 func (m *trainingClient) dirty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ops.Next()-1 > m.applied && m.leaving == nil
+	return m.ops.Next()-1 > m.applied && m.leaving == nil && m.halted == nil
 }
 
 func (m *trainingClient) busy() bool {

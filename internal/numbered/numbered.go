@@ -3,6 +3,7 @@
 package numbered
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -70,7 +71,10 @@ func (r *Requests[E]) Repeated(seq, done int64, same func(E) bool) (e E, found b
 	return e, found, err
 }
 
+// ErrReused is in each error that Reused makes.
+var ErrReused = errors.New("was used for another request")
+
 // Reused is the error of a number that was used for another request of the model or sampling session of.
 func Reused(seq int64, of string) error {
-	return fmt.Errorf("seq_id %d of %s was used for another request", seq, of)
+	return fmt.Errorf("seq_id %d of %s %w", seq, of, ErrReused)
 }

@@ -132,6 +132,9 @@ type Explorer struct {
 
 	missed []string // numbers that were said to be missing
 
+	sampled, dropped int  // samples of the steps of this process
+	short            bool // it was said that too few are left
+
 	version int // of the sampler below; -1 when there is none
 	sampler tinker.SamplingClient
 }
@@ -257,6 +260,7 @@ func (x *Explorer) Score(ctx context.Context, step int, list []*experience.Exper
 		drops = append(drops, operator.Drop{Rule: x.AdvantageName, N: n})
 	}
 	list, drops = x.usable(step, list, drops)
+	x.sampled, x.dropped = x.sampled+sampled, x.dropped+max(0, sampled-len(list))
 	x.sayLoss(step, sampled, drops, list)
 	x.sayMissing(step, list)
 	for _, m := range []map[string]float64{shaped, scored} {
@@ -284,10 +288,13 @@ func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err
 			return x.awaitSampler(ctx, step) // the trainer went back, and publishes them again under another path
 		}
 	}
-	if err == nil && x.sync.Short(step, version) {
+	if err == nil && !x.short && x.sync.Short(step, version) {
+		x.short = true
 		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
-			"sampling continues with version %d",
-			step, x.sync.Version(step), version))
+			"sampling continues with version %d. Filters have dropped %d of %d samples so far (%.0f %%); this is said "+
+			"once, and the metric rollout/model_version shows what each step samples with",
+			step, x.sync.Version(step), version, x.dropped, x.sampled,
+			100*float64(x.dropped)/float64(max(1, x.sampled))))
 	}
 	return version, err
 }

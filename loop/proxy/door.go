@@ -26,7 +26,7 @@ type door struct {
 }
 
 func newDoor(name string, text *openai.Text, now func() time.Time, log func(string)) *door {
-	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts()}
+	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now)}
 	d.closing, d.close = context.WithCancel(context.Background())
 	return d
 }

@@ -29,8 +29,9 @@ type rollout struct {
 	// finish is called once with the whole rollout when the reward arrives; if it fails, there was no reward.
 	finish func(ctx context.Context, e *experience.Experience, g grade) error
 
-	ctx context.Context // of its calls
-	end context.CancelCauseFunc
+	opened time.Time       // by its first call
+	ctx    context.Context // of its calls
+	end    context.CancelCauseFunc
 
 	mu      sync.Mutex
 	tree    tree

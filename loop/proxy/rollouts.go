@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -25,6 +26,7 @@ const (
 type rollouts struct {
 	// begin makes a rollout on its first use; nil: only what Open opened is there.
 	begin func(ctx context.Context, id string) (*rollout, error)
+	now   func() time.Time
 	// work says that somebody opens rollouts for programs to take.
 	work bool
 
@@ -36,10 +38,11 @@ type rollouts struct {
 	finished map[string]finished
 	order    []string // of finished
 	bytes    int
+	look     time.Time // when to look for idle ones again
 }
 
-func newRollouts() *rollouts {
-	return &rollouts{open: map[string]*rollout{}, byAnswer: map[string]*rollout{}, came: make(chan struct{}),
+func newRollouts(now func() time.Time) *rollouts {
+	return &rollouts{now: now, open: map[string]*rollout{}, byAnswer: map[string]*rollout{}, came: make(chan struct{}),
 		finished: map[string]finished{}}
 }
 
@@ -63,10 +66,12 @@ func (s *rollouts) find(ctx context.Context, id string, create bool) (*rollout, 
 	case len(id) > mostID:
 		return nil, bad("the rollout's id has %d bytes; it may have %d", len(id), mostID)
 	}
+	s.giveUpIdle()
 	r, err := s.begin(ctx, id) // which knows those that were finished before a restart
 	if err != nil {
 		return nil, err
 	}
+	r.opened = s.now()
 	if !create {
 		return nil, problem(http.StatusNotFound, "rollout_not_found", "rollout %q is not open; its first call of the "+
 			"model opens it", id)

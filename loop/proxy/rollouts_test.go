@@ -416,7 +416,7 @@ func TestOfferedRolloutsEnd(t *testing.T) {
 
 // Rollouts that nothing was asked of make room for others; those with calls do not.
 func TestUnusedRolloutsMakeRoom(t *testing.T) {
-	s := newRollouts()
+	s := newRollouts(time.Now)
 	s.begin = func(_ context.Context, id string) (*rollout, error) { return newRollout(id), nil }
 	used, err := s.find(t.Context(), "used", true)
 	if err == nil {
@@ -491,7 +491,7 @@ func FuzzRolloutBodies(f *testing.F) {
 
 // When two end a rollout at once, its memory is counted back once.
 func TestRemovedTwiceAtOnce(t *testing.T) {
-	s := newRollouts()
+	s := newRollouts(time.Now)
 	s.begin = func(_ context.Context, id string) (*rollout, error) { return newRollout(id), nil }
 	for i := range 200 {
 		r, err := s.find(t.Context(), fmt.Sprint(i), true)

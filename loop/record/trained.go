@@ -76,6 +76,26 @@ func (r *Trained) Stepped(ctx context.Context, step int, metrics map[string]floa
 	return nil
 }
 
+// Ended evaluates what a run ends with that trained fewer steps than planned, in a line of its own.
+func (r *Trained) Ended(ctx context.Context, step int) error {
+	if r.Final == nil || step == 0 || r.Final.Step > 0 && step >= r.Final.Step {
+		return nil
+	}
+	r.Progress.Phase("evaluating the trained model")
+	last := *r.Final
+	last.Step = step
+	found, err := last.run(ctx)
+	if err != nil {
+		return err
+	}
+	line, err := r.Monitor.CommitAlone(step+1, "explorer", found)
+	if err != nil {
+		return err
+	}
+	r.Progress.Step(step, line)
+	return nil
+}
+
 func (e *Evaluation) run(ctx context.Context) (map[string]float64, error) {
 	path, err := e.Sync.Wait(ctx, e.Step)
 	if err != nil {

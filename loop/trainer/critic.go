@@ -245,8 +245,7 @@ func (c *critic) train(ctx context.Context, adam tinker.AdamParams, batch []*exp
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}
-	o, err := c.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: c.seq, Adam: adam})
-	c.seq++
+	o, err := sendStep(ctx, c.client, &c.seq, adam)
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}

@@ -30,9 +30,16 @@ func (t *Trainer) send(ctx context.Context, step int, seq *int64, batch []*exper
 		return nil, err
 	}
 	p.gradient = f
-	p.step, err = t.client.OptimStep(ctx, tinker.OptimStepRequest{SeqID: *seq, Adam: adam})
-	*seq++
+	p.step, err = sendStep(ctx, t.client, seq, adam)
 	return p, err
+}
+
+// sendStep asks for an optimizer step, with the next SeqID.
+func sendStep(ctx context.Context, c tinker.TrainingClient, seq *int64, adam tinker.AdamParams) (
+	*tinker.Future[tinker.OptimStepOutput], error) {
+	return tinker.Numbered(seq, func(n int64) (*tinker.Future[tinker.OptimStepOutput], error) {
+		return c.OptimStep(ctx, tinker.OptimStepRequest{SeqID: n, Adam: adam})
+	})
 }
 
 // sendGradient asks for the gradient of the data in req: of the service's loss function, or of the Method's loss.

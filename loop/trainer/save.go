@@ -16,13 +16,15 @@ func (t *Trainer) sendWeights(ctx context.Context, step int, seq *int64) (*tinke
 // saver is one of a training client's ways to save.
 type saver func(context.Context, tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error)
 
-// sendSave asks for a checkpoint, with the next SeqID.
+// sendSave asks for a checkpoint, with the next SeqID. Where an earlier try has spent that, it may have left the
+// checkpoint too.
 func (t *Trainer) sendSave(ctx context.Context, k Kind, step int, seq *int64, send saver) (
 	*tinker.Future[tinker.SaveOutput], error) {
-	req := t.Notes.Request(k, step)
-	req.SeqID = *seq
-	*seq++
-	return send(ctx, req)
+	req, first := t.Notes.Request(k, step), *seq
+	return tinker.Numbered(seq, func(n int64) (*tinker.Future[tinker.SaveOutput], error) {
+		req.SeqID, req.Overwrite = n, req.Overwrite || n > first
+		return send(ctx, req)
+	})
 }
 
 // saveNow asks for a checkpoint, waits for it and notes its path.
@@ -62,6 +64,26 @@ func (t *Trainer) publish(ctx context.Context, step int, f *tinker.Future[tinker
 		return err
 	}
 	return t.events.Published(ctx, step, out.Path)
+}
+
+// publishLast publishes the weights of the last committed step, if that step was not to.
+func (t *Trainer) publishLast(ctx context.Context) error {
+	if t.Publisher == nil || t.state.Step == 0 {
+		return nil
+	}
+	if _, err := t.Notes.Path(Sampler, t.state.Step); err == nil {
+		return nil
+	}
+	seq := t.state.NextSeqID
+	f, err := t.sendWeights(ctx, t.state.Step, &seq)
+	if err == nil {
+		err = t.publish(ctx, t.state.Step, f)
+	}
+	if err != nil {
+		return err
+	}
+	t.state.NextSeqID = seq
+	return t.writeState()
 }
 
 // synchronize publishes the weights of a step, and notes how long that took and how long it was since the time before.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
@@ -174,15 +175,22 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 	return t.save(ctx)
 }
 
-// end saves at the end of the source. A stop may also have ended what the source reads from: then there may be more.
+// end saves at the end of the source, and publishes the last weights. A stop may also have ended what the source reads
+// from: then there may be more.
 func (t *Trainer) end(ctx context.Context, stop <-chan struct{}) error {
 	err := t.save(ctx)
 	select {
 	case <-stop:
 		return errors.Join(err, ErrInterrupted)
 	default:
+	}
+	if err != nil {
 		return err
 	}
+	if err := t.publishLast(ctx); err != nil {
+		return fmt.Errorf("trainer: weights of step %d: %w", t.state.Step, err)
+	}
+	return nil
 }
 
 // Step is the last committed step.
@@ -193,6 +201,11 @@ func (t *Trainer) stepError(err error) error {
 	step := t.state.Step + 1
 	if t.CountFromZero {
 		step--
+	}
+	if errors.Is(err, numbered.ErrReused) {
+		return fmt.Errorf("trainer: step %d was under way when the run was stopped, and is partly trained with other "+
+			"settings; start once with the former ones and press Ctrl-C, which finishes the step and saves, before you "+
+			"change them, or use another name for a new job: %w", step, err)
 	}
 	return fmt.Errorf("trainer: step %d: %w", step, err)
 }

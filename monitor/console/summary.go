@@ -36,10 +36,22 @@ func Summarize(dir, log string) (*Summary, error) {
 		return nil, err
 	}
 	s := &Summary{Dir: dir, Lines: lines, log: log}
-	if len(lines) > 0 {
-		s.Steps = lines[len(lines)-1].Step
+	for _, l := range lines {
+		if !ofTheEnd(l) {
+			s.Steps = l.Step
+		}
 	}
 	return s, nil
+}
+
+// ofTheEnd reports whether a line has only the evaluation of what a run ended with before its last step.
+func ofTheEnd(l monitor.Line) bool {
+	for key := range l.Metrics {
+		if !strings.HasPrefix(key, "eval/") && key != "time/eval" {
+			return false
+		}
+	}
+	return len(l.Metrics) > 0 && l.Step > 0
 }
 
 // Rewarded reports whether there were rewards.

@@ -1,4 +1,4 @@
-// Package disktest has file systems for tests: one that crashes, one that is full and one that holds open files as
+// Package disktest has file systems for tests: one that crashes, one that fails, one that is full and one that holds open files as
 // Windows does. EveryCrash runs a job and stops it at each of its operations.
 package disktest
 

@@ -38,9 +38,8 @@ func StartOf(cfg *config.Config, stage jobdir.Stage, local, samples bool) (Start
 	case stage.State == "" || local: // the engine samples from a state as well
 		return Start{State: stage.State, Sampler: stage.State}, nil
 	case stage.Sampler == "" && samples:
-		return Start{}, errors.New("run: the stage before this one did not publish its last weights, so that the " +
-			"server could sample from them; give it a number of steps (trainer.total_steps), and if it may end " +
-			"before that, synchronizer.sync_interval 1, under another name")
+		return Start{}, errors.New("run: the stage before this one, which an older version of the program ended, did " +
+			"not publish its last weights, so the server cannot sample from them; run the stages again under another name")
 	}
 	return Start{State: stage.State, Sampler: stage.Sampler}, nil
 }

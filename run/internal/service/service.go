@@ -126,7 +126,8 @@ func (o Options) openEngine(ctx context.Context) (Service, error) {
 		return Service{API: m, Engine: e, Durable: true}, nil
 	}
 	j, err := journal.Open(ctx, o.Folder.File("tinker", "journal"), m, journal.Options{
-		FS: o.Site.FS, Warn: func(msg string) { fmt.Fprintln(o.Site.Out, "warning:", foreign.Text(msg)) },
+		FS: o.Site.FS, Local: true,
+		Warn: func(msg string) { fmt.Fprintln(o.Site.Out, "warning:", foreign.Text(msg)) },
 	})
 	if err != nil {
 		return Service{}, errors.Join(err, m.Close())
