@@ -50,7 +50,8 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := readJSON(t, dir, "tokenizer_config.json")
-	if conf["bos_token"] != "<|im_start|>" || conf["eos_token"] != "<|im_end|>" ||
+	if conf["tokenizer_class"] != "PreTrainedTokenizerFast" || conf["bos_token"] != "<|im_start|>" ||
+		conf["eos_token"] != "<|im_end|>" ||
 		conf["pad_token"] != "<|endoftext|>" || conf["unk_token"] != nil {
 		t.Errorf("tokenizer_config.json is %v", conf)
 	}
