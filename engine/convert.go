@@ -75,7 +75,7 @@ func copyModel(to disk.FS, from, out, template string) error {
 		return err
 	}
 	for _, name := range model.FolderFiles(from, template == "") {
-		if _, err := os.Stat(filepath.Join(from, name)); err == nil || name == configFile { // which every model has
+		if _, err := os.Stat(filepath.Join(from, name)); err == nil && name != configFile {
 			names = append(names, name)
 		}
 	}
@@ -96,12 +96,19 @@ func copyModel(to disk.FS, from, out, template string) error {
 	return to.SyncDir(filepath.Dir(out))
 }
 
-// copyFiles copies files by their names below from, and writes the template if it is not empty.
+// copyFiles copies files by their names below from, and writes config.json, and the template if it is not empty.
 func copyFiles(to disk.FS, from, out string, names []string, template string) error {
 	for _, name := range names {
 		if err := copyFile(to, filepath.Join(from, name), filepath.Join(out, name)); err != nil {
 			return err
 		}
+	}
+	config, err := model.FolderConfig(from)
+	if err == nil {
+		err = disk.WriteFile(to, filepath.Join(out, configFile), config)
+	}
+	if err != nil {
+		return err
 	}
 	if template == "" {
 		return nil

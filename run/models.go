@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
@@ -83,7 +84,8 @@ func openFolder(ctx context.Context, set *setting, m *base.Model) error {
 	if err != nil {
 		return err
 	}
-	if err := set.folder.KeepTemplate(text); err != nil || set.local() { // the engine knows the stops
+	err = errors.Join(set.folder.KeepTemplate(text), set.folder.KeepNotes(notesOf(*set, m)))
+	if err != nil || set.local() { // the engine knows the stops
 		return err
 	}
 	return m.NameStops()

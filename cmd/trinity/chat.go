@@ -24,22 +24,22 @@ import (
 )
 
 type chatCmd struct {
-	Model       string  `arg:"" help:"A model's folder, GGUF file or name; a job, checkpoint or PEFT adapter."`
-	Base        string  `name:"base-model-dir" short:"b" help:"The base model's folder, if it moved." placeholder:"DIR"`
-	Template    string  `name:"chat-template" help:"A file with a chat template to use." placeholder:"FILE"`
-	System      string  `help:"The first system message."`
-	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`
-	MaxTokens   int     `help:"The longest answer, in tokens." default:"1024"`
-	Seed        *uint64 `help:"Makes the answers repeatable."`
-	Thinking    *bool   `help:"Set enable_thinking, for templates that use it." negatable:""`
-	Logprobs    bool    `help:"Show each token with its logprob."`
-	Threads     int     `help:"Threads of the local engine; 0 is all." default:"0"`
+	Model       string   `arg:"" help:"A model's folder, GGUF file or name; a job, checkpoint or adapter."`
+	Base        string   `name:"base-model-dir" short:"b" help:"The base model, if it moved." placeholder:"DIR"`
+	Template    string   `name:"chat-template" help:"A file with a chat template to use." placeholder:"FILE"`
+	System      *string  `help:"The first system message; without it, the job's. An empty one is none."`
+	Temperature *float64 `help:"0 always takes the likeliest token; without it, the job's, or 1." placeholder:"X"`
+	MaxTokens   int      `help:"The longest answer, in tokens." default:"1024"`
+	Seed        *uint64  `help:"Makes the answers repeatable."`
+	Thinking    *bool    `help:"Set enable_thinking, for templates that use it." negatable:""`
+	Logprobs    bool     `help:"Show each token with its logprob."`
+	Threads     int      `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
 // Run implements the command: a conversation over standard input and output. It writes only a temporary folder of
 // links, so it does not disturb a running job.
 func (c *chatCmd) Run(s *surroundings) error {
-	if c.Temperature < 0 || c.MaxTokens < 1 {
+	if c.Temperature != nil && *c.Temperature < 0 || c.MaxTokens < 1 {
 		return usageError{fmt.Errorf("trinity: --temperature must be at least 0 and --max-tokens at least 1")}
 	}
 	dir, err := os.MkdirTemp("", "trinity-chat-")
@@ -186,16 +186,13 @@ func (c *chatCmd) openAs(s *surroundings, dir, job string) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &talk{out: s.out, err: s.err, system: c.System, temperature: c.Temperature, most: c.MaxTokens,
-		logprobs: c.Logprobs, thinking: c.Thinking, seed: uint64(time.Now().UnixNano())}
-	if c.Seed != nil {
-		t.seed = *c.Seed
+	notes, err := run.ReadJobNotes(job)
+	if err != nil {
+		return nil, err
 	}
-	folder := sub.base
-	if c.Base != "" {
-		folder = c.Base
-	}
-	if folder, err = s.model(folder); err != nil {
+	t := c.talk(s, notes)
+	folder, err := c.folder(s, sub, notes)
+	if err != nil {
 		return nil, err
 	}
 	if err := t.read(folder, job, c.Template); err != nil {
@@ -218,6 +215,52 @@ func (c *chatCmd) openAs(s *surroundings, dir, job string) (*talk, error) {
 		return nil, errors.Join(err, t.engine.Close())
 	}
 	return t, nil
+}
+
+// talk is a conversation that is held as the job does it, except for what the flags say. notes is nil without a job.
+func (c *chatCmd) talk(s *surroundings, notes *run.JobNotes) *talk {
+	t := &talk{out: s.out, err: s.err, params: tinker.DefaultSampling(), most: c.MaxTokens, logprobs: c.Logprobs,
+		thinking: c.Thinking, seed: uint64(time.Now().UnixNano())}
+	if c.Seed != nil {
+		t.seed = *c.Seed
+	}
+	if notes != nil {
+		t.system = notes.System
+		t.params.Temperature, t.params.TopP, t.params.TopK = notes.Temperature, notes.TopP, notes.TopK
+		if t.thinking == nil {
+			t.thinking = notes.Thinking
+		}
+	}
+	if c.System != nil {
+		t.system = *c.System
+	}
+	if c.Temperature != nil {
+		t.params.Temperature = *c.Temperature
+	}
+	if notes != nil {
+		fmt.Fprintf(s.err, "as the job does it: system message %q, temperature %g, top_p %g, top_k %d (--system and "+
+			"--temperature change that)\n", t.system, t.params.Temperature, t.params.TopP, t.params.TopK)
+	}
+	return t
+}
+
+// folder is the folder of the subject's base model.
+func (c *chatCmd) folder(s *surroundings, sub subject, notes *run.JobNotes) (string, error) {
+	if c.Base != "" {
+		return s.model(c.Base)
+	}
+	dir, err := s.model(notes.Find(sub.base))
+	if sub.checkpoint == "" && sub.adapter == "" {
+		if err == nil && !has(dir, "tokenizer.json") {
+			err = notModel(dir)
+		}
+		return dir, err
+	}
+	if err != nil {
+		err = fmt.Errorf("the base model %q of %s was not found; name its folder with --base-model-dir: %w", sub.base,
+			c.Model, err)
+	}
+	return dir, err
 }
 
 // read loads tokenizer and chat template. The template is the given one, else that of the job, else the model's, if it

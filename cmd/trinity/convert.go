@@ -113,6 +113,9 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; "+
 			"name a PEFT adapter, a checkpoint or a job directory", c.Checkpoint, engine.AdapterConfigFile, stepPrefix)
 	}
+	if jobs := jobsIn(dir); len(jobs) > 1 && (c.Output != "" || c.GGUF != "") {
+		return fmt.Errorf("%s holds several jobs: %s; name one of them", c.Checkpoint, jobList(jobs))
+	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
 	if c.Output != "" || c.GGUF != "" {
 		steps = steps[len(steps)-1:]
@@ -230,8 +233,11 @@ func (c *convertCmd) adapter(s *surroundings, dir string) (a engine.Adapter, bas
 		return a, "", fmt.Errorf("%s does not name a base model; name it with --base-model-dir",
 			filepath.Join(dir, engine.AdapterConfigFile))
 	}
-	base, err = s.model(a.Base)
+	notes, err := run.ReadJobNotes(dir)
 	if err != nil {
+		return a, "", err
+	}
+	if base, err = s.model(notes.Find(a.Base)); err != nil {
 		err = fmt.Errorf("the adapter's base model was not found; name it with --base-model-dir: %w", err)
 	}
 	return a, base, err

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 type studioCmd struct {
@@ -174,8 +175,13 @@ func studioURL(at net.Addr, token string) string {
 	return address
 }
 
-// cachedModel is the folder of a model that is on this machine; nothing is downloaded.
-func (s *surroundings) cachedModel(name string) (string, error) {
+// cachedModel is the folder of a job's model that is on this machine; nothing is downloaded.
+func (s *surroundings) cachedModel(job, name string) (string, error) {
+	notes, err := run.ReadJobNotes(job)
+	if err != nil {
+		return "", err
+	}
+	name = notes.Find(name)
 	f := s.finder()
 	f.Hub, f.Note = s.cachedHub(), func(string) {}
 	m, err := f.Model(s.ctx, name)

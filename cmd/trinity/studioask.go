@@ -50,7 +50,7 @@ func (a *asker) open(w studio.Weights) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := chatCmd{Model: w.Checkpoint, Threads: a.threads, Temperature: 1, MaxTokens: 1}
+	c := chatCmd{Model: w.Checkpoint, Threads: a.threads, MaxTokens: 1}
 	if c.Model == "" {
 		c.Model = w.Model
 	}

@@ -29,12 +29,12 @@ type talk struct {
 	tokenizer *tokenizer.Tokenizer
 	template  *chat.Template
 
-	system      string
-	temperature float64
-	most        int // tokens of an answer
-	logprobs    bool
-	thinking    *bool
-	seed        uint64
+	system   string
+	params   tinker.SamplingParams // but for seed and length
+	most     int                   // tokens of an answer
+	logprobs bool
+	thinking *bool
+	seed     uint64
 
 	messages []chat.Message // without the system message
 	turns    int            // begun, including those that /reset removed
@@ -96,10 +96,11 @@ func (t *talk) command(line string) {
 	case "/temperature":
 		x, err := strconv.ParseFloat(rest, 64)
 		if err != nil || !(x >= 0 && x <= 1000) {
-			fmt.Fprintf(t.err, "temperature %q is not a number from 0 to 1000; it stays %g\n", rest, t.temperature)
+			fmt.Fprintf(t.err, "temperature %q is not a number from 0 to 1000; it stays %g\n", rest,
+				t.params.Temperature)
 			return
 		}
-		t.temperature = x
+		t.params.Temperature = x
 		fmt.Fprintf(t.err, "temperature is %g\n", x)
 	case "/logprobs":
 		t.logprobs = !t.logprobs
@@ -154,8 +155,8 @@ func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err 
 	t.turns++
 	seeds := rng.New(t.seed).Stream("chat", t.turns)
 	seed := seeds.Uint64()
-	p := tinker.DefaultSampling()
-	p.Temperature, p.Seed, p.MaxTokens = t.temperature, &seed, min(t.most, t.context-len(prompt))
+	p := t.params
+	p.Seed, p.MaxTokens = &seed, min(t.most, t.context-len(prompt))
 	show := &display{talk: t, decoder: t.tokenizer.NewDecoder(true)}
 	defer show.end()
 	if p.MaxTokens < 1 {

@@ -23,7 +23,7 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	s := &surroundings{ctx: t.Context(), out: &out, err: &out, env: func(string) (string, bool) { return "", false }}
-	c := chatCmd{Model: "../../examples/tiny/model", Temperature: temperature, MaxTokens: 100, Seed: new(uint64),
+	c := chatCmd{Model: "../../examples/tiny/model", Temperature: &temperature, MaxTokens: 100, Seed: new(uint64),
 		Threads: 1}
 	talk, err := c.open(s, t.TempDir())
 	if err != nil {

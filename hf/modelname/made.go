@@ -17,7 +17,7 @@ import (
 )
 
 // version is part of the names of folders made of GGUF files; it changes when they are made in another way.
-const version = "3"
+const version = "4"
 
 // made returns the Hugging Face folder made of a GGUF file: the one in the cache, or a new one. A new one gets its name
 // when it is complete and synced. One process makes it while others wait, and what a killed one left is removed.

@@ -117,7 +117,9 @@ func pieces(search func(string) []span, invert bool, keep behavior) splitter {
 			all = append(all, span{done, len(s), invert})
 		}
 		for _, p := range keep(all) {
-			out = append(out, s[p.start:p.end])
+			if p.start < p.end {
+				out = append(out, s[p.start:p.end])
+			}
 		}
 		return out
 	}}
@@ -161,12 +163,10 @@ func compile(expr string) (*pattern.Pattern, error) {
 	return re, nil
 }
 
-// matches returns the matches of re in s, empty ones left out.
+// matches returns the matches of re in s. Empty ones cut the text too.
 func matches(s string, re *pattern.Pattern) (found []span) {
 	re.Each(s, func(loc []int) bool {
-		if loc[0] < loc[1] {
-			found = append(found, span{start: loc[0], end: loc[1]})
-		}
+		found = append(found, span{start: loc[0], end: loc[1]})
 		return true
 	})
 	return found

@@ -330,7 +330,7 @@ func (e *entry) load(name string) *tokenizer.Tokenizer {
 	if name == "" {
 		return nil
 	}
-	dir, err := e.opts.Model(name)
+	dir, err := e.opts.Model(e.run.Path(), name)
 	if err != nil {
 		dir = name
 	}

@@ -23,8 +23,8 @@ type Options struct {
 	Version string   // of the program
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Model finds the folder of a model by the name that a run has for it; nil: names are folders.
-	Model func(name string) (dir string, err error)
+	// Model finds the folder of a model by the name that a run, in the folder job, has for it; nil: names are folders.
+	Model func(job, name string) (dir string, err error)
 	// Ask samples from a run's checkpoint; nil: nothing can be asked.
 	Ask Asker
 }
@@ -37,7 +37,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.Model == nil {
-		o.Model = func(name string) (string, error) { return name, nil }
+		o.Model = func(_, name string) (string, error) { return name, nil }
 	}
 	return o
 }

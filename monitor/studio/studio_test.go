@@ -31,7 +31,7 @@ func job(t testing.TB, root, name string) string {
 // opened is a studio over folders, which has looked once.
 func opened(t testing.TB, o Options) (*Studio, *httptest.Server) {
 	t.Helper()
-	o.Model = func(string) (string, error) { return filepath.Join("..", "..", "examples", "tiny", "model"), nil }
+	o.Model = func(_, _ string) (string, error) { return filepath.Join("..", "..", "examples", "tiny", "model"), nil }
 	s := New(o)
 	if err := s.Look(context.Background()); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,8 @@ func (s *Server) served(name string) error {
 	if slices.ContainsFunc(caps.Models, func(m tinker.SupportedModel) bool { return m.Name == name }) {
 		return nil
 	}
-	return tinker.Userf("base model %q is not served; there are %q", name, s.ordered(caps))
+	return tinker.Userf("base model %q is not served; there are %q; trinity serve --alias NAME=MODEL gives one "+
+		"another name", name, s.ordered(caps))
 }
 
 // baseOf is the name of a run's base model in answers to clients, also for checkpoints of that run: the name that was

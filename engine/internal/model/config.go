@@ -42,7 +42,7 @@ type Config struct {
 	Eps      float32
 	RoPE     nn.RoPEConfig
 	MaxPos   int   // the model's context length; 0 if config.json has none
-	Tied     bool  // the head is the embedding
+	Tied     bool  // the head is the embedding; see ownHead
 	BF16     bool  // weights are bf16, otherwise f32
 	EOS, BOS []int // token ids of config.json, for the sampler
 
@@ -79,6 +79,13 @@ func LoadConfig(dir string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("model: %s: %w", path, err)
 	}
+	if c.Tied {
+		own, err := ownHead(dir)
+		if err != nil {
+			return Config{}, fmt.Errorf("model: %s: %w", dir, err)
+		}
+		c.Tied = !own
+	}
 	return c, nil
 }
 
@@ -108,9 +115,8 @@ func parseConfig(data []byte) (Config, error) {
 			return Config{}, fmt.Errorf("%s = %s is not supported", k, v)
 		}
 	}
-	if _, said := all["sliding_window"]; !said && arch.Type == "mistral" {
-		window := 4096 // the default of transformers for Mistral
-		h.Sliding = &window
+	if _, said := all["sliding_window"]; !said {
+		h.defaultWindow(arch)
 	}
 	if err := h.refuse(arch); err != nil {
 		return Config{}, err

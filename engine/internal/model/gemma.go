@@ -53,13 +53,15 @@ func (h *hfConfig) slidingLayers() ([]bool, error) {
 		return sliding, nil
 	}
 	pattern := 6
-	for _, p := range []*int{h.OldPattern, h.Pattern} {
-		if p != nil {
-			pattern = *p
-		}
+	if h.Pattern != nil {
+		pattern = *h.Pattern
 	}
-	if pattern < 1 {
+	switch {
+	case pattern < 1:
 		return nil, fmt.Errorf("sliding_window_pattern = %d must be positive", pattern)
+	case h.OldPattern != nil && *h.OldPattern != pattern:
+		return nil, fmt.Errorf("_sliding_window_pattern = %d is not what transformers takes (%d); write layer_types "+
+			"or sliding_window_pattern", *h.OldPattern, pattern)
 	}
 	for l := range sliding {
 		sliding[l] = (l+1)%pattern != 0
@@ -67,7 +69,8 @@ func (h *hfConfig) slidingLayers() ([]bool, error) {
 	return sliding, nil
 }
 
-// gemmaRoPE reads the rotations of both kinds of layers.
+// gemmaRoPE reads the rotations of both kinds of layers. As in transformers, the keys of rope_scaling replace those of
+// rope_parameters' full_attention.
 func (h *hfConfig) gemmaRoPE(c *Config) (err error) {
 	c.RoPE = nn.RoPEConfig{Dim: c.HeadDim, Theta: 1e6}
 	c.LocalRoPE = nn.RoPEConfig{Dim: c.HeadDim, Theta: 10000}
@@ -77,11 +80,18 @@ func (h *hfConfig) gemmaRoPE(c *Config) (err error) {
 	if h.LocalTheta != nil {
 		c.LocalRoPE.Theta = *h.LocalTheta
 	}
-	full, sliding := h.RopeScaling, (*hfRoPE)(nil)
+	full, sliding := &hfRoPE{}, (*hfRoPE)(nil)
 	if p := h.RopeParams; p != nil {
 		if full, sliding = p.Full, p.Sliding; full == nil || sliding == nil {
 			return fmt.Errorf("rope_parameters needs full_attention and sliding_attention")
 		}
+	}
+	if s := h.RopeScaling; s != nil && s.Type == "" && s.OldType != "" {
+		return fmt.Errorf("rope_scaling has type = %q and no rope_type, which releases of transformers read in "+
+			"different ways; write rope_type", s.OldType)
+	}
+	if full, err = full.with(h.RopeScaling); err != nil {
+		return err
 	}
 	if c.RoPE, err = full.config(c.RoPE); err != nil {
 		return err

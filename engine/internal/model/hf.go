@@ -24,7 +24,7 @@ type hfConfig struct {
 	Eps           *float32        `json:"rms_norm_eps"`
 	Theta         *float64        `json:"rope_theta"`
 	RopeScaling   *hfRoPE         `json:"rope_scaling"`
-	RopeParams    *hfRoPE         `json:"rope_parameters"` // transformers 5 has theta and scaling here
+	RopeParams    *hfRoPE         `json:"rope_parameters"` // transformers 5 writes theta and scaling here
 	MaxPos        int             `json:"max_position_embeddings"`
 	Tied          *bool           `json:"tie_word_embeddings"`
 	TorchDType    string          `json:"torch_dtype"`
@@ -38,8 +38,8 @@ type hfConfig struct {
 	WindowLayers  *int            `json:"max_window_layers"` // layers from here on slide
 	LayerTypes    []string        `json:"layer_types"`
 	Quantization  json.RawMessage `json:"quantization_config"`
-	Pattern       *int            `json:"sliding_window_pattern"` // every so many layers one is not sliding
-	OldPattern    *int            `json:"_sliding_window_pattern"`
+	Pattern       *int            `json:"sliding_window_pattern"`  // every so many layers one is not sliding
+	OldPattern    *int            `json:"_sliding_window_pattern"` // transformers writes it and does not read it
 	LocalTheta    *float64        `json:"rope_local_base_freq"`
 	QueryScalar   *float64        `json:"query_pre_attn_scalar"`
 	Bidirectional bool            `json:"use_bidirectional_attention"`
@@ -49,15 +49,17 @@ type hfConfig struct {
 
 // hfRoPE is rope_scaling, or rope_parameters.
 type hfRoPE struct {
-	Type        string  `json:"rope_type"`
-	OldType     string  `json:"type"`
-	Theta       float64 `json:"rope_theta"`
-	Factor      float64 `json:"factor"`
-	LowFactor   float64 `json:"low_freq_factor"`
-	HighFactor  float64 `json:"high_freq_factor"`
-	OriginalMax float64 `json:"original_max_position_embeddings"`
-	Partial     float64 `json:"partial_rotary_factor"`
+	Type        string   `json:"rope_type"`
+	OldType     string   `json:"type"`
+	Theta       *float64 `json:"rope_theta"`
+	Factor      float64  `json:"factor"`
+	LowFactor   float64  `json:"low_freq_factor"`
+	HighFactor  float64  `json:"high_freq_factor"`
+	OriginalMax float64  `json:"original_max_position_embeddings"`
+	Partial     float64  `json:"partial_rotary_factor"`
 
+	raw    json.RawMessage
+	keys   int      // how many there are
 	nested []string // keys that hold another object
 	// Of Gemma, where each kind of layer has its own.
 	Full    *hfRoPE `json:"full_attention"`
@@ -69,14 +71,27 @@ func (r *hfRoPE) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
 	}
+	r.raw, r.keys = slices.Clone(b), len(all)
 	for key, v := range all {
 		if v[0] == '{' {
 			r.nested = append(r.nested, key)
 		}
 	}
 	slices.Sort(r.nested)
+	return r.read(b)
+}
+
+func (r *hfRoPE) read(b []byte) error {
 	type plain hfRoPE
 	return json.Unmarshal(b, (*plain)(r))
+}
+
+// with returns r with the keys of over in place of its own.
+func (r hfRoPE) with(over *hfRoPE) (*hfRoPE, error) {
+	if over == nil {
+		return &r, nil
+	}
+	return &r, r.read(over.raw)
 }
 
 // tokenIDs is one id, a list of ids or null.
@@ -100,12 +115,17 @@ var refusedKeys = []string{"num_experts", "num_local_experts", "attn_logit_softc
 	"partial_rotary_factor",
 	"no_rope_layers", "sliding_window_pattern"}
 
-// arch returns the family by architectures, or by model_type if that is missing.
+// arch returns the family by architectures, or by model_type if that is missing. transformers goes by model_type, so
+// the two must agree.
 func (h *hfConfig) arch() (Arch, error) {
 	var names []string
 	for _, a := range architectures {
-		if len(h.Architectures) == 1 && h.Architectures[0] == a.Name ||
-			len(h.Architectures) == 0 && h.ModelType == a.Type {
+		named := len(h.Architectures) == 1 && h.Architectures[0] == a.Name
+		if named && h.ModelType != "" && h.ModelType != a.Type {
+			return Arch{}, fmt.Errorf("architectures = %q and model_type = %q name different models; correct one of "+
+				"them", h.Architectures, h.ModelType)
+		}
+		if named || len(h.Architectures) == 0 && h.ModelType == a.Type {
 			return a, nil
 		}
 		names = append(names, a.Name)
@@ -148,7 +168,7 @@ func (h *hfConfig) refuseSliding(a Arch) error {
 	// has a window for the upper layers that is unused unless it is switched on
 	qwen := strings.HasPrefix(a.Type, "qwen")
 	switch {
-	case h.wide() || len(h.LayerTypes) > 0:
+	case h.wide() || len(h.LayerTypes) > 0 && a.Type != "mistral": // transformers reads no layer_types of Mistral
 		return nil
 	case qwen && h.UseSliding && (h.WindowLayers == nil || *h.WindowLayers < h.Layers):
 		return fmt.Errorf("use_sliding_window = true with sliding_window = %d is not supported; %s", *h.Sliding,
@@ -162,10 +182,11 @@ func (h *hfConfig) refuseSliding(a Arch) error {
 // wide reports whether no window is narrower than the model's context.
 func (h *hfConfig) wide() bool { return h.Sliding == nil || h.MaxPos > 0 && *h.Sliding >= h.MaxPos }
 
+// bf16 reads dtype, or the older torch_dtype if it is missing.
 func (h *hfConfig) bf16() (bool, error) {
-	t := h.TorchDType
+	key, t := "dtype", h.DType
 	if t == "" {
-		t = h.DType
+		key, t = "torch_dtype", h.TorchDType
 	}
 	switch t {
 	case "bfloat16":
@@ -173,18 +194,28 @@ func (h *hfConfig) bf16() (bool, error) {
 	case "float32", "float16", "":
 		return false, nil
 	}
-	return false, fmt.Errorf("torch_dtype = %q is not supported; supported are bfloat16, float16, float32", t)
+	return false, fmt.Errorf("%s = %q is not supported; supported are bfloat16, float16, float32", key, t)
 }
 
-// rope reads the old keys (rope_theta, rope_scaling) or the new one (rope_parameters).
+// defaultWindow sets the window that transformers takes where sliding_window is missing and a family's layers may
+// slide.
+func (h *hfConfig) defaultWindow(a Arch) {
+	if a.Type == "mistral" || strings.HasPrefix(a.Type, "qwen") && h.UseSliding {
+		window := 4096
+		h.Sliding = &window
+	}
+}
+
+// rope reads rope_scaling, or rope_parameters if there is none, and rope_theta if that names no theta. So does
+// transformers: rope_scaling, the older key, replaces rope_parameters as a whole.
 func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
 	r := nn.RoPEConfig{Dim: headDim, Theta: 10000}
 	if h.Theta != nil {
 		r.Theta = *h.Theta
 	}
-	s := h.RopeParams
-	if s == nil {
-		s = h.RopeScaling
+	s := h.RopeScaling
+	if s == nil || s.keys == 0 {
+		s = h.RopeParams
 	}
 	if s != nil && len(s.nested) > 0 {
 		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported",
@@ -198,8 +229,8 @@ func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
 	if s == nil {
 		return r, nil
 	}
-	if s.Theta != 0 {
-		r.Theta = s.Theta
+	if s.Theta != nil {
+		r.Theta = *s.Theta
 	}
 	if s.Partial != 0 && s.Partial != 1 {
 		return r, fmt.Errorf("partial_rotary_factor = %v is not supported", s.Partial)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,4 +190,49 @@ func (f fileSource) done(names ...string) {
 	for _, n := range names {
 		f[n].file.Release()
 	}
+}
+
+// ownHead reports whether the files of the model folder dir hold a head with other values than the embedding. Such a
+// model is not tied, whatever config.json says: transformers 5 takes the stored head. It is false without weights that
+// can be read.
+func ownHead(dir string) (own bool, err error) {
+	shards, err := openShards(dir)
+	if err != nil {
+		return false, nil
+	}
+	from := newFileSource(shards)
+	if head, there := from[headName]; there && from[embedName].file != nil {
+		own, err = differ(head.Tensor, from[embedName].Tensor)
+	}
+	for _, f := range shards {
+		err = errors.Join(err, f.Close())
+	}
+	return own, err
+}
+
+// differ reports whether two tensors have different values.
+func differ(a, b safetensors.Tensor) (bool, error) {
+	if a.DType == b.DType || !slices.Equal(a.Shape, b.Shape) {
+		return !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data), nil
+	}
+	x, err := a.Floats()
+	y, err2 := b.Floats()
+	return !slices.Equal(x, y), errors.Join(err, err2)
+}
+
+// FolderConfig returns config.json for a copy of the model folder dir: the folder's own, with tie_word_embeddings off
+// if the head has values of its own, so that every release of transformers takes them.
+func FolderConfig(dir string) ([]byte, error) {
+	data, err := disk.ReadFile(filepath.Join(dir, "config.json"), disk.SmallFile)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseConfig(data)
+	if err != nil || !c.Tied { // a model of another family is copied as it is
+		return data, nil
+	}
+	if own, err := ownHead(dir); err != nil || !own {
+		return data, err
+	}
+	return untied(data)
 }

@@ -148,12 +148,9 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 // copyFiles copies the files of a model folder besides its weights.
 func (m *merger) copyFiles(base string) error {
 	for _, name := range FolderFiles(base, m.template == "") {
-		data, err := disk.ReadFile(filepath.Join(base, name), disk.BigFile)
+		data, err := m.file(base, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		}
-		if err == nil && name == "config.json" && m.untie {
-			data, err = untied(data)
 		}
 		if err == nil && filepath.Dir(name) != "." {
 			err = m.to.MkdirAll(filepath.Join(m.out, filepath.Dir(name)))
@@ -169,6 +166,18 @@ func (m *merger) copyFiles(base string) error {
 		return nil
 	}
 	return disk.WriteFile(m.to, filepath.Join(m.out, TemplateFile), []byte(m.template))
+}
+
+// file is the contents of a file of a model folder besides its weights, as the result has it.
+func (m *merger) file(base, name string) ([]byte, error) {
+	if name != "config.json" {
+		return disk.ReadFile(filepath.Join(base, name), disk.BigFile)
+	}
+	data, err := FolderConfig(base)
+	if err == nil && m.untie {
+		data, err = untied(data)
+	}
+	return data, err
 }
 
 // untied returns config.json with tie_word_embeddings off.

@@ -26,13 +26,15 @@ func TestPreTokenizers(t *testing.T) {
 	}
 }
 
-// Numbers are cut as the name says.
+// Numbers are cut as the name says: counts of tokens, where the one merge of digits is 1 2.
 func TestDigits(t *testing.T) {
-	for pre, want := range map[string]int{"smollm": 4, "gpt-2": 3, "llama-bpe": 3, "qwen2": 4, "deepseek-llm": 3,
-		"gpt-4o": 3} { // the one merge of digits is 1 2
+	for pre, want := range map[string][2]int{"smollm": {4, 4}, "gpt-2": {3, 2}, "llama-bpe": {3, 3}, "qwen2": {4, 4},
+		"deepseek-llm": {3, 2}, "gpt-4o": {3, 3}, "seed-coder": {4, 4}, "minicpm5": {3, 3}, "superbpe": {4, 3},
+		"poro-chat": {3, 2}, "viking": {4, 4}} {
 		tok := load(t, gguftest.Model{Arch: "llama", Keys: []gguf.Pair{{Key: "tokenizer.ggml.pre", Value: pre}}})
-		if got := len(tok.Encode("1234", false)); got != want {
-			t.Errorf("%s: 1234 is %d tokens, want %d", pre, got, want)
+		got := [2]int{len(tok.Encode("1234", false)), len(tok.Encode("1212", false))}
+		if got != want {
+			t.Errorf("%s: 1234 and 1212 are %v tokens, want %v", pre, got, want)
 		}
 	}
 }
@@ -48,7 +50,8 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := readJSON(t, dir, "tokenizer_config.json")
-	if conf["bos_token"] != "<|im_start|>" || conf["eos_token"] != "<|im_end|>" ||
+	if conf["tokenizer_class"] != "PreTrainedTokenizerFast" || conf["bos_token"] != "<|im_start|>" ||
+		conf["eos_token"] != "<|im_end|>" ||
 		conf["pad_token"] != "<|endoftext|>" || conf["unk_token"] != nil {
 		t.Errorf("tokenizer_config.json is %v", conf)
 	}

@@ -65,8 +65,18 @@ func plan(ctx context.Context, f *gguf.File) ([]content, error) {
 		return nil, err
 	}
 	_, stream, err := safetensors.Stream(parts, map[string]string{"format": "pt"})
-	return []content{{"model.safetensors", stream}, {"tokenizer.json", whole(tok)},
-		{"tokenizer_config.json", whole(tokConfig)}, {"config.json", whole(config)}}, err
+	if err != nil {
+		return nil, err
+	}
+	files := []content{{"model.safetensors", stream}, {"tokenizer.json", whole(tok)},
+		{"tokenizer_config.json", whole(tokConfig)}}
+	stops, err := v.stops()
+	if generation := s.generation(stops); generation != nil && err == nil {
+		var data []byte
+		data, err = encode(generation)
+		files = append(files, content{"generation_config.json", whole(data)})
+	}
+	return append(files, content{"config.json", whole(config)}), err
 }
 
 func whole(data []byte) func(io.Writer) error {

@@ -13,6 +13,13 @@ func preTokenizers() map[string]preTokenizer {
 	table := map[string]preTokenizer{
 		"tekken":         {patterns: []string{wordsTekken}, ignoreMerges: true, begins: true},
 		"glm4":           {patterns: []string{wordsLlama3}, ignoreMerges: true},
+		"seed-coder":     {patterns: []string{wordsSeed}},
+		"minicpm5":       {patterns: []string{`\p{N}{1,3}`, wordsMini}, ignoreMerges: true},
+		"superbpe":       {patterns: []string{`\p{N}+`, `(?=(\d{3})+(?!\d))`}},
+		"poro-chat":      {patterns: []string{wordsPoro}},
+		"bloom":          {patterns: []string{wordsPoro}},
+		"gpt3-finnish":   {patterns: []string{wordsPoro}},
+		"viking":         {patterns: []string{wordsPoro, `\p{N}`}},
 		"deepseek-llm":   {patterns: wordsDeepSeekLLM()},
 		"deepseek-coder": {patterns: wordsDeepSeekCoder()},
 		"falcon":         {patterns: []string{"[\\p{P}\\$\\+<=>\\^~\\|`]+", wordsGPT2, `[0-9][0-9][0-9]`}},

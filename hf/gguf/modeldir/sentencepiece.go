@@ -92,10 +92,13 @@ func (v vocabulary) scored() ([][2]string, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(ways, func(a, b split) int {
-		return cmp.Or(cmp.Compare(scores[b.id], scores[a.id]), cmp.Compare(a.id, b.id), cmp.Compare(b.at, a.at))
-	})
+	slices.SortStableFunc(ways, func(a, b split) int { return compareSplits(a, b, scores) })
 	return v.pairs(ways, scores)
+}
+
+// compareSplits is the order of merges: by score, then by id.
+func compareSplits(a, b split, scores []float64) int {
+	return cmp.Or(cmp.Compare(scores[b.id], scores[a.id]), cmp.Compare(a.id, b.id), cmp.Compare(b.at, a.at))
 }
 
 // piece reports whether a text is a token that can be part of another.
@@ -104,22 +107,33 @@ func (v vocabulary) piece(s string) bool {
 	return ok && s != "" && !v.cut(id)
 }
 
-// pairs spells the merges. Two tokens with one score (or one that is not a number) are refused: of these SentencePiece
-// merges the one further left, which no list of merges can say. Converters that did not have the scores write one score
-// for all.
+// pairs spells the merges. Of two tokens with one score llama.cpp merges the one further left, which no list of merges
+// can say. Runs of one character, such as the runs of spaces of Llama 2 and Mistral, are the exception: see
+// checkRuns. Other tokens with one score, or with one that is not a number, are refused.
 func (v vocabulary) pairs(ways []split, scores []float64) ([][2]string, error) {
-	merges := make([][2]string, len(ways))
+	merges, tied := make([][2]string, len(ways)), map[string]bool{}
 	for i, w := range ways {
 		s := v.tokens[w.id]
 		merges[i] = [2]string{s[:w.at], s[w.at:]}
-		if i > 0 && w.id != ways[i-1].id && v.kindOf(w.id) == tokenNormal && !(scores[w.id] < scores[ways[i-1].id]) {
-			return nil, fmt.Errorf("tokens %.40q and %.40q have one score, %v, so the file does not say which merge "+
-				"comes first: its converter did not have the tokenizer's scores (tokenizer.model); use another file "+
-				"of the model, or its Hugging Face folder", v.tokens[ways[i-1].id], s, scores[w.id])
+		if i == 0 || w.id == ways[i-1].id || v.kindOf(w.id) != tokenNormal || scores[w.id] < scores[ways[i-1].id] {
+			continue
 		}
+		other := v.tokens[ways[i-1].id]
+		of := runOf(s)
+		if of == "" || of != runOf(other) || scores[w.id] != scores[ways[i-1].id] {
+			return nil, fmt.Errorf("tokens %.40q and %.40q have one score, %v, so llama.cpp merges the one further "+
+				"left, which a tokenizer.json cannot say; a converter without the tokenizer's scores (tokenizer.model) "+
+				"writes one for all: use another file of the model, or its Hugging Face folder", other, s, scores[w.id])
+		}
+		tied[of] = true
 	}
 	if len(merges) == 0 {
 		return nil, errors.New("no token is made of two others; convert the model again")
+	}
+	for of := range tied {
+		if err := v.checkRuns(of, scores); err != nil {
+			return nil, err
+		}
 	}
 	return merges, nil
 }

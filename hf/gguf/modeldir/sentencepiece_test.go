@@ -165,6 +165,59 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
+// withRuns are the keys of pieces and of runs of spaces that have one score, as Llama 2's and Mistral's own files have
+// them: lengths in the order of their ids.
+func withRuns(lengths ...int) []gguf.Pair {
+	keys := vocabularyOf()
+	for i, p := range keys {
+		switch list := p.Value.(type) {
+		case []string:
+			list = slices.DeleteFunc(list, func(s string) bool { return s != marker && runOf(s) == marker })
+			for _, n := range lengths {
+				list = append(list, strings.Repeat(marker, n))
+			}
+			keys[i].Value = list
+		}
+	}
+	for i, p := range keys {
+		tokens := keys[1].Value.([]string)
+		switch p.Key {
+		case "tokenizer.ggml.token_type":
+			types := slices.Repeat([]int32{tokenNormal}, len(tokens))
+			copy(types, p.Value.([]int32)[:259])
+			keys[i].Value = types
+		case "tokenizer.ggml.scores":
+			scores := make([]float32, len(tokens))
+			for id := range scores[259:] {
+				scores[259+id] = -float32(id)
+				if runOf(tokens[259+id]) == marker {
+					scores[259+id] = -1e9
+				}
+			}
+			keys[i].Value = scores
+		}
+	}
+	return keys
+}
+
+// Runs of spaces with one score have llama.cpp's ids at any length, in the order of ids of Mistral's file; another order,
+// of which no list of merges has these ids, is refused.
+func TestRunsOfOneScore(t *testing.T) {
+	keys := withRuns(2, 4, 8, 5, 16, 6, 12, 13, 10, 14, 3, 9, 7, 11)
+	tok, ref := load(t, gguftest.Model{Arch: "llama", Vocabulary: keys}), newReference(keys, true)
+	for n := range 100 {
+		for _, text := range []string{strings.Repeat(" ", n), "a" + strings.Repeat(" ", n) + "the"} {
+			if got, want := tok.Encode(text, false), ref.encode(text); !slices.Equal(got, want) {
+				t.Fatalf("%d spaces: %v, want %v", n, got, want)
+			}
+		}
+	}
+	_, err := folder(t, gguftest.Model{Arch: "llama", Vocabulary: withRuns(3, 2, 4)})
+	if err == nil || !strings.Contains(err.Error(), "llama.cpp cuts a run of") {
+		t.Errorf("runs in another order: %v", err)
+	}
+}
+
 // Scores that do not say which merge comes first are refused.
 func TestScoresRefused(t *testing.T) {
 	scores := func(change func([]float32)) []gguf.Pair {

@@ -33,7 +33,8 @@ func tokenID(m gguf.Metadata, name string) (id int64, ok bool, err error) {
 
 // config is tokenizer_config.json.
 func (v vocabulary) config() (map[string]any, error) {
-	conf := map[string]any{"clean_up_tokenization_spaces": false}
+	// without a class transformers makes a tokenizer of config.json's family, which is not that of tokenizer.json
+	conf := map[string]any{"clean_up_tokenization_spaces": false, "tokenizer_class": "PreTrainedTokenizerFast"}
 	for name, key := range map[string]string{"bos": "bos_token", "eos": "eos_token", "padding": "pad_token",
 		"unknown": "unk_token"} {
 		id, ok, err := tokenID(v.m, name)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
@@ -34,7 +33,7 @@ type vocabulary struct {
 	types  []int64        // nil: all are normal
 	ids    map[string]int // of tokens
 	turns  map[int]bool   // tokens that are control whatever types has
-	ends   []int64        // those of turns that end an answer or a call
+	ends   []int64        // those of turns that config.json names, see stops
 }
 
 // files are tokenizer.json and tokenizer_config.json.
@@ -92,26 +91,6 @@ func readVocabulary(m gguf.Metadata) (vocabulary, error) {
 	}
 	v.findTurns()
 	return v, nil
-}
-
-// startOfTurn begins a turn of Gemma. google's files of Gemma 3 with quantisation-aware training have it and
-// <end_of_turn> as normal tokens, so that no text would have them.
-const startOfTurn = "<start_of_turn>"
-
-// findTurns finds by their texts the tokens around turns that the file gives another type. llama.cpp too makes the ends
-// control tokens. Where the file says so itself its folder stays as it is: jobs know their base model by its bytes.
-func (v *vocabulary) findTurns() {
-	v.turns = map[int]bool{}
-	for _, text := range slices.Concat(gguf.EndsOfTurn(), gguf.EndsOfCall()) {
-		id, ok := v.ids[text]
-		if !ok || v.kindOf(id) == tokenControl || !v.cut(id) && v.kindOf(id) != tokenNormal {
-			continue
-		}
-		v.turns[id], v.ends = true, append(v.ends, int64(id))
-	}
-	if id, ok := v.ids[startOfTurn]; ok && v.kindOf(id) == tokenNormal {
-		v.turns[id] = true
-	}
 }
 
 // kindOf is the type of a token.

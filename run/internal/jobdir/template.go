@@ -6,27 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // templateFile is the job's chat template, whichever the configuration chose.
 const templateFile = "chat_template.jinja"
 
 // KeepTemplate notes the chat template, for whoever talks to what the job trains.
-func (d Dir) KeepTemplate(text string) error {
-	if d.aside {
-		return nil // the trainer beside it does
-	}
-	path := d.File(templateFile)
-	if was, err := os.ReadFile(path); err == nil && string(was) == text {
-		return nil
-	}
-	if err := disk.WriteFile(d.FS, path, []byte(text)); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	return nil
-}
+func (d Dir) KeepTemplate(text string) error { return d.keep(templateFile, []byte(text)) }
 
 // Template returns the chat template of the job that path, a job directory or a folder in it, belongs to, and the date
 // that templates are told there; "" if path belongs to no job that has noted one.
