@@ -27,7 +27,22 @@ func ExtractAnswer(text string) (answer string, ok bool) {
 			return strings.TrimSuffix(line, "."), true
 		}
 	}
-	return lastNumber(strings.ReplaceAll(text, ",", ""))
+	return lastAnswer(strings.ReplaceAll(text, ",", ""))
+}
+
+// lastAnswer is the last number of a text, or the mathematics around it if it is only a denominator, a power or an
+// index there.
+func lastAnswer(text string) (answer string, ok bool) {
+	number, ok := lastNumber(text)
+	if !ok {
+		return "", false
+	}
+	t, at := scan(text), utf8.RuneCountInString(text[:strings.LastIndex(text, number)])
+	if !t.inGroup(at) {
+		return number, true
+	}
+	from, to := t.around(at, at+len(number))
+	return undressed(t.row(from, at, to)), true
 }
 
 // afterAnnouncement is the end of the last "the answer is" and its like, with a colon and the white space around it;

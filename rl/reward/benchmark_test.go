@@ -98,6 +98,11 @@ func TestSameAnswer(t *testing.T) {
 		{"36.0", "36", true},
 		{"42", "36", false},
 		{"The answer is 36, but perhaps not", "36", false},
+		{`Hence $x = \frac{14}{3}$.`, "3", false},
+		{`Hence $x = \frac{14}{3}$.`, `\frac{14}{3}`, true},
+		{`so it is 10^{6}`, "6", false},
+		{`so it is 10^{6}.`, "1000000", true},
+		{`It grows to $72$ with $a_1$`, "1", false},
 	} {
 		if got := SameAnswer(tt.solution, tt.truth); got != tt.want {
 			t.Errorf("SameAnswer(%q, %q) = %v, want %v", tt.solution, tt.truth, got, tt.want)

@@ -55,9 +55,13 @@ func evaluate(n *node, env map[string]*big.Rat) (value, error) {
 
 // evaluation is an expression being computed.
 type evaluation struct {
-	env  map[string]*big.Rat
-	work int // on long numbers
+	env   map[string]*big.Rat
+	work  int // on long numbers
+	depth int // of sums in sums
 }
+
+// maxNested bounds sums in sums.
+const maxNested = 3
 
 // maxWork bounds the work on long numbers of one evaluation, in products of 64 by 64 bits. Beyond it values are
 // approximate, or there is none: so an answer of a thousand factorials costs milliseconds.
@@ -72,6 +76,9 @@ func (e *evaluation) charge(work int) bool {
 func words(r *big.Rat) int { return bits(r)/64 + 1 }
 
 func (e *evaluation) of(n *node) (value, error) {
+	if n.isSeries() {
+		return e.series(n)
+	}
 	args := make([]value, len(n.args))
 	decimal := n.decimal
 	for i, a := range n.args {
@@ -101,7 +108,7 @@ func (e *evaluation) apply(n *node, args []value) (value, error) {
 	case constNode:
 		return constantValue(n.name)
 	case addNode:
-		return e.fold(args, (*big.Rat).Add, func(a, b complex128) complex128 { return a + b }), nil
+		return e.fold(args, (*big.Rat).Add, plus), nil
 	case mulNode:
 		return e.fold(args, (*big.Rat).Mul, times), nil
 	case percentNode:

@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"maps"
 	"math/big"
 	"strconv"
 	"strings"
@@ -176,6 +177,15 @@ func (n *node) variable() string {
 func (n *node) variables(set map[string]bool) {
 	if n.kind == symNode {
 		set[n.variable()] = true
+	}
+	if n.isSeries() {
+		n.args[1].variables(set)
+		n.args[2].variables(set)
+		inside := map[string]bool{}
+		n.args[3].variables(inside)
+		delete(inside, n.args[0].variable())
+		maps.Copy(set, inside)
+		return
 	}
 	for _, a := range n.args {
 		a.variables(set)

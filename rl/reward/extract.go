@@ -58,6 +58,9 @@ func readAnswer(text string, r reading) []answer {
 			}
 			tried++
 			expr, spelling := c.read(r)
+			if around, text, ok := t.inMathematics(f, r); ok && (expr != nil || !f.latex) {
+				expr, spelling = around, text
+			}
 			if matched = true; fallback == "" {
 				fallback = spelling
 			}

@@ -16,7 +16,7 @@ type verdict struct {
 	Grader, Reason  string   // of a difference
 }
 
-func readVerdicts(t *testing.T, path string) (rows []verdict) {
+func readRows[T any](t *testing.T, path string) (rows []T) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func readVerdicts(t *testing.T, path string) (rows []verdict) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		var row verdict
+		var row T
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -39,14 +39,14 @@ func readVerdicts(t *testing.T, path string) (rows []verdict) {
 func TestGraders(t *testing.T) {
 	type difference struct{ grader, truth, response string }
 	known := map[difference]bool{}
-	for _, row := range readVerdicts(t, "testdata/graders_differ.jsonl") {
+	for _, row := range readRows[verdict](t, "testdata/graders_differ.jsonl") {
 		if row.Reason == "" {
 			t.Errorf("%+v has no reason", row)
 		}
 		known[difference{row.Grader, row.Truth, row.Response}] = true
 	}
 	differ := len(known)
-	rows := readVerdicts(t, "testdata/graders.jsonl")
+	rows := readRows[verdict](t, "testdata/graders.jsonl")
 	if len(rows) < 4000 {
 		t.Fatalf("%d rows, want at least 4000", len(rows))
 	}

@@ -97,7 +97,8 @@ func (p *latex) startsFactor() bool {
 	case t.text == "|":
 		return p.inBars == 0
 	}
-	return p.at("(", "[", "{", `\frac`, `\sqrt`, `\binom`, `\infty`, `\boxed`, `\begin`, `\lfloor`, `\lceil`, `\exp`) ||
+	return p.at("(", "[", "{", `\frac`, `\sqrt`, `\binom`, `\infty`, `\boxed`, `\begin`, `\lfloor`, `\lceil`, `\exp`,
+		`\sum`, `\prod`) ||
 		functions[t.text] != ""
 }
 

@@ -51,6 +51,8 @@ func (p *latex) factor() (*node, error) {
 		return p.closed("{", "}", p.outsideBars(p.expr))
 	case `\begin`:
 		return p.matrix()
+	case `\sum`, `\prod`:
+		return p.series()
 	case `\frac`, `\binom`, `\sqrt`, `\exp`:
 		p.pos++
 		return p.command(t.text)

@@ -53,9 +53,13 @@ func (p *latex) function() (*node, error) {
 	return out, nil
 }
 
-// listed reads the arguments in parentheses of \gcd, \max and their like.
+// listed reads the arguments, in parentheses or braces, of \gcd, \max and their like.
 func (p *latex) listed(name string) (*node, error) {
-	return p.closed("(", ")", p.outsideBars(func() (*node, error) {
+	open, end := "(", ")"
+	if p.at(`\{`) {
+		open, end = `\{`, `\}`
+	}
+	return p.closed(open, end, p.outsideBars(func() (*node, error) {
 		out := call(name)
 		for {
 			n, err := p.expr()
@@ -189,50 +193,4 @@ func (p *latex) argumentsFollow() bool {
 		}
 	}
 	return false
-}
-
-// matrix reads \begin{pmatrix} rows \end{pmatrix}.
-func (p *latex) matrix() (*node, error) {
-	env, err := p.environment(`\begin`)
-	if err != nil {
-		return nil, err
-	}
-	out := &node{kind: matrixNode}
-	for row := []*node(nil); ; {
-		n, err := p.expr()
-		if err != nil {
-			return nil, err
-		}
-		row = append(row, n)
-		if p.take("&") != "" {
-			continue
-		}
-		out.args = append(out.args, tuple(row))
-		row = nil
-		if p.take(`\\`) == "" || p.at(`\end`) {
-			break
-		}
-	}
-	end, err := p.environment(`\end`)
-	if err != nil || end != env {
-		return nil, errSyntax
-	}
-	return out, nil
-}
-
-func (p *latex) environment(command string) (string, error) {
-	if p.take(command) == "" || p.take("{") == "" {
-		return "", errSyntax
-	}
-	var name strings.Builder
-	for p.peek().class == 's' {
-		if name.WriteString(p.peek().text); name.Len() > 16 {
-			return "", errSyntax
-		}
-		p.pos++
-	}
-	if p.take("}") == "" || !strings.HasSuffix(name.String(), "matrix") {
-		return "", errSyntax
-	}
-	return name.String(), nil
 }

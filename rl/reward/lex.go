@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,8 +17,9 @@ type token struct {
 // spellings maps the ways to write an operator to one of them; "" is white space.
 var spellings = map[string]string{
 	`\,`: "", `\:`: "", `\;`: "", `\!`: "", `\ `: "", `\quad`: "", `\qquad`: "", `\$`: "",
-	`\negthinspace`: "", `\negmedspace`: "", `\negthickspace`: "", `\limits`: "",
-	`\cdot`: "*", `\times`: "*", "×": "*", `\div`: "/", "÷": "/", ":": "/", "−": "-",
+	"~": "", `\negthinspace`: "", `\negmedspace`: "", `\negthickspace`: "", `\limits`: "",
+	`\cdot`: "*", `\times`: "*", "×": "*", "⋅": "*", "∙": "*", "∗": "*", "−": "-",
+	`\div`: "/", "÷": "/", ":": "/", "∕": "/",
 	`\le`: "<=", `\leq`: "<=", `\leqslant`: "<=", "≤": "<=", `\lt`: "<",
 	`\ge`: ">=", `\geq`: ">=", `\geqslant`: ">=", "≥": ">=", `\gt`: ">",
 	`\ne`: "!=", `\neq`: "!=", "≠": "!=", `\mp`: `\pm`, "±": `\pm`, "∓": `\pm`, "∪": `\cup`, "∅": `\emptyset`,
@@ -28,6 +30,7 @@ var spellings = map[string]string{
 
 // operators are the words that are not symbols.
 var operators = map[string]bool{
+	`\sum`: true, `\prod`: true,
 	`\frac`: true, `\sqrt`: true, `\binom`: true, `\over`: true, `\choose`: true, `\pm`: true, `\in`: true,
 	`\cup`: true,
 	`\cap`: true, `\setminus`: true, `\infty`: true, `\emptyset`: true, `\{`: true, `\}`: true, `\approx`: true,
@@ -97,7 +100,10 @@ func next(text string) (token, int) {
 		return token{'s', name}, size
 	}
 	if s, ok := spellings[string(r)]; ok {
-		return token{'o', s}, size
+		return operator(s), size
+	}
+	if len(text) > 1 && text[1] == '=' && strings.IndexByte("<>!", text[0]) >= 0 {
+		return token{'o', text[:2]}, 2
 	}
 	switch {
 	case r == 'd' && len(text) > 1 && isLetter(text[1]):
@@ -110,15 +116,21 @@ func next(text string) (token, int) {
 	return token{}, 0
 }
 
+// operator is the token of one of the spellings.
+func operator(s string) token {
+	if s == "" {
+		return token{}
+	}
+	return token{'o', s}
+}
+
 func lexNumber(text string) (token, int) {
 	n := digits(text)
 	if n < len(text)-1 && text[n] == '.' && isDigit(text[n+1]) {
 		n += 1 + digits(text[n+1:])
 	}
 	number := text[:n]
-	if n+1 < len(text) && text[n] == 'E' && (isDigit(text[n+1]) || n+2 < len(text) && text[n+1] == '-' &&
-		isDigit(text[n+2])) {
-		end := n + 2 + digits(text[n+2:])
+	if end := exponentEnd(text, n); end > n {
 		return token{'n', text[:end]}, end
 	}
 	rest := strings.TrimLeft(text[n:], " ")
@@ -130,6 +142,23 @@ func lexNumber(text string) (token, int) {
 	return token{'n', number}, n
 }
 
+// exponentEnd is the end of the E3, E-3 or E+3 at n, n if there is none.
+func exponentEnd(text string, n int) int {
+	if n == len(text) || text[n] != 'E' {
+		return n
+	}
+	at := n + 1
+	if at < len(text) && (text[at] == '-' || text[at] == '+') {
+		at++
+	}
+	if d := digits(text[at:]); d > 0 {
+		return at + d
+	}
+	return n
+}
+
+var namedOperator = regexp.MustCompile(`^\\operatorname\*?\s*\{\s*([a-z]+)\s*\}`)
+
 func lexWord(text string) (token, int) {
 	n := 1
 	for n < len(text) && isLetter(text[n]) {
@@ -140,13 +169,13 @@ func lexWord(text string) (token, int) {
 	}
 	word := text[:n]
 	if s, ok := spellings[word]; ok {
-		if s == "" {
-			return token{}, n
-		}
-		return token{'o', s}, n
+		return operator(s), n
 	}
 	if name, ok := names[word]; ok {
 		return token{'s', name}, n
+	}
+	if m := namedOperator.FindStringSubmatch(text); m != nil && operators[`\`+m[1]] {
+		return token{'o', `\` + m[1]}, len(m[0])
 	}
 	if wrap, ok := accents[word]; ok {
 		return lexAccent(text, n, wrap)

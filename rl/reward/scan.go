@@ -25,6 +25,9 @@ type scanned struct {
 	befores places // what may stand before a number: a space or = with the start of a number after it
 
 	spaces, anys, ops stretch
+
+	inside []environment // all of them, once they are listed
+	listed bool
 }
 
 // stretch is the last run that was looked through: from every place in [from, end) it extends to end.
