@@ -58,6 +58,16 @@ func Describe(dir string) (Description, error) {
 	return d, nil
 }
 
+// CheckWeights returns an error if the weights of a model folder cannot be loaded: a file or a tensor that is missing, has
+// another shape than config.json gives, or a type that is not read. It reads the headers of the files alone.
+func CheckWeights(dir string) error {
+	c, err := model.LoadConfig(dir)
+	if err != nil {
+		return err
+	}
+	return model.CheckWeights(dir, c)
+}
+
 // CheckConfig returns an error for the contents of a config.json of which the engine would compute the model wrongly.
 func CheckConfig(data []byte) error { return model.CheckConfig(data) }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // mlflow is a run on an MLflow server (mlflow.org/docs, REST API 2.0), as Trinity-RFT makes it: the project is the
@@ -233,7 +234,7 @@ func (m *mlflow) call(method, path string, body, out any) error {
 		return err
 	}
 	defer resp.Body.Close()
-	raw, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	raw, err = bound.Of(1 << 20).Read(resp.Body)
 	if err != nil {
 		return err
 	}
@@ -243,5 +244,5 @@ func (m *mlflow) call(method, path string, body, out any) error {
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(raw, out)
+	return bound.Of(1<<20).Unmarshal(raw, out)
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // wandbStream sends a run to the Weights & Biases service while it continues, as the service's own library does: the
@@ -213,7 +214,7 @@ func (s *wandbStream) post(to string, body, out any) error {
 		return err
 	}
 	defer resp.Body.Close()
-	raw, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	raw, err = bound.Of(1 << 20).Read(resp.Body)
 	if err != nil {
 		return err
 	}
@@ -223,5 +224,5 @@ func (s *wandbStream) post(to string, body, out any) error {
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(raw, out)
+	return bound.Of(1<<20).Unmarshal(raw, out)
 }

@@ -93,13 +93,13 @@ func (c *serveStart) findModels(s *surroundings) (*served, error) {
 	return m, nil
 }
 
-// add adds a model folder if this program supports it. The path of a folder in the hub's cache names its repository.
+// add adds a model folder if this program can load it. The path of a folder in the hub's cache names its repository.
 func (m *served) add(name, dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	if _, err := engine.Describe(abs); err != nil {
+	if err := engine.CheckWeights(abs); err != nil {
 		return err
 	}
 	m.engine[name] = engine.Model{Dir: abs}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,55 @@ func TestFindModels(t *testing.T) {
 	if m, err = c.findModels(s); err != nil || m.order != nil {
 		t.Errorf("without --models: order %q, %v", m.order, err)
 	}
+}
+
+// Models whose weights cannot be loaded are left out with the reason, as those are whose configuration is not supported.
+func TestUnloadableModelsAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	for name, change := range map[string]func(dir string) error{
+		"good": func(string) error { return nil },
+		"layer": func(dir string) error { // one more than there are tensors for
+			return replaceIn(filepath.Join(dir, "config.json"), `"num_hidden_layers": 4`, `"num_hidden_layers": 5`)
+		},
+		"wide": func(dir string) error {
+			return replaceIn(filepath.Join(dir, "config.json"), `"intermediate_size": `, `"intermediate_size": 1`)
+		},
+		"cut": func(dir string) error { return os.Truncate(filepath.Join(dir, "model.safetensors"), 1000) },
+		"shards": func(dir string) error {
+			return os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model-1.safetensors"))
+		},
+	} {
+		at := filepath.Join(dir, name)
+		if err := os.CopyFS(at, os.DirFS("../../examples/tiny/model")); err != nil {
+			t.Fatal(err)
+		}
+		if err := change(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
+		env: func(string) (string, bool) { return "", false }}
+	found, err := (&serveStart{Models: []string{dir}}).findModels(s)
+	if err != nil || !slices.Equal(found.order, []string{"good"}) {
+		t.Errorf("the models are %q, %v", found.order, err)
+	}
+	for _, want := range []string{`layer: tensor "model.layers.`, "is missing", `wide: tensor "model.layers.0.mlp`,
+		"config.json gives", "cut/model.safetensors", "shards has neither model.safetensors nor"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("the notes lack %q:\n%s", want, said.String())
+		}
+	}
+}
+
+// replaceIn replaces a text that a file must have.
+func replaceIn(path, from, to string) error {
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(data), from) {
+		return fmt.Errorf("%s has no %q: %v", path, from, err)
+	}
+	return os.WriteFile(path, []byte(strings.Replace(string(data), from, to, 1)), 0o600)
 }
 
 // A GGUF model has its file's name without .gguf: named by itself, or below a folder, where a model folder's own file

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // revision is the hub's answer about a repository at a revision.
@@ -56,13 +57,16 @@ func (h *Hub) revisionOf(ctx context.Context, r repo) (revision, error) {
 	if resp.StatusCode != http.StatusOK {
 		return revision{}, h.refused(r, "", resp)
 	}
-	return parseRevision(io.LimitReader(resp.Body, 256<<20))
+	return parseRevision(resp.Body)
 }
+
+// mostListing is how many bytes the list of a repository's files may have: room for half a million of them.
+const mostListing = 64 << 20
 
 // parseRevision reads the answer and trusts none of it: names become paths.
 func parseRevision(body io.Reader) (revision, error) {
 	var v revision
-	if err := json.NewDecoder(body).Decode(&v); err != nil {
+	if err := bound.Of(mostListing).Decode(body, &v); err != nil {
 		return v, fmt.Errorf("hub: the hub's answer is not what it should be: %w", err)
 	}
 	if !commitRule.MatchString(v.Commit) {

@@ -43,6 +43,6 @@ func (h *Hub) refused(r repo, name string, resp *http.Response) error {
 		return fmt.Errorf("hub: there is no %s at %s (and no such folder here); check the name, and %s", r, h.Endpoint,
 			hint)
 	}
-	return fmt.Errorf("hub: %s: %s answers %s %s", r, resp.Request.URL.Host, resp.Status,
+	return fmt.Errorf("hub: %s: %s answers %s %.300s", r, resp.Request.URL.Host, resp.Status,
 		resp.Header.Get("X-Error-Message"))
 }

@@ -8,19 +8,21 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-)
 
-// most is how deep values may be nested.
-const most = 256
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
+)
 
 // errShort says that a value goes on beyond the end.
 var errShort = errors.New("msgpack: the value ends too early")
 
 // Decode reads one value: nil, bool, int64, uint64 (above int64), float64, string, []byte (also of extensions), []any
-// or map[string]any. Nothing may follow it.
-func Decode(data []byte) (any, error) {
-	d := decoder{data: data}
-	v, err := d.value(0)
+// or map[string]any. Nothing may follow it. What is beyond the limits is refused before it is made.
+func Decode(data []byte, limits bound.Limits) (any, error) {
+	if int64(len(data)) > limits.Bytes {
+		return nil, fmt.Errorf("msgpack: %w", limits.TooLong())
+	}
+	d := decoder{data, limits.Count()}
+	v, err := d.value()
 	if err == nil && len(d.data) > 0 {
 		err = fmt.Errorf("msgpack: %d bytes follow the value", len(d.data))
 	}
@@ -30,7 +32,10 @@ func Decode(data []byte) (any, error) {
 	return v, nil
 }
 
-type decoder struct{ data []byte }
+type decoder struct {
+	data  []byte
+	count *bound.Count
+}
 
 // take returns the next n bytes.
 func (d *decoder) take(n uint64) ([]byte, error) {
@@ -53,9 +58,9 @@ func (d *decoder) number(size uint64) (uint64, error) {
 	return binary.BigEndian.Uint64(wide[:]), nil
 }
 
-func (d *decoder) value(depth int) (any, error) {
-	if depth > most {
-		return nil, fmt.Errorf("msgpack: values are nested deeper than %d", most)
+func (d *decoder) value() (any, error) {
+	if err := d.count.Add(1); err != nil {
+		return nil, fmt.Errorf("msgpack: %w", err)
 	}
 	first, err := d.take(1)
 	if err != nil {
@@ -65,15 +70,15 @@ func (d *decoder) value(depth int) (any, error) {
 	case c <= 0x7f, c >= 0xe0:
 		return int64(int8(c)), nil
 	case c <= 0x8f:
-		return d.object(uint64(c&0x0f), depth)
+		return d.object(uint64(c & 0x0f))
 	case c <= 0x9f:
-		return d.list(uint64(c&0x0f), depth)
+		return d.list(uint64(c & 0x0f))
 	case c <= 0xbf:
 		return d.text(uint64(c & 0x1f))
 	case c >= 0xcc && c <= 0xd3:
 		return d.integer(c)
 	default:
-		return d.other(c, depth)
+		return d.other(c)
 	}
 }
 
@@ -94,7 +99,7 @@ func (d *decoder) integer(c byte) (any, error) {
 }
 
 // other reads what the remaining codes begin.
-func (d *decoder) other(c byte, depth int) (any, error) {
+func (d *decoder) other(c byte) (any, error) {
 	switch c {
 	case 0xc0:
 		return nil, nil
@@ -120,10 +125,7 @@ func (d *decoder) other(c byte, depth int) (any, error) {
 		0xc4: {1, d.bytes}, 0xc5: {2, d.bytes}, 0xc6: {4, d.bytes},
 		0xc7: {1, d.extension}, 0xc8: {2, d.extension}, 0xc9: {4, d.extension},
 		0xd9: {1, d.text}, 0xda: {2, d.text}, 0xdb: {4, d.text},
-		0xdc: {2, func(n uint64) (any, error) { return d.list(n, depth) }},
-		0xdd: {4, func(n uint64) (any, error) { return d.list(n, depth) }},
-		0xde: {2, func(n uint64) (any, error) { return d.object(n, depth) }},
-		0xdf: {4, func(n uint64) (any, error) { return d.object(n, depth) }},
+		0xdc: {2, d.list}, 0xdd: {4, d.list}, 0xde: {2, d.object}, 0xdf: {4, d.object},
 	}
 	kind, known := kinds[c]
 	if !known {
@@ -154,14 +156,26 @@ func (d *decoder) extension(n uint64) (any, error) {
 // ahead bounds what is allocated for values before they are read: lengths are only claims, and they may be nested.
 const ahead = 64
 
+// enter begins a list or a map.
+func (d *decoder) enter(weight int) error {
+	if err := d.count.Enter(weight); err != nil {
+		return fmt.Errorf("msgpack: %w", err)
+	}
+	return nil
+}
+
 // list reads n values. Each has a byte at least.
-func (d *decoder) list(n uint64, depth int) (any, error) {
+func (d *decoder) list(n uint64) (any, error) {
 	if n > uint64(len(d.data)) {
 		return nil, errShort
 	}
+	if err := d.enter(bound.List); err != nil {
+		return nil, err
+	}
+	defer d.count.Leave()
 	list := make([]any, 0, min(n, ahead))
 	for range n {
-		v, err := d.value(depth + 1)
+		v, err := d.value()
 		if err != nil {
 			return nil, err
 		}
@@ -171,13 +185,17 @@ func (d *decoder) list(n uint64, depth int) (any, error) {
 }
 
 // object reads n keys and values.
-func (d *decoder) object(n uint64, depth int) (any, error) {
+func (d *decoder) object(n uint64) (any, error) {
 	if n > uint64(len(d.data))/2 {
 		return nil, errShort
 	}
+	if err := d.enter(bound.Object); err != nil {
+		return nil, err
+	}
+	defer d.count.Leave()
 	m := make(map[string]any, min(n, ahead))
 	for range n {
-		k, err := d.value(depth + 1)
+		k, err := d.value()
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +208,7 @@ func (d *decoder) object(n uint64, depth int) (any, error) {
 		default:
 			return nil, fmt.Errorf("msgpack: a key of a map is a %T; it must be a text or a whole number", k)
 		}
-		if m[name], err = d.value(depth + 1); err != nil {
+		if m[name], err = d.value(); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
+
+var limits = bound.Of(1 << 24)
 
 // TestPython reads what msgpack.packb of Python's package msgpack 1.2 writes.
 func TestPython(t *testing.T) {
@@ -41,19 +45,19 @@ func TestPython(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Decode(data); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := Decode(data, limits); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, %v; want %#v", text, got, err, want)
 		}
 		for n := range data { // a value that is cut is an error
-			if v, err := Decode(data[:n]); err == nil {
+			if v, err := Decode(data[:n], limits); err == nil {
 				t.Errorf("%s cut after %d bytes is %v", text, n, v)
 			}
 		}
 	}
 	for text, want := range map[string]string{"c1": "begins no value", "8190c0": "must be a text", "c0c0": "follow",
-		"dfffffffff": "too early", strings.Repeat("91", 300) + "c0": "nested"} {
+		"dfffffffff": "too early", strings.Repeat("91", 300) + "c0": "levels of nesting"} {
 		data, _ := hex.DecodeString(text)
-		if _, err := Decode(data); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Decode(data, limits); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20s: %v, want %q", text, err, want)
 		}
 	}
@@ -71,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := Decode(data); err != nil || !reflect.DeepEqual(got, v) {
+			if got, err := Decode(data, limits); err != nil || !reflect.DeepEqual(got, v) {
 				t.Errorf("%T of %d: %v", v, n, err)
 			}
 		}
@@ -79,7 +83,7 @@ func TestRoundTrip(t *testing.T) {
 	for text, want := range map[json.Number]any{"-5": int64(-5), "18446744073709551615": uint64(math.MaxUint64),
 		"0.25": 0.25, "1e3": 1000.0} {
 		data, err := Encode(nil, text)
-		if got, derr := Decode(data); err != nil || derr != nil || got != want {
+		if got, derr := Decode(data, limits); err != nil || derr != nil || got != want {
 			t.Errorf("%s: %v, %v, %v", text, got, err, derr)
 		}
 	}
@@ -94,7 +98,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := Decode(data)
+		v, err := Decode(data, limits)
 		if err != nil {
 			return
 		}
@@ -102,7 +106,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w, err := Decode(again); err != nil || fmt.Sprint(v) != fmt.Sprint(w) {
+		if w, err := Decode(again, limits); err != nil || fmt.Sprint(v) != fmt.Sprint(w) {
 			t.Fatalf("%v and %v, %v", v, w, err)
 		}
 	})
@@ -110,15 +114,33 @@ func FuzzDecode(f *testing.F) {
 
 // Nested lists that each claim as many values as there are bytes do not take memory for them.
 func TestClaimsTakeNoMemory(t *testing.T) {
-	data := bytes.Repeat([]byte("\xdd\x00\x00\xff\xff"), most)
+	data := bytes.Repeat([]byte("\xdd\x00\x00\xff\xff"), limits.Depth)
 	data = append(data, make([]byte, 1<<16)...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Decode(data); err == nil {
+	if _, err := Decode(data, limits); err == nil {
 		t.Error("lists that end too early were read")
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
 		t.Errorf("%d bytes of data took %d bytes of memory", len(data), n)
+	}
+}
+
+// What others send takes no more memory than a few times the limit, whatever is in it.
+func TestLimits(t *testing.T) {
+	small := bound.Of(1 << 16)
+	for name, fill := range map[string]string{"numbers": "\x00", "nulls": "\xc0", "lists": "\x90", "maps": "\x80",
+		"texts": "\xa0", "maps of one": "\x81\xa0\xc0"} {
+		n := 60000 / len(fill)
+		data := append([]byte("\xdc"), byte(n>>8), byte(n))
+		data = append(data, strings.Repeat(fill, n)...)
+		v, err := Decode(data, small)
+		if v != nil || err == nil || !strings.Contains(err.Error(), "more than 4096 values") {
+			t.Errorf("%d %s: %T, %v", n, name, v, err)
+		}
+	}
+	if _, err := Decode(make([]byte, 1<<16+1), small); err == nil || !strings.Contains(err.Error(), "65536 bytes") {
+		t.Error(err)
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 // The limits of what a peer may send, and of its time.
 const (
-	mostFrame   = 1 << 30 // bytes
 	mostFrames  = 64      // of a message
 	mostCommand = 1 << 16 // bytes
 	shakeTime   = 10 * time.Second
@@ -38,14 +37,15 @@ var greeting = [64]byte{0: 0xff, 8: 1, 9: 0x7f, 10: 3, 12: 'N', 13: 'U', 14: 'L'
 
 // Dealer is a connection. One goroutine may call Recv; Send and Close are safe for concurrent use.
 type Dealer struct {
-	conn net.Conn
-	in   *bufio.Reader
+	conn  net.Conn
+	in    *bufio.Reader
+	limit uint64 // bytes of a message
 
 	mu sync.Mutex // of writes
 }
 
-// Dial connects to a ROUTER at tcp://HOST:PORT.
-func Dial(ctx context.Context, address string) (*Dealer, error) {
+// Dial connects to a ROUTER at tcp://HOST:PORT. A message may have as many bytes as limit says, in all its frames.
+func Dial(ctx context.Context, address string, limit int64) (*Dealer, error) {
 	at, ok := strings.CutPrefix(address, "tcp://")
 	if !ok {
 		return nil, fmt.Errorf("zmtp: the address %q is not tcp://HOST:PORT", address)
@@ -54,7 +54,7 @@ func Dial(ctx context.Context, address string) (*Dealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zmtp: %w", err)
 	}
-	d := &Dealer{conn: conn, in: bufio.NewReaderSize(conn, 1<<16)}
+	d := &Dealer{conn: conn, in: bufio.NewReaderSize(conn, 1<<16), limit: uint64(limit)}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if err := d.shake(); err != nil {
@@ -95,7 +95,7 @@ func (d *Dealer) shake() error {
 	if _, err := d.conn.Write(append([]byte{command, byte(len(ready))}, ready...)); err != nil {
 		return err
 	}
-	flags, body, err := d.frame()
+	flags, body, err := d.frame(mostCommand)
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,8 @@ func checkReady(flags byte, body []byte) error {
 	return nil
 }
 
-// frame reads a frame.
-func (d *Dealer) frame() (flags byte, body []byte, err error) {
+// frame reads a frame of at most limit bytes.
+func (d *Dealer) frame(limit uint64) (flags byte, body []byte, err error) {
 	if flags, err = d.in.ReadByte(); err != nil {
 		return 0, nil, err
 	}
@@ -153,12 +153,11 @@ func (d *Dealer) frame() (flags byte, body []byte, err error) {
 		}
 		size = size<<8 | uint64(b)
 	}
-	limit := uint64(mostFrame)
 	if flags&command != 0 {
 		limit = mostCommand
 	}
 	if size > limit {
-		return 0, nil, fmt.Errorf("a frame has %d bytes, and at most %d are read", size, limit)
+		return 0, nil, fmt.Errorf("a frame has %d bytes, and at most %d more are read", size, limit)
 	}
 	var buf bytes.Buffer // which grows with what comes, not with what is promised
 	if _, err := io.CopyN(&buf, d.in, int64(size)); err != nil {
@@ -177,8 +176,9 @@ func cut(err error) error {
 // Recv waits for a message and returns its frames.
 func (d *Dealer) Recv() ([][]byte, error) {
 	var list [][]byte
+	left := d.limit
 	for {
-		flags, body, err := d.frame()
+		flags, body, err := d.frame(left)
 		if err != nil {
 			return nil, fmt.Errorf("zmtp: %w", err)
 		}
@@ -188,6 +188,7 @@ func (d *Dealer) Recv() ([][]byte, error) {
 			}
 			continue
 		}
+		left -= uint64(len(body))
 		if list = append(list, body); flags&more == 0 {
 			return list, nil
 		}

@@ -49,7 +49,7 @@ func TestDealer(t *testing.T) {
 	big := strings.Repeat("x", 300)
 	heard := make(chan string, 1)
 	d, err := Dial(t.Context(), serve(t, libzmq+"\x01\x02id\x00\x05reply"+"\x04\x09\x04PING\x00\x0aab"+
-		"\x01\x00\x02\x00\x00\x00\x00\x00\x00\x01\x2c"+big, heard))
+		"\x01\x00\x02\x00\x00\x00\x00\x00\x00\x01\x2c"+big, heard), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestDialRefuses(t *testing.T) {
 		if text == "short" {
 			heard = nil
 		}
-		d, err := Dial(t.Context(), serve(t, text, heard))
+		d, err := Dial(t.Context(), serve(t, text, heard), 1<<20)
 		if err == nil {
 			d.Close()
 		}
@@ -100,13 +100,31 @@ func TestDialRefuses(t *testing.T) {
 			t.Errorf("%.30q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Dial(t.Context(), "ipc:///tmp/x"); err == nil || !strings.Contains(err.Error(), "tcp://HOST:PORT") {
+	_, err := Dial(t.Context(), "ipc:///tmp/x", 1<<20)
+	if err == nil || !strings.Contains(err.Error(), "tcp://HOST:PORT") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Dial(ctx, "tcp://127.0.0.1:1"); err == nil {
+	if _, err := Dial(ctx, "tcp://127.0.0.1:1", 1<<20); err == nil {
 		t.Error("dialled without a context")
+	}
+}
+
+// The limit is that of a whole message: frames behind it are not read.
+func TestMessageIsBounded(t *testing.T) {
+	frame := "\x01\xff" + strings.Repeat("x", 255)
+	heard := make(chan string, 1)
+	d, err := Dial(t.Context(), serve(t, libzmq+frame+"\x00\x02ok"+strings.Repeat(frame, 5), heard), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if frames, err := d.Recv(); err != nil || len(frames) != 2 {
+		t.Errorf("%d frames, %v", len(frames), err)
+	}
+	if _, err := d.Recv(); err == nil || !strings.Contains(err.Error(), "has 255 bytes, and at most 235 more") {
+		t.Error(err)
 	}
 }
 
@@ -116,7 +134,7 @@ func FuzzRecv(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d := &Dealer{conn: discard{}, in: bufio.NewReader(bytes.NewReader(data))}
+		d := &Dealer{conn: discard{}, in: bufio.NewReader(bytes.NewReader(data)), limit: 1 << 20}
 		for {
 			frames, err := d.Recv()
 			if err != nil {

@@ -34,7 +34,7 @@ func TestMembersOfMessages(t *testing.T) {
 			`{"name":"add","arguments":{"y":2,"x":3.0}}}]}`
 		list = `[{"role":"user","content":"2+3?","name":"ann","weight":null},` + call +
 			`,{"role":"tool","content":"5","tool_call_id":"a1"},{"role":"assistant","tool_calls":[{"id":"a2"}]},` +
-			`{"role":"assistant","content":null,"tool_calls":[]}]`
+			`{"role":"assistant","content":"","tool_calls":[]}]`
 		user   = `[role="user";content="2+3?";name="ann";]`
 		called = `[role="assistant";content=null;reasoning_content="add";tool_calls=[{"id": "a1", "function": ` +
 			`{"name": "add", "arguments": {"y": 2, "x": 3.0}}}];]`
@@ -45,7 +45,7 @@ func TestMembersOfMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, folder(t, "train.jsonl", `{"list":`+list+`,"text":`+string(quoted)+`,"q":"?","call":`+call+
+	s := open(t, folder(t, "train.jsonl", `{"list":`+list+`,"text":`+string(quoted)+`,"q":"2+3?","call":`+call+
 		`,"far":[{"role":"user","content":"","id":99999999999999999999}]}`), "", "train")
 	for _, key := range []string{"list", "text"} {
 		got, err := Format{MessagesKey: key}.Messages(s, 0)
@@ -54,7 +54,7 @@ func TestMembersOfMessages(t *testing.T) {
 		}
 	}
 	p, err := Format{PromptKey: "q", ChosenKey: "call", RejectedKey: "list"}.Pair(s, 0)
-	if err != nil || rendered(t, p.Chosen) != called || rendered(t, p.Rejected) != user+called+rest {
+	if err != nil || rendered(t, p.Chosen) != called || rendered(t, p.Rejected) != called+rest {
 		t.Errorf("a pair is %s and %s, %v", rendered(t, p.Chosen), rendered(t, p.Rejected), err)
 	}
 	_, err = Format{MessagesKey: "far"}.Messages(s, 0)

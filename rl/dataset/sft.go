@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -95,8 +96,11 @@ func message(item any) (m chat.Message, err error) {
 	if m.Extra, err = members(row); err != nil {
 		return m, err
 	}
-	if content == nil && len(list) > 0 {
+	switch {
+	case content == nil && len(list) > 0:
 		m.Extra.Set("content", nil)
+	case content == nil && m.Extra == nil && (m.Role == "user" || m.Role == "assistant"):
+		return m, errors.New("the content is null; give the message a text, or remove the row")
 	}
 	return m, nil
 }

@@ -39,12 +39,12 @@ func (f Format) Task(src *Source, item Item) (Task, error) {
 		return Task{}, err
 	}
 	t := Task{Index: item.Index, Epoch: item.Epoch, Row: row}
-	if _, has := row.Get(f.PromptKey); has || !f.Loose {
+	if v, _ := row.Get(f.PromptKey); v != nil || !f.Loose {
 		if t.Prompt, err = f.column(src, item.Index, row, "prompt_key", f.PromptKey); err != nil {
 			return Task{}, err
 		}
 	}
-	if _, has := row.Get(f.ResponseKey); f.ResponseKey != "" && (has || !f.Loose) {
+	if v, _ := row.Get(f.ResponseKey); f.ResponseKey != "" && (v != nil || !f.Loose) {
 		if t.Truth, err = f.column(src, item.Index, row, "response_key", f.ResponseKey); err != nil {
 			return Task{}, err
 		}
@@ -65,6 +65,9 @@ func (f Format) column(src *Source, index int, row Row, setting, key string) (st
 	if !ok {
 		return "", f.missing(src, index, row, setting, key)
 	}
+	if value == nil && setting != "system_prompt_key" {
+		return "", f.null(src, index, setting, key)
+	}
 	s, err := contentText(value)
 	if err != nil {
 		return "", fmt.Errorf("dataset: %s: column %q: %w", src.Place(index), key, err)
@@ -72,17 +75,27 @@ func (f Format) column(src *Source, index int, row Row, setting, key string) (st
 	return s, nil
 }
 
-func (f Format) missing(src *Source, index int, row Row, setting, key string) error {
-	where := setting
-	if f.Section != "" {
-		where = f.Section + "." + setting
+// null is the error of a row whose question or answer is null. An empty text would be another task.
+func (f Format) null(src *Source, index int, setting, key string) error {
+	return fmt.Errorf("dataset: %s: column %q is null; give the row a text or remove it, or set %s to another column",
+		src.Place(index), key, f.where(setting))
+}
+
+// where is the place of a setting in the configuration.
+func (f Format) where(setting string) string {
+	if f.Section == "" {
+		return setting
 	}
+	return f.Section + "." + setting
+}
+
+func (f Format) missing(src *Source, index int, row Row, setting, key string) error {
 	columns := row.Columns()
 	if len(columns) == 0 {
 		columns = []string{"none"}
 	}
 	return fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them", src.Place(index), key,
-		strings.Join(columns, ", "), where)
+		strings.Join(columns, ", "), f.where(setting))
 }
 
 func optional(row Row, key string) string {

@@ -10,7 +10,7 @@ import (
 func TestTask(t *testing.T) {
 	s := open(t, folder(t, "train.jsonl", `{"question":"1+1?","answer":2,"reward":"countdown_reward"}
 {"question":"x","answer":{"target":3,"numbers":[1,2]},"wf":null}
-{"question":null,"answer":"#### 5"}
+{"question":"","answer":"#### 5"}
 `), "", "train")
 	f := Format{PromptKey: "question", ResponseKey: "answer", WorkflowKey: "wf", RewardFnKey: "reward"}
 	want := []Task{
@@ -28,6 +28,48 @@ func TestTask(t *testing.T) {
 			t.Errorf("row %d: got %+v, want %+v", i, got, want[i])
 		}
 	}
+}
+
+// A null question or answer is refused by file and line in every format: it is not an empty text.
+func TestNulls(t *testing.T) {
+	both := Format{Section: "taskset.format", PromptKey: "q", ResponseKey: "a", ChosenKey: "c", RejectedKey: "r",
+		SystemPromptKey: "s"}
+	s := open(t, folder(t, "train.jsonl", `{"q":"1+1?","a":"2","s":null,"c":"2","r":"3"}
+{"q":null,"a":"2","s":null,"c":"2","r":"3"}
+{"q":"1+1?","a":null,"s":null,"c":null,"r":"3"}
+{"q":"1+1?","a":null,"s":null,"c":"2","r":null}`), "", "train")
+	if _, err := both.Task(s, Item{}); err != nil {
+		t.Error(err)
+	}
+	question := []string{"train.jsonl:2", `column "q" is null`, "remove it", "taskset.format.prompt_key"}
+	answer := []string{"train.jsonl:3", `column "a" is null`, "taskset.format.response_key"}
+	_, err := both.Task(s, Item{Index: 1})
+	wantMessage(t, err, question)
+	_, err = both.Task(s, Item{Index: 2})
+	wantMessage(t, err, answer)
+	_, err = both.Messages(s, 1)
+	wantMessage(t, err, question)
+	_, err = both.Messages(s, 2)
+	wantMessage(t, err, answer)
+	_, err = both.Pair(s, 1)
+	wantMessage(t, err, question)
+	_, err = both.Pair(s, 2)
+	wantMessage(t, err, []string{"train.jsonl:3", `column "c" is null`, "taskset.format.chosen_key"})
+	_, err = both.Pair(s, 3)
+	wantMessage(t, err, []string{"train.jsonl:4", `column "r" is null`, "taskset.format.rejected_key"})
+	loose := both
+	loose.Loose = true
+	for i := range 4 {
+		if _, err := loose.Task(s, Item{Index: i}); err != nil {
+			t.Errorf("a workflow that reads other columns: row %d: %v", i, err)
+		}
+	}
+	list := open(t, folder(t, "train.json", `[{"q": "1", "a": "2"}, {"q": null, "a": "2"}]`), "", "train")
+	_, err = both.Task(list, Item{Index: 1})
+	wantMessage(t, err, []string{"train.json:1", `column "q" is null`})
+	talk := open(t, folder(t, "train.jsonl", `{"m":[{"role":"user","content":null},{"role":"assistant","content":"2"}]}`), "", "train")
+	_, err = Format{MessagesKey: "m"}.Messages(talk, 0)
+	wantMessage(t, err, []string{"train.jsonl:1", `column "m": message 0: the content is null`})
 }
 
 func TestMissingColumn(t *testing.T) {

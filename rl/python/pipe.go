@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // write sends what is queued, as much at once as waits.
@@ -56,6 +58,9 @@ func (p *process) read() {
 	greeted := false
 	for {
 		line, err := readLine(r, p.host.opts.MaxMessage)
+		if err == nil {
+			err = bound.Of(int64(p.host.opts.MaxMessage)).Check(line)
+		}
 		var m message
 		if err == nil {
 			m, err = parse(line)

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
 // judged keeps the rows whose score by a model lies within bounds.
@@ -72,17 +72,24 @@ func instruction(what string, dimensions []string) string {
 func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, _ map[string]float64, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(j.workers)
-	scores := make([]float64, len(list))
+	scores, read := make([]float64, len(list)), make([]bool, len(list))
 	for i, s := range list {
 		g.Go(func() (err error) {
-			scores[i], err = j.score(ctx, s)
+			scores[i], read[i], err = j.score(ctx, s)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
+	if len(list) > 0 && !slices.Contains(read, true) {
+		return nil, nil, fmt.Errorf("%s: no answer of the model can be read; it must be one JSON object with "+
+			"dimension_scores for %s", j.stat, strings.Join(j.dimensions, ", "))
+	}
 	for i, s := range list {
+		if !read[i] {
+			continue
+		}
 		s.Stats[j.stat] = scores[i]
 		if j.keep(scores[i]) {
 			kept = append(kept, s)
@@ -91,14 +98,14 @@ func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, _
 	return kept, nil, nil
 }
 
-// score asks until an answer can be read; after that it is 0, as in Data-Juicer. A model that never answers is an
-// error.
-func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
+// score asks until an answer can be read. A row without one has no score and is left out; Data-Juicer gives it 0. A model
+// that never answers is an error.
+func (j *judged) score(ctx context.Context, s *Sample) (score float64, read bool, _ error) {
 	var parts []string
 	for i, key := range j.keys {
 		text, err := textOf(s.Row, key)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		parts = append(parts, strings.NewReplacer("{field_name}", j.names[i], "{field_data}", text).Replace(j.field))
 	}
@@ -113,33 +120,38 @@ func (j *judged) score(ctx context.Context, s *Sample) (float64, error) {
 		}
 		answered = true
 		if v, ok := j.read(text); ok {
-			return v, nil
+			return v, true, nil
 		}
 	}
 	if !answered {
-		return 0, fmt.Errorf("%s: %w", j.stat, failed)
+		return 0, false, fmt.Errorf("%s: %w", j.stat, failed)
 	}
-	return 0, nil
+	return 0, false, nil
 }
 
-// object is the first JSON object of a text, with objects inside at most.
-var object = regexp.MustCompile(`\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}`)
+// read is the score in an answer: that of the first JSON object with all dimensions.
+func (j *judged) read(text string) (score float64, ok bool) {
+	ok = reward.FindJSON(text, func(raw []byte) (fits bool) {
+		score, fits = j.mean(raw)
+		return fits
+	})
+	return score, ok
+}
 
-// read is the score in an answer.
-func (j *judged) read(text string) (float64, bool) {
+func (j *judged) mean(raw []byte) (float64, bool) {
 	var answer struct {
-		Scores map[string]float64 `json:"dimension_scores"`
+		Scores map[string]*float64 `json:"dimension_scores"`
 	}
-	if err := json.Unmarshal([]byte(object.FindString(text)), &answer); err != nil {
+	if err := json.Unmarshal(raw, &answer); err != nil {
 		return 0, false
 	}
 	sum := 0.0
 	for _, d := range j.dimensions {
-		v, ok := answer.Scores[d]
-		if !ok || math.IsNaN(v) {
+		v := answer.Scores[d]
+		if v == nil {
 			return 0, false
 		}
-		sum += v
+		sum += *v
 	}
 	return sum / float64(len(j.dimensions)) / 5, true
 }

@@ -113,8 +113,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// A model's scores are read out of its answers; one that cannot be read is asked for again, and a model that never
-// answers is an error.
+// A model's scores are read out of its answers; one that cannot be read is asked for again and never counts as 0:
+// the row is left out. A model that never answers is an error.
 func TestJudged(t *testing.T) {
 	rows := []dataset.Row{{{Key: "question", Value: "2+3?"}, {Key: "answer", Value: "5"}},
 		{{Key: "question", Value: "why?"}, {Key: "answer", Value: nil}}}
@@ -134,7 +134,7 @@ func TestJudged(t *testing.T) {
 			case n == 1:
 				return "", errors.New("busy")
 			}
-			return "Sure: {\"dimension_scores\": {\"linguistic_complexity\": 1, \"conceptual_depth\": 2, " +
+			return "Sure, {as you like}: {\"dimension_scores\": {\"linguistic_complexity\": 1, \"conceptual_depth\": 2, " +
 				"\"prior_knowledge\": 2, \"step_complexity\": 3, \"ambiguity\": 2}} there", nil
 		}, nil
 	}}
@@ -144,9 +144,12 @@ func TestJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Run(t.Context(), []Step{op}, samples(rows))
-	if err != nil || len(got) != 2 || got[0].Stats["llm_difficulty_score"] != 0.4 ||
-		got[1].Stats["llm_difficulty_score"] != 0 {
+	if err != nil || len(got) != 1 || got[0].Stats["llm_difficulty_score"] != 0.4 {
 		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := Run(t.Context(), []Step{op}, samples(rows[1:])); err == nil ||
+		!strings.Contains(err.Error(), "no answer of the model can be read") {
+		t.Errorf("a model that never gives scores: %v", err)
 	}
 	s.Ask = func(string) (func(context.Context, string, string) (string, error), error) {
 		return func(context.Context, string, string) (string, error) { return "", errors.New("no route") }, nil

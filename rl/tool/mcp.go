@@ -94,18 +94,29 @@ func (m *MCP) discover(ctx context.Context) error {
 	return nil
 }
 
-// list lists the tools of a server.
+// list lists the tools of a server, which may have as many pages as it likes.
 func (s *server) list(ctx context.Context) (tools []*mcp.Tool, err error) {
+	much := false
 	err = s.do(ctx, func(ctx context.Context, session *mcp.ClientSession) error {
 		tools = nil
+		size := 0
 		for t, err := range session.Tools(ctx, nil) {
 			if err != nil {
+				return err
+			}
+			data, err := json.Marshal(t)
+			if size += len(data); err != nil || size > mcpTools {
+				much = err == nil
 				return err
 			}
 			tools = append(tools, t)
 		}
 		return nil
 	})
+	if much {
+		return nil, fmt.Errorf("the MCP server %s describes its tools in more than %d MiB; give it fewer tools: all are "+
+			"in each prompt", s.name(), mcpTools>>20)
+	}
 	if answered(err) != nil {
 		err = fmt.Errorf("the MCP server %s does not list its tools: %w", s.name(), err)
 	}

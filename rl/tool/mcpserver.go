@@ -32,6 +32,7 @@ type server struct {
 	mu      sync.Mutex
 	session *mcp.ClientSession
 	said    *lastWords // stderr of a server that was started
+	much    error      // of an answer that was beyond the limits, until it is told
 	closed  bool
 }
 
@@ -76,9 +77,9 @@ func (s *server) transport() (mcp.Transport, error) {
 		s.said = new(lastWords)
 		cmd.Dir, cmd.Env, cmd.Stderr = c.Cwd, s.environment(), s.said
 		endWithParent(cmd)
-		return &mcp.CommandTransport{Command: cmd, TerminateDuration: mcpEnd}, nil
+		return counted{&mcp.CommandTransport{Command: cmd, TerminateDuration: mcpEnd}, s.excess}, nil
 	}
-	client := &http.Client{Transport: headers{c.Headers, http.DefaultTransport}}
+	client := &http.Client{Transport: headers{c.Headers, boundedAnswers{http.DefaultTransport, s.excess}}}
 	if c.Transport == "sse" {
 		return sse{&mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: client}}, nil
 	}
@@ -107,6 +108,16 @@ func (s *server) environment() []string {
 	}
 	slices.Sort(list[min(len(list), len(list)-len(s.config.Env)):])
 	return list
+}
+
+// excess keeps why an answer was not read to its end, for which the SDK has no place in its errors; without a reason it
+// takes the one that was kept.
+func (s *server) excess(why error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.much
+	s.much = why
+	return kept
 }
 
 // lose forgets a session that does not work any more, unless another call did.
@@ -157,6 +168,9 @@ func (s *server) do(ctx context.Context, ask func(context.Context, *mcp.ClientSe
 			return context.Cause(ctx)
 		}
 		s.lose(session)
+		if much := s.excess(nil); much != nil {
+			return fmt.Errorf("the MCP server %s sends %w", s.name(), much)
+		}
 		if last = err; errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("the MCP server %s did not answer in %v: %w%s", s.name(), s.timeout, err, s.words())
 		}

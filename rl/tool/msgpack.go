@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 )
 
@@ -25,7 +26,7 @@ func appendText(b []byte, s string) []byte {
 
 // readDocuments reads the contents of the documents of an answer.
 func readDocuments(data []byte) ([]string, error) {
-	v, err := msgpack.Decode(data)
+	v, err := msgpack.Decode(data, bound.Of(maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("the answer is no MessagePack: %w", err)
 	}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
@@ -120,12 +120,9 @@ func (s *Search) ask(ctx context.Context, body []byte) ([]string, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
+	data, err := bound.Of(maxAnswer).Read(resp.Body)
+	if err != nil {
 		return nil, err
-	case len(data) > maxAnswer:
-		return nil, fmt.Errorf("an answer of more than %d bytes", maxAnswer)
 	}
 	switch code := resp.StatusCode; code {
 	case http.StatusOK:

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 )
 
@@ -59,7 +60,7 @@ func TestSearch(t *testing.T) {
 		"<think>?</think><search> capital of China </search>" {
 		t.Errorf("%+v, %v; want %q", use, err, want)
 	}
-	v, err := msgpack.Decode([]byte(r.bodies[0]))
+	v, err := msgpack.Decode([]byte(r.bodies[0]), bound.Of(1<<20))
 	q, _ := v.(map[string]any)
 	if err != nil || q["query"] != "capital of China" || q["topk"] != int64(3) || q["return_scores"] != true ||
 		len(q) != 3 {
@@ -113,14 +114,14 @@ func TestSearchFailures(t *testing.T) {
 
 func TestDocumentsThatAreNone(t *testing.T) {
 	for want, data := range map[string]string{
-		"ends too early":               "\x81\xa6result\xdd\xff\xff\xff\xff",
-		"2 bytes follow the value":     "\x80\x80\x80",
-		"no list named result":         "\x81\xa6result\x01",
-		"the byte 0xc1":                "\xc1",
-		"nested deeper than 256":       strings.Repeat("\x91", 300),
-		"result 0 has no document":     "\x81\xa6result\x91\x80",
-		"ends too early ":              "",
-		"the answer has no list named": "\x90",
+		"ends too early":                  "\x81\xa6result\xdd\xff\xff\xff\xff",
+		"2 bytes follow the value":        "\x80\x80\x80",
+		"no list named result":            "\x81\xa6result\x01",
+		"the byte 0xc1":                   "\xc1",
+		"more than 256 levels of nesting": strings.Repeat("\x91", 300),
+		"result 0 has no document":        "\x81\xa6result\x91\x80",
+		"ends too early ":                 "",
+		"the answer has no list named":    "\x90",
 	} {
 		_, err := readDocuments([]byte(data))
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {

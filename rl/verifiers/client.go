@@ -9,12 +9,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 	"github.com/seed-d9ad8ee0/trinity/internal/zmtp"
 )
 
 // healthTimeout is how long a server may take to answer health. A worker that loads its environment does not.
 const healthTimeout = 30 * time.Second
+
+// mostMessage is how many bytes a server may send for an episode, in one message or in all its deltas.
+const mostMessage = 256 << 20
 
 // client asks one server. It is safe for concurrent use.
 type client struct {
@@ -34,7 +38,7 @@ type request struct {
 
 // dial connects to a server.
 func dial(ctx context.Context, address string) (*client, error) {
-	d, err := zmtp.Dial(ctx, address)
+	d, err := zmtp.Dial(ctx, address, mostMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +80,8 @@ func (c *client) take(frames [][]byte) error {
 	default:
 		return fmt.Errorf("it sent a message of %d frames; an env server of verifiers sends 2 or 3", len(frames))
 	}
-	value, err := msgpack.Decode(frames[len(frames)-1])
+	last := frames[len(frames)-1]
+	value, err := msgpack.Decode(last, bound.Of(mostMessage))
 	if err != nil {
 		return fmt.Errorf("it sent garbage: %w", err)
 	}
@@ -86,7 +91,7 @@ func (c *client) take(frames [][]byte) error {
 	switch {
 	case r == nil: // nobody waits for it any more
 	case kind == "delta":
-		return r.assembly.apply(value)
+		return r.assembly.apply(value, len(last))
 	case kind == "reply":
 		delete(c.pending, string(frames[0]))
 		r.answer <- value

@@ -11,7 +11,10 @@ import (
 )
 
 // assembly is an episode as its traces come. It keeps what is read of them.
-type assembly struct{ traces map[string]*trace }
+type assembly struct {
+	traces map[string]*trace
+	size   int // bytes of all deltas
+}
 
 // trace is what one agent did in an episode.
 type trace struct {
@@ -21,10 +24,13 @@ type trace struct {
 	fields       map[string]any // as set last
 }
 
-func newAssembly() *assembly { return &assembly{map[string]*trace{}} }
+func newAssembly() *assembly { return &assembly{traces: map[string]*trace{}} }
 
-// apply takes up a delta of verifiers 0.4.
-func (a *assembly) apply(delta any) error {
+// apply takes up a delta of verifiers 0.4, which had size bytes.
+func (a *assembly) apply(delta any, size int) error {
+	if a.size += size; a.size > mostMessage {
+		return fmt.Errorf("the deltas of an episode have more than %d MiB", mostMessage>>20)
+	}
 	m, _ := delta.(map[string]any)
 	id, ok := m["trace"].(string)
 	if !ok {

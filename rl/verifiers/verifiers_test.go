@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -79,7 +80,7 @@ func TestRecorded(t *testing.T) {
 				m.replay(frames["health"])
 				return
 			}
-			v, err := msgpack.Decode(m.frames[2])
+			v, err := msgpack.Decode(m.frames[2], bound.Of(1<<20))
 			if err != nil {
 				t.Error(err)
 			}
@@ -283,12 +284,12 @@ func FuzzEpisode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := msgpack.Decode(data)
+		v, err := msgpack.Decode(data, bound.Of(1<<20))
 		if err != nil {
 			return
 		}
 		a := newAssembly()
-		a.apply(v)
+		a.apply(v, len(data))
 		if parts, err := a.finish(v); err == nil && len(parts) == 0 {
 			t.Error("an episode without parts")
 		}

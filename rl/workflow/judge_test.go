@@ -120,16 +120,41 @@ func TestNoToolCall(t *testing.T) {
 	}
 }
 
+// unread runs a workflow whose judge gives a verdict that cannot be read: the rollout fails.
+func unread(t *testing.T, name, verdict string, task Task, answers ...string) {
+	t.Helper()
+	r, err := WithDefaults(name, Rollout{Judges: []Judge{says{text: verdict}}, Sampler: scripted{answers: answers},
+		Renderer: bytewise{}, Params: tinker.DefaultSampling()}, Own{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(name, Own{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.Repeat = len(answers)
+	if _, err = w.Run(context.Background(), &r, task); err == nil ||
+		!strings.Contains(err.Error(), "verdict cannot be read") {
+		t.Errorf("%s, %q: %v", name, verdict, err)
+	}
+}
+
 func TestRuler(t *testing.T) {
 	task := Task{Prompt: "2+3?", Truth: "5"}
 	for verdict, want := range map[string]string{
-		"first is better [0.9, 0.25]":  "[0.9 0.25]",
-		"[1] and so [7, -1]":           "[1 0]",
-		"[0.5]":                        "[0 0]",
-		"[a, b]":                       "[0 0]",
-		"neither deserves anything at": "[0 0]",
+		"first is better [0.9, 0.25]":   "[0.9 0.25]",
+		"[1] and so [7, -1]":            "[1 0]",
+		"[0.9, 0.25]. See [1].":         "[0.9 0.25]",
+		"{\"scores\": [0.9, 0.25]} [x]": "[0.9 0.25]",
+		"[0.5]":                         "",
+		"[a, b]":                        "",
+		"neither deserves anything at":  "",
 	} {
 		var asked []chat.Message
+		if want == "" {
+			unread(t, "math_ruler_workflow", verdict, task, "<think></think><answer>5</answer>", "six")
+			continue
+		}
 		rewards, list := play(t, "math_ruler_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task,
 			"<think></think><answer>5</answer>", "six")
 		if fmt.Sprint(rewards) != want {
@@ -182,9 +207,24 @@ func TestRubric(t *testing.T) {
 	for verdict, want := range map[string]float64{
 		"good.\n```json\n{\"rating\": 8}\n```": 0.8,
 		`so {"rating": 10}`:                    1,
-		"```json\n{\"rating\": 11}\n```":       0,
-		"eight":                                0,
+		// what stands beside a valid verdict does not spoil it
+		`{"rating": 8}, for {x} is good`:                                   0.8,
+		`I give {"rating": 8, "why": {"a": "}"}} for the set {1, 2}.`:      0.8,
+		"```json\n{\"rating\": 8}\n```\nas\n```json\n{\"points\": 2}\n```": 0.8,
+		"```json\n{\"rating\": 8}\n```\nas\n```python\n{1: 2}\n```":        0.8,
+		`{"verdict": {"rating": 8}}`:                                       0.8,
+		`{"rating": 99} or {"rating": 8}`:                                  0.8,
+		"{\"rating\": 3}\n```json\n{\"rating\": 8}\n```":                   0.8, // a draft before the verdict
+		"```json\n{\"rating\": 11}\n```":                                   0,
+		`{"rating": "8"}`:                                                  0,
+		`{"rating": 8`:                                                     0,
+		"eight":                                                            0,
+		"":                                                                 0,
 	} {
+		if want == 0 {
+			unread(t, "rubric_judge_workflow", verdict, task, "Hush.")
+			continue
+		}
 		var asked []chat.Message
 		rewards, list := play(t, "rubric_judge_workflow", Rollout{Judges: []Judge{says{verdict, &asked}}}, task,
 			"Hush.")

@@ -26,6 +26,10 @@ func (MathEval) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 		return nil, fmt.Errorf("workflow: math_eval_workflow reads the column question, and row %d has only %v",
 			t.Index, t.Row.Columns())
 	}
+	if question == nil {
+		return nil, fmt.Errorf("workflow: math_eval_workflow: the column question of row %d is null; give it a text or "+
+			"remove the row", t.Index)
+	}
 	own := *r
 	own.Params.Temperature, own.Params.TopP = 0.6, 0.8
 	list, err := sample(ctx, &own, t, []chat.Message{{Role: "system", Content: evalSystem},

@@ -11,11 +11,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
 // Rubric is rubric_judge_workflow: a judge rates each answer from 1 to 10 by the row's column rubric, a list of
-// description and weight; the reward is a tenth of the rating, 0 if there is none that can be read. The judge is the
-// first auxiliary model, or with API set (rubric_judge_openai_workflow) the model that workflow_args name:
+// description and weight; the reward is a tenth of the rating. A verdict without one that can be read is an error. The
+// judge is the first auxiliary model, or with API set (rubric_judge_openai_workflow) the model that workflow_args name:
 // judge_model_name, and the environment variables judge_api_base_url_env and judge_api_key_env.
 type Rubric struct{ API bool }
 
@@ -67,12 +68,12 @@ func rate(ctx context.Context, j Judge, question string, seed uint64, e *experie
 	if err != nil {
 		return fmt.Errorf("judge: %w", err)
 	}
-	e.Metrics["judge_success"] = 0
-	e.SetReward(0)
-	if rating, ok := readRating(verdict); ok {
-		e.Metrics["judge_success"] = 1
-		e.SetReward(0.1 * rating)
+	rating, ok := readRating(verdict)
+	if !ok {
+		return unreadable(verdict, `an object with a rating from 1 to 10, such as {"rating": 7}`)
 	}
+	e.Metrics["judge_success"] = 1
+	e.SetReward(0.1 * rating)
 	return nil
 }
 
@@ -124,19 +125,26 @@ func rubricText(t Task) (string, error) {
 	return b.String(), nil
 }
 
-// readRating reads the rating in the last block of JSON, or in the text where there is no block.
+// readRating reads the rating in the last block of JSON, or in the last braces where there is no block. If that is
+// none, the first JSON value with a rating counts.
 func readRating(text string) (float64, bool) {
+	last := text
 	if i := strings.LastIndex(text, "```json"); i >= 0 {
-		text, _, _ = strings.Cut(text[i+len("```json"):], "```")
+		last, _, _ = strings.Cut(text[i+len("```json"):], "```")
 	} else if open, end := strings.LastIndex(text, "{"), strings.LastIndex(text, "}"); open >= 0 && end > open {
-		text = text[open : end+1]
+		last = text[open : end+1]
 	}
-	var v struct {
-		Rating *float64 `json:"rating"`
+	rating := 0.0
+	fits := func(raw []byte) bool {
+		var v struct {
+			Rating *float64 `json:"rating"`
+		}
+		if json.Unmarshal(raw, &v) != nil || v.Rating == nil || *v.Rating < 1 || *v.Rating > 10 {
+			return false
+		}
+		rating = *v.Rating
+		return true
 	}
-	if json.Unmarshal([]byte(strings.TrimSpace(text)), &v) != nil || v.Rating == nil || *v.Rating < 1 ||
-		*v.Rating > 10 {
-		return 0, false
-	}
-	return *v.Rating, true
+	found := fits([]byte(last)) || reward.FindJSON(text, fits)
+	return rating, found
 }

@@ -2,7 +2,9 @@ package workflow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,8 +38,26 @@ func rulerQuestion(r *Rollout, t Task, list []*experience.Experience) []chat.Mes
 		len(list))}}
 }
 
-// readScores reads the list between the last [ and the last ] of a text: n numbers, cut to 0 … 1.
-func readScores(text string, n int) ([]float64, bool) {
+// readScores reads the list between the last [ and the last ] of a text, or else the first list of JSON that fits: n
+// numbers, cut to 0 … 1.
+func readScores(text string, n int) (scores []float64, ok bool) {
+	if scores, ok = lastScores(text, n); ok {
+		return scores, true
+	}
+	ok = reward.FindJSON(text, func(raw []byte) bool {
+		var list []*float64
+		if json.Unmarshal(raw, &list) != nil || len(list) != n || slices.Contains(list, nil) {
+			return false
+		}
+		for _, v := range list {
+			scores = append(scores, min(max(*v, 0), 1))
+		}
+		return true
+	})
+	return scores, ok
+}
+
+func lastScores(text string, n int) ([]float64, bool) {
 	open, end := strings.LastIndex(text, "["), strings.LastIndex(text, "]")
 	if open < 0 || end < open {
 		return nil, false
@@ -57,9 +77,9 @@ func readScores(text string, n int) ([]float64, bool) {
 	return scores, true
 }
 
-// Ruler is math_ruler_workflow: a judge compares the answers of a task and its scores are their rewards, all 0 if it
-// gives none that can be read (RULER, of the ART project). What the reward function says is the metric gold_reward
-// only.
+// Ruler is math_ruler_workflow: a judge compares the answers of a task and its scores are their rewards (RULER, of the
+// ART project). A verdict without scores that can be read is an error. What the reward function says is the metric
+// gold_reward only.
 type Ruler struct{}
 
 // Run implements Workflow.
@@ -79,16 +99,23 @@ func (Ruler) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}
-	scores, ok := readScores(verdict, len(list))
-	for i, e := range list {
-		e.Metrics["judge_success"] = 0
-		e.SetReward(0)
-		if ok {
-			e.Metrics["judge_success"] = 1
-			e.SetReward(scores[i])
-		}
+	if err := applyScores(verdict, list); err != nil {
+		return nil, err
 	}
 	return list, nil
+}
+
+// applyScores makes the scores of a verdict the rewards of the answers.
+func applyScores(verdict string, list []*experience.Experience) error {
+	scores, ok := readScores(verdict, len(list))
+	if !ok {
+		return unreadable(verdict, fmt.Sprintf("a list of %d numbers in brackets", len(list)))
+	}
+	for i, e := range list {
+		e.Metrics["judge_success"] = 1
+		e.SetReward(scores[i])
+	}
+	return nil
 }
 
 // Prepare implements Preparer.
@@ -141,14 +168,8 @@ func (TrainableRuler) Run(ctx context.Context, r *Rollout, t Task) ([]*experienc
 		return nil, fmt.Errorf("judge: %w", err)
 	}
 	if !known {
-		scores, ok := readScores(verdicts[0].ResponseText, len(list))
-		for i, e := range list {
-			e.Metrics["judge_success"] = 0
-			e.SetReward(0)
-			if ok {
-				e.Metrics["judge_success"] = 1
-				e.SetReward(scores[i])
-			}
+		if err := applyScores(verdicts[0].ResponseText, list); err != nil {
+			return nil, err
 		}
 		return list, nil
 	}
@@ -158,7 +179,8 @@ func (TrainableRuler) Run(ctx context.Context, r *Rollout, t Task) ([]*experienc
 	return append(list, verdicts...), nil
 }
 
-// rewardVerdict rewards a judgement by its mean distance from the truth; one that cannot be read gets 0.
+// rewardVerdict rewards a judgement of the policy by its mean distance from the truth; one that cannot be read is
+// wrong in form and gets 0.
 func rewardVerdict(v *experience.Experience, list []*experience.Experience) {
 	v.SetReward(0)
 	v.Metrics["judge_success"], v.Metrics["reward_for_judge"] = 0, 0

@@ -106,6 +106,9 @@ func toolTurn(item any) (chat.Message, error) {
 		from, _ = row.Get("role")
 		value, _ = row.Get("content")
 	}
+	if value == nil && (from == "human" || from == "user") {
+		return chat.Message{}, fmt.Errorf("a turn of %v is null; give it a text or remove the row", from)
+	}
 	text := plainText(value)
 	switch from {
 	case "human", "user":

@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -114,13 +116,18 @@ func (c *Client) once(ctx context.Context, r *apiRequest, attempt int) (*apiResp
 		return nil, attemptError(ctx, actx, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(&idleReader{resp.Body, timer, limit}, maxBody+1))
+	limits := bound.Of(maxBody)
+	body, err := limits.Read(&idleReader{resp.Body, timer, limit})
+	if err == nil && !strings.Contains(resp.Header.Get("Content-Type"), wire.Proto) {
+		err = limits.Check(body)
+	}
+	var much *bound.Error
+	if errors.As(err, &much) {
+		return nil, serverf("client: the server answers %s with %w", r.path, err)
+	}
 	if err != nil {
 		c.broken(ctx, actx)
 		return nil, attemptError(ctx, actx, err)
-	}
-	if len(body) > maxBody {
-		return nil, serverf("client: the answer to %s is larger than %d MiB", r.path, maxBody>>20)
 	}
 	if resp.StatusCode == http.StatusBadRequest && resp.ContentLength <= 0 && !resp.Uncompressed {
 		return nil, &connError{errors.New("400 without a length: an intermediary answered instead of the server")}

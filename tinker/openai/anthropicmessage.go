@@ -173,21 +173,16 @@ func (t *turns) result(b fields) error {
 // call reads a block of type tool_use.
 func (t *turns) call(b fields) error {
 	c := chatTool{Type: "function"}
-	input := map[string]json.RawMessage{}
-	c.Function.Arguments = "{}"
-	if raw, ok := b["input"]; ok {
-		c.Function.Arguments = string(raw)
-	}
+	c.Function.Arguments = b.takeArguments("input")
 	_, err1 := b.take("id", &c.ID)
 	_, err2 := b.take("name", &c.Function.Name)
-	_, err3 := b.take("input", &input)
-	var err4 error
+	var err3 error
 	if c.Function.Name == "" {
-		err4 = invalid("", "name is missing")
+		err3 = invalid("", "name is missing")
 	}
 	m := t.last()
 	m.ToolCalls = append(m.ToolCalls, c)
-	return errors.Join(err1, err2, err3, err4, b.refuse(blockLabels, blockUnsupported))
+	return errors.Join(err1, err2, err3, b.refuse(blockLabels, blockUnsupported))
 }
 
 // end returns the messages. A message without blocks is an empty one.

@@ -77,10 +77,14 @@ func readContent(v jinja.Value) (string, error) {
 			if part == nil {
 				return "", invalid("", "a part of content is not an object")
 			}
-			text, _ := part.Get("text")
+			kind, _ := part.Get("type")
+			name := "text"
+			if kind == "refusal" {
+				name = "refusal"
+			}
+			text, _ := part.Get(name)
 			s, ok := text.(string)
-			if !ok {
-				kind, _ := part.Get("type")
+			if !ok || !isTextPart(kind) {
 				return "", invalid("", "content has a part of type %v; only text is read", kind)
 			}
 			b.WriteString(s)
@@ -90,7 +94,19 @@ func readContent(v jinja.Value) (string, error) {
 	return "", invalid("", "content must be a text or a list of parts")
 }
 
-// readCall makes the arguments of a tool call, which the API has as a text of JSON, the object that templates expect.
+// isTextPart reports whether parts of a type say something in words. Whatever else a part has, such as the text beside
+// an image, it is not read in place of it.
+func isTextPart(kind jinja.Value) bool {
+	switch kind {
+	case nil, "text", "input_text", "output_text", "refusal":
+		return true
+	}
+	return false
+}
+
+// readCall makes the arguments of a tool call, which the API has as a text of JSON, the object that templates expect. A
+// model writes them, and a call that was cut off stays in the conversation: what is no object becomes an empty one, as in
+// vLLM. An object that templates cannot have, because of a number beyond 64 bits, stays a text.
 func readCall(v jinja.Value) jinja.Value {
 	call, _ := v.(*jinja.Map)
 	if call == nil {
@@ -101,14 +117,17 @@ func readCall(v jinja.Value) jinja.Value {
 	if function == nil {
 		return v
 	}
-	text, _ := function.Get("arguments")
-	s, ok := text.(string)
-	if !ok {
-		return v
+	given, _ := function.Get("arguments")
+	if text, ok := given.(string); ok {
+		var err error
+		given, err = jinja.DecodeJSON([]byte(text))
+		if err != nil && json.Valid([]byte(text)) {
+			return v
+		}
 	}
-	arguments, err := jinja.DecodeJSON([]byte(s))
-	if err != nil {
-		return v
+	arguments, ok := given.(*jinja.Map)
+	if !ok {
+		arguments = &jinja.Map{}
 	}
 	function, call = function.Clone(), call.Clone()
 	function.Set("arguments", arguments)

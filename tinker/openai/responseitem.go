@@ -90,7 +90,7 @@ func (c *items) message(b fields) error {
 		return invalid("", "content is missing")
 	}
 	delete(b, "content")
-	text, err := partsOf(raw, "input_text", "output_text", "text")
+	text, err := partsOf(raw, "input_text", "output_text", "text", "refusal")
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,25 @@ func (c *items) call(b fields) error {
 	t := chatTool{Type: "function"}
 	_, err1 := b.take("call_id", &t.ID)
 	_, err2 := b.take("name", &t.Function.Name)
-	_, err3 := b.take("arguments", &t.Function.Arguments)
-	var err4 error
+	t.Function.Arguments = b.takeArguments("arguments")
+	var err3 error
 	if t.Function.Name == "" {
-		err4 = invalid("", "name is missing")
+		err3 = invalid("", "name is missing")
 	}
 	m := c.assistant(func(*chatMessage) bool { return true })
 	m.ToolCalls = append(m.ToolCalls, t)
-	return errors.Join(err1, err2, err3, err4)
+	return errors.Join(err1, err2, err3)
+}
+
+// takeArguments takes the arguments of a call as JSON, whatever they are: readCall makes an object of them.
+func (f fields) takeArguments(name string) string {
+	raw := f[name]
+	delete(f, name)
+	text := ""
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
 }
 
 // result reads an item of type function_call_output.
@@ -165,8 +176,8 @@ func partsOf(raw json.RawMessage, kinds ...string) (string, error) {
 		return one, nil
 	}
 	var list []struct {
-		Type string
-		Text *string
+		Type          string
+		Text, Refusal *string
 	}
 	if json.Unmarshal(raw, &list) != nil {
 		return "", invalid("", "%s must be a text or a list of parts", brief(raw))
@@ -176,6 +187,9 @@ func partsOf(raw json.RawMessage, kinds ...string) (string, error) {
 		known := false
 		for _, kind := range kinds {
 			known = known || p.Type == kind
+		}
+		if p.Type == "refusal" {
+			p.Text = p.Refusal
 		}
 		if !known || p.Text == nil {
 			return "", invalid("", "[%d]: a part of type %q cannot be read here; only %s with a text is", i, p.Type,

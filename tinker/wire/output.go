@@ -100,7 +100,9 @@ func DecodeOutput(b []byte) (tinker.ForwardOutput, error) {
 			return readRecord(&o, f.raw)
 		case f.is(3, protowire.BytesType):
 			key, v, err := entry("metrics", f.raw)
-			o.Metrics[key] = v.double()
+			if o.Metrics[key] = v.double(); len(o.Metrics) > maxDatums {
+				return malformed("ForwardBackwardOutput.metrics: too many", nil)
+			}
 			return err
 		}
 		return nil
@@ -108,12 +110,15 @@ func DecodeOutput(b []byte) (tinker.ForwardOutput, error) {
 	return o, err
 }
 
-// maxBare limits the datums without outputs in one answer, since they take no bytes; batches have a few thousand
-// datums at most.
-const maxBare = 1 << 16
+// The limits of one answer: its datums, of which batches have a few thousand at most, and all their tensors. Empty ones
+// take next to no bytes.
+const (
+	maxDatums  = 1 << 16
+	maxTensors = 1 << 20
+)
 
 func readRecord(o *tinker.ForwardOutput, b []byte) error {
-	columns, count := map[string][]tinker.Tensor{}, 0
+	columns, count, tensors := map[string][]tinker.Tensor{}, 0, 0
 	err := fields("ArrayRecord", b, func(f field) error {
 		switch {
 		case f.is(2, protowire.BytesType):
@@ -122,6 +127,9 @@ func readRecord(o *tinker.ForwardOutput, b []byte) error {
 				return err
 			}
 			columns[name], err = readBatched(v.raw)
+			if tensors += len(columns[name]); err == nil && tensors > maxTensors {
+				err = malformed("ArrayRecord.fields: too many", nil)
+			}
 			return err
 		case f.is(3, protowire.VarintType):
 			if f.num > math.MaxInt32 {
@@ -142,7 +150,7 @@ func readRecord(o *tinker.ForwardOutput, b []byte) error {
 			return malformed("ArrayRecord: a field does not cover every datum", nil)
 		}
 	}
-	if len(columns) == 0 && len(o.LossFnOutputs)+count > maxBare {
+	if len(o.LossFnOutputs)+count > maxDatums || len(columns) > maxDatums {
 		return malformed("ArrayRecord.num_datums", nil)
 	}
 	for i := range count {
@@ -174,6 +182,9 @@ func readBatched(b []byte) ([]tinker.Tensor, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(offsets) > maxDatums+1 {
+		return nil, malformed("BatchedTensor.offsets: too many", nil)
 	}
 	if dtype.size() == 0 || len(offsets) == 0 {
 		return nil, malformed("BatchedTensor without dtype or offsets", nil)

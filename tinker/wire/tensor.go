@@ -70,9 +70,15 @@ func readTensor(b []byte, room *int) (tinker.Tensor, error) {
 	return fill(t, dense, dtype)
 }
 
+// maxRank is how many dimensions a tensor may have.
+const maxRank = 64
+
 // newShape checks a shape's numbers; their product must fit an int32.
 func newShape(shape []int64) (tinker.Tensor, error) {
 	t, product := tinker.Tensor{}, int64(1)
+	if len(shape) > maxRank {
+		return t, tinker.Userf("a shape has %d dimensions; at most %d are read", len(shape), maxRank)
+	}
 	for _, n := range shape {
 		if n < 0 || n > math.MaxInt32 || product*max(1, n) > math.MaxInt32 {
 			return t, tinker.Userf("shape %v is negative or too large", shape)

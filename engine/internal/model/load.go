@@ -111,22 +111,25 @@ func shardNames(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
+// CheckWeights returns the error with which [Load] would refuse the weights of the model folder dir. It reads only the
+// headers of the files.
+func CheckWeights(dir string, c Config) error {
+	shards, err := openShards(dir)
+	if err != nil {
+		return err
+	}
+	err = newFileSource(shards).check(dir, c)
+	for _, f := range shards {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
 // loadShards checks all tensors the model needs and packs them.
 func loadShards(dir string, c Config, shards []*safetensors.File, on nn.Compute) (*Weights, error) {
 	from := newFileSource(shards)
-	for _, s := range parameters(c) {
-		t, ok := from[s.name]
-		if !ok {
-			return nil, fmt.Errorf("model: %s: tensor %q is missing", dir, s.name)
-		}
-		if !slices.Equal(t.Shape, s.shape) {
-			return nil, fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape,
-				s.shape)
-		}
-		if !t.DType.Widens() {
-			return nil, fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name,
-				t.DType)
-		}
+	if err := from.check(dir, c); err != nil {
+		return nil, err
 	}
 	c.BF16 = from.allBF16(c)
 	memory, err := c.Reserve()
@@ -167,6 +170,23 @@ func newFileSource(shards []*safetensors.File) fileSource {
 		}
 	}
 	return from
+}
+
+// check compares the tensors with those that the model needs.
+func (f fileSource) check(dir string, c Config) error {
+	for _, s := range parameters(c) {
+		t, ok := f[s.name]
+		if !ok {
+			return fmt.Errorf("model: %s: tensor %q is missing", dir, s.name)
+		}
+		if !slices.Equal(t.Shape, s.shape) {
+			return fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape, s.shape)
+		}
+		if !t.DType.Widens() {
+			return fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name, t.DType)
+		}
+	}
+	return nil
 }
 
 // allBF16 reports whether every parameter of c is stored in bf16.

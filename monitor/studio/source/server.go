@@ -2,9 +2,7 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
@@ -89,13 +88,16 @@ func (t *Tinker) Find(ctx context.Context) ([]Run, error) {
 	return runs, nil
 }
 
+// mostAnswer is how many bytes a server may answer with.
+const mostAnswer = 16 << 20
+
 // get asks for JSON.
 func (t *Tinker) get(ctx context.Context, path string, into any) error {
 	text, err := t.text(ctx, path)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
+	if err := bound.Of(mostAnswer).Unmarshal([]byte(text), into); err != nil {
 		return fmt.Errorf("source: %s%s answered no JSON: %w", t.URL, path, err)
 	}
 	return nil
@@ -123,7 +125,7 @@ func (t *Tinker) text(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("source: %w", err)
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	data, err := bound.Of(mostAnswer).Read(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("source: %s%s answered %s: %.200s", t.URL, path, res.Status, data)
 	}

@@ -12,18 +12,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // web speaks HTTP with a server: its health, its schemas and its tasks.
 type web struct {
 	client  *http.Client
 	timeout time.Duration
-	limit   int64 // bytes of an answer
+	limits  bound.Limits // of an answer
 }
 
 func newWeb(a *arguments) *web {
 	return &web{client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
-		MaxIdleConnsPerHost: 4}}, timeout: a.timeout, limit: a.messageCap}
+		MaxIdleConnsPerHost: 4}}, timeout: a.timeout, limits: bound.Of(a.messageCap)}
 }
 
 func (w *web) close() { w.client.CloseIdleConnections() }
@@ -69,13 +71,16 @@ func (w *web) ask(ctx context.Context, url string, body any) ([]byte, error) {
 		return nil, fmt.Errorf("cannot reach the server: %w; start it, or correct the address", err)
 	}
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, w.limit+1))
+	data, err := w.limits.Read(response.Body)
+	if err == nil {
+		err = w.limits.Check(data)
+	}
+	var much *bound.Error
 	switch {
+	case errors.As(err, &much):
+		return nil, fmt.Errorf("%s answers with %w; max_message=MIB in the id allows more", url, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", url, err)
-	case int64(len(data)) > w.limit:
-		return nil, fmt.Errorf("%s answers with more than %d MiB; max_message=MIB in the id allows more", url,
-			w.limit>>20)
 	case response.StatusCode != http.StatusOK:
 		return nil, &status{url, response.StatusCode, strings.TrimSpace(string(data))}
 	}

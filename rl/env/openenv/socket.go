@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // lost is the error of a socket that is no longer there. The episode may be played again on another one.
@@ -74,12 +76,18 @@ func dial(ctx context.Context, url string, timeout, ping time.Duration, limit in
 // read reads until the socket ends.
 func (s *socket) read(ctx context.Context, limit int64) {
 	defer close(s.gone)
+	limits := bound.Of(limit)
 	for {
 		kind, data, err := s.ws.Read(ctx)
+		if errors.Is(err, websocket.ErrMessageTooBig) || websocket.CloseStatus(err) == websocket.StatusMessageTooBig {
+			err = limits.TooLong()
+		} else if err == nil {
+			err = limits.Check(data)
+		}
+		var much *bound.Error
 		switch {
-		case errors.Is(err, websocket.ErrMessageTooBig) || websocket.CloseStatus(err) == websocket.StatusMessageTooBig:
-			s.fail(fmt.Errorf("the server sends a message of more than %d MiB; max_message=MIB in the id allows more",
-				limit>>20))
+		case errors.As(err, &much):
+			s.fail(fmt.Errorf("the server sends %w; max_message=MIB in the id allows more", much))
 			return
 		case err != nil:
 			s.fail(err)
@@ -136,7 +144,8 @@ func (s *socket) fail(cause error) {
 func (s *socket) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if errors.Is(s.cause, errGarbage) || strings.Contains(s.cause.Error(), "max_message") {
+	var much *bound.Error
+	if errors.Is(s.cause, errGarbage) || errors.As(s.cause, &much) {
 		return s.cause
 	}
 	return &lost{s.cause}

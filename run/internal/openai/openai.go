@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // Client is a model of a service that speaks OpenAI's chat completions. It implements workflow.Judge.
@@ -87,7 +87,7 @@ func (c *Client) complete(ctx context.Context, fields map[string]any) ([]choice,
 		return nil, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
+	raw, err := bound.Of(answerLimit).Read(resp.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (c *Client) complete(ctx context.Context, fields map[string]any) ([]choice,
 		return nil, fmt.Errorf("%s: %s: %s", c.URL, resp.Status, raw[:min(len(raw), 300)])
 	}
 	var answer struct{ Choices []choice }
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := bound.Of(answerLimit).Unmarshal(raw, &answer); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	if len(answer.Choices) == 0 {
