@@ -100,9 +100,9 @@ func show(out io.Writer, t workflow.Task, list []*experience.Experience, took ti
 			shown = e.PromptText
 			fmt.Fprintf(out, "\nprompt   %d tokens\n%s\n", e.PromptLength, inspect.Indent(shown))
 		}
-		fmt.Fprintf(out, "\nsample %d %d tokens (%s), reward %g", i, e.ResponseLength(), e.StopReason, e.RewardOr(0))
+		fmt.Fprintf(out, "\nsample %d %d tokens (%s), reward %.6g", i, e.ResponseLength(), e.StopReason, e.RewardOr(0))
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
-			fmt.Fprintf(out, ", %s %g", name, e.Metrics[name])
+			fmt.Fprintf(out, ", %s %.6g", name, e.Metrics[name])
 		}
 		fmt.Fprintf(out, "\n%s\n", inspect.Indent(e.ResponseText))
 	}

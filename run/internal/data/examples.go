@@ -65,7 +65,7 @@ func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, k
 		}
 	}
 	_, err = s.Row(dataset.Item{})
-	return s, err
+	return s, atColumn(key+".format", err)
 }
 
 // exampleFormat is which columns mean what; those of a table have fixed names.

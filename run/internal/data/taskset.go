@@ -33,7 +33,16 @@ func (o Opener) openTasks(ctx context.Context, t *config.Taskset, key string) (t
 		SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
 	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key,
 			variants: map[string]int{"": 0}},
-		place.At(key+".format", format.Check(rows))
+		atColumn(key+".format", format.Check(rows))
+}
+
+// atColumn places an error about a row: at the key that names its missing column, or at the format.
+func atColumn(section string, err error) error {
+	var missing *dataset.MissingColumn
+	if errors.As(err, &missing) {
+		section += "." + missing.Setting
+	}
+	return place.At(section, err)
 }
 
 // textOnly refuses a format with pictures, by the columns that it names.
