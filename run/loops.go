@@ -70,6 +70,7 @@ func buildLoops(ctx context.Context, p parts, seen *inspect.Inspection) (*loops,
 		return nil, err
 	}
 	p.openCarriers(nil)
+	p.site.Busy.With("opening the data")
 	if err := prepare.Of(p.cfg, p.method.Schema, p.site).Run(ctx); err != nil {
 		return nil, err
 	}

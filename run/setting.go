@@ -100,8 +100,12 @@ func (s *setting) noteSettings() {
 
 // progress makes what tells a person how the run goes.
 func (s setting) progress() (*console.Progress, error) {
-	p, err := console.Open(console.Options{Out: s.site.Out, Terminal: s.site.Terminal, Now: s.site.Now,
-		Dir: s.folder.Path, Level: s.cfg.Log.Level})
+	o := console.Options{Out: s.site.Out, Terminal: s.site.Terminal, Now: s.site.Now, Dir: s.folder.Path,
+		Level: s.cfg.Log.Level, Busy: s.site.Busy}
+	if s.cfg.Mode.Serves() { // and waits for programs
+		o.Busy = nil
+	}
+	p, err := console.Open(o)
 	if err == nil {
 		s.opened(p.Close)
 	}
