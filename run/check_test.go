@@ -71,7 +71,7 @@ func TestValidateAndRunAgree(t *testing.T) {
 		{"mode=train buffer.train_batch_size=4 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
 			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +
 			", format: {prompt_type: plaintext, prompt_key: question, response_key: reply}}",
-			"buffer.trainer_input.experience_buffer", `"reply"`},
+			"buffer.trainer_input.experience_buffer.format.response_key", `"reply"`},
 		{"mode=train buffer.train_batch_size=16 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
 			"buffer.total_steps=null trainer.total_steps=50 " +
 			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +

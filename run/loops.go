@@ -161,6 +161,9 @@ func openMonitor(p parts, next, trained int) (*monitor.Monitor, error) {
 		return nil, err
 	}
 	p.opened(m.Close)
+	for _, note := range monitor.Idle(p.cfg.Monitor.MonitorType, p.cfg.Monitor.MonitorArgs) {
+		p.say.notes.Add(note)
+	}
 	if p.cfg.Monitor.MonitorType == "wandb" {
 		fmt.Fprintf(p.site.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
 			"offline-run-*"))

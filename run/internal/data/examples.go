@@ -29,6 +29,7 @@ func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, k
 	}
 	o.Opened(rows.Close)
 	if eb.DataSelector != nil {
+		o.noteSelector(eb.DataSelector, key)
 		read.Selector, read.Seed, read.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
 		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
 			if read.Features, err = rows.Numbers(keys); err != nil {
