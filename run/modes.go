@@ -90,6 +90,9 @@ func (l *loops) summarize() (*console.Summary, error) {
 		if over := l.over(); over != "" {
 			fmt.Fprintln(l.site.Out, "left    ", over)
 		}
+		if text := endless(l.cfg.LoRA(), l.training.trainer.Ending()); text != "" {
+			fmt.Fprintln(l.site.Out, "endless ", text)
+		}
 	}
 	s, err := console.Summarize(l.folder.Path, l.folder.Metrics())
 	if err != nil {
