@@ -33,11 +33,11 @@ func (c *Config) deriveTasksets() {
 	}
 	for i := range in.EvalTasksets {
 		t, key := &in.EvalTasksets[i], index(section+".eval_tasksets", i)
-		workflow := in.DefaultEvalWorkflowType
+		workflow, from := in.DefaultEvalWorkflowType, "default_eval_workflow_type"
 		if workflow == "" {
-			workflow = in.DefaultWorkflowType
+			workflow, from = in.DefaultWorkflowType, "default_workflow_type"
 		}
-		c.fillTaskset(t, key, "eval_taskset_"+strconv.Itoa(i), workflow)
+		c.fillTaskset(t, key, "eval_taskset_"+strconv.Itoa(i), workflow, join(section, from))
 	}
 	c.deriveTable()
 }
@@ -67,13 +67,15 @@ func (c *Config) deriveTaskset(t *Taskset, key, name string) {
 		t.RepeatTimes = c.Algorithm.RepeatTimes
 		c.derive(join(key, "repeat_times"), "algorithm.repeat_times")
 	}
-	c.fillTaskset(t, key, name, c.Buffer.ExplorerInput.DefaultWorkflowType)
+	c.fillTaskset(t, key, name, c.Buffer.ExplorerInput.DefaultWorkflowType,
+		"buffer.explorer_input.default_workflow_type")
 }
 
-func (c *Config) fillTaskset(t *Taskset, key, name, workflow string) {
+// fillTaskset fills what a taskset leaves open; from is the key that its workflow comes from.
+func (c *Config) fillTaskset(t *Taskset, key, name, workflow, from string) {
 	in := &c.Buffer.ExplorerInput
 	fillText(c, &t.Name, join(key, "name"), name, "its place in the list")
-	fillText(c, &t.DefaultWorkflowType, join(key, "default_workflow_type"), workflow, "buffer.explorer_input")
+	fillText(c, &t.DefaultWorkflowType, join(key, "default_workflow_type"), workflow, from)
 	fillText(c, &t.DefaultRewardFnType, join(key, "default_reward_fn_type"), in.DefaultRewardFnType,
 		"buffer.explorer_input.default_reward_fn_type")
 	c.fillRollout(&t.RolloutArgs, join(key, "rollout_args"))

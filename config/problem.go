@@ -19,6 +19,8 @@ type Problem struct {
 	Key     string // dotted, such as buffer.explorer_input.eval_tasksets[0].path
 	Text    string // what is wrong, the value, the remedy
 	Excerpt string // the line of the source with a mark under the place, or empty
+
+	CommandLine bool // wrong is what the command line says: an override, or the name of the file
 }
 
 // Error is `file:line:column: key: text`, and the excerpt on the lines below.
@@ -56,12 +58,13 @@ func (ps *problems) add(at position, key, format string, args ...any) {
 	if len(*ps) >= maxProblems {
 		return
 	}
-	if at.src != nil && at.src.override != "" {
+	overridden := at.src != nil && at.src.override != ""
+	if overridden {
 		at.line, at.column = 0, 0
 	}
 	*ps = append(*ps, &Problem{
 		File: at.name(), Line: at.line, Column: at.column, Key: key,
-		Text: fmt.Sprintf(format, args...), Excerpt: at.excerpt(),
+		Text: fmt.Sprintf(format, args...), Excerpt: at.excerpt(), CommandLine: overridden,
 	})
 }
 
@@ -79,6 +82,16 @@ func (ps problems) err() error {
 		errs[i] = p
 	}
 	return errors.Join(errs...)
+}
+
+// CommandLine reports whether an error of [Load], or one that joins problems, is about what the command line says.
+func CommandLine(err error) bool {
+	list, joined := err.(interface{ Unwrap() []error })
+	if !joined {
+		p, ok := err.(*Problem)
+		return ok && p.CommandLine
+	}
+	return slices.ContainsFunc(list.Unwrap(), CommandLine)
 }
 
 // Problem is what a part of the run found wrong with a value after loading. It has the place of key or, when nobody
@@ -102,11 +115,11 @@ func (c *Config) KeyProblem(key, format string, args ...any) *Problem {
 
 // keyPosition is where the text has the key.
 func (c *Config) keyPosition(key string) (position, bool) {
-	i := strings.LastIndexByte(key, '.')
-	if c.tree == nil || i < 0 {
+	if c.tree == nil || key == "" {
 		return position{}, false
 	}
-	steps, err := splitPath(key[:i])
+	i := strings.LastIndexByte(key, '.')
+	steps, err := splitPath(key[:max(i, 0)])
 	n := c.tree
 	for _, s := range steps {
 		if n = n.child(s); n == nil {
@@ -134,7 +147,7 @@ func Problems(list []*Problem) error {
 
 // problemReading says why a file could not be read.
 func problemReading(path string, err error) error {
-	p := &Problem{File: path, Text: "cannot read the configuration: " + err.Error()}
+	p := &Problem{File: path, Text: "cannot read the configuration: " + err.Error(), CommandLine: true}
 	switch {
 	case path == "":
 		p.Text = "no configuration file named; give one with --config FILE"

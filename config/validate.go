@@ -41,21 +41,33 @@ func (c *Config) check() problems {
 	return k.found
 }
 
-// bad adds a problem at the place of key or, when nobody gave it, of the nearest section around it.
+// bad adds a problem at the place of key or, when nobody gave it, of the key that its value was derived from, or of the
+// nearest section around it.
 func (k *checker) bad(key, format string, args ...any) {
-	at, section := position{}, key
-	for {
-		if at = k.c.trace.origins[section].at; at.src != nil {
-			break
-		}
+	k.found.add(k.place(key), key, format, args...)
+}
+
+func (k *checker) place(key string) position {
+	origins := k.c.trace.origins
+	if at := origins[key].at; at.src != nil {
+		return at
+	}
+	if from := origins[origins[key].Name].at; origins[key].Kind == FromDerivation && from.src != nil {
+		return from
+	}
+	for section := key; ; {
 		i := strings.LastIndexAny(section, ".[")
 		if i < 0 {
-			at = position{src: k.c.trace.origins[""].at.src}
-			break
+			return position{src: origins[""].at.src}
 		}
 		section = section[:i]
+		if at, ok := k.c.keyPosition(section); ok { // the section's name tells more than the first key in it
+			return at
+		}
+		if at := origins[section].at; at.src != nil {
+			return at
+		}
 	}
-	k.found.add(at, key, format, args...)
 }
 
 // atLeast wants a number of at least low.

@@ -3,8 +3,13 @@ package monitor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
 // Sink is one place beside metrics.jsonl that a role's metrics go to.
@@ -33,6 +38,30 @@ func (m *Monitor) newSink(role string) (Sink, error) {
 		return openMLflow(c, role)
 	}
 	return newEventFile(filepath.Join(c.Dir, "monitor", "tensorboard", role), c.Now(), max(0, m.next))
+}
+
+// Idle names the keys of monitor_args that a type of monitor of this package does not read, each with what it may mean.
+func Idle(monitorType string, args map[string]any) (notes []string) {
+	known, ours := map[string][]string{
+		"tensorboard": {},
+		"wandb":       {"api_key", "base_url", "entity", "rollouts_per_step"},
+		"mlflow":      {"uri", "username", "password", "rollouts_per_step"},
+		"trackio":     {"dir", "rollouts_per_step"},
+	}[monitorType]
+	if !ours {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		why := "tensorboard reads none"
+		if len(known) > 0 {
+			why = monitorType + " reads " + strings.Join(known, ", ") + spell.DidYouMean(name, known)
+		}
+		notes = append(notes, fmt.Sprintf("monitor.monitor_args.%s is not used: %s", name, why))
+	}
+	return notes
 }
 
 // text is a value of monitor_args, "" when it is not there.

@@ -40,7 +40,7 @@ func TestValidateAndRunAgree(t *testing.T) {
 		{taskset + ".default_workflow_type=gem_workflow " + taskset + ".workflow_args={env_id: game:Hangmann-v0}",
 			taskset + ".default_workflow_type", "the nearest is"},
 		{taskset + ".default_workflow_type=rubric_judge_workflow", taskset + ".default_workflow_type", "needs a judge"},
-		{taskset + ".format.prompt_key=qestion", taskset + ".format", `no column "qestion"`},
+		{taskset + ".format.prompt_key=qestion", taskset + ".format.prompt_key", `no column "qestion"`},
 		{taskset + ".path=./nowhere", taskset + ".path", "nowhere"},
 		{taskset + ".data_selector={selector_type: difficulty_based, feature_keys: [a, b], kwargs: {lambd: 1}}",
 			taskset + ".data_selector.feature_keys", `"a"`},
@@ -71,7 +71,7 @@ func TestValidateAndRunAgree(t *testing.T) {
 		{"mode=train buffer.train_batch_size=4 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
 			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +
 			", format: {prompt_type: plaintext, prompt_key: question, response_key: reply}}",
-			"buffer.trainer_input.experience_buffer", `"reply"`},
+			"buffer.trainer_input.experience_buffer.format.response_key", `"reply"`},
 		{"mode=train buffer.train_batch_size=16 algorithm.algorithm_type=sft algorithm.kl_loss_fn_args=null " +
 			"buffer.total_steps=null trainer.total_steps=50 " +
 			"buffer.trainer_input.experience_buffer={storage_type: file, path: " + few +

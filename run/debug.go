@@ -30,7 +30,8 @@ const debugTable = "debug_buffer"
 // Debug runs the first task of a configuration's first taskset once with the model as it is, shows all that was said,
 // measured and rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
-	o = o.withDefaults()
+	o, quiet := o.withDefaults().withBusy(ctx)
+	defer quiet()
 	if o, err = o.withPython(ctx, cfg); err != nil {
 		return err
 	}
@@ -80,6 +81,7 @@ func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err 
 	seed := rng.New(p.id.Seed).Stream("debug")
 	task.Batch, task.ID, task.Repeat, task.Seed = "debug", "0", cfg.Algorithm.RepeatTimes, seed.Uint64()
 	begin := o.Now()
+	o.busy.With("running the task")
 	experiences, err := w.Run(ctx, &r, task)
 	if err != nil {
 		showFailure(o.Out, err)
@@ -101,9 +103,9 @@ func show(out io.Writer, t workflow.Task, list []*experience.Experience, took ti
 			shown = e.PromptText
 			fmt.Fprintf(out, "\nprompt   %d tokens\n%s\n", e.PromptLength, inspect.Indent(shown))
 		}
-		fmt.Fprintf(out, "\nsample %d %d tokens (%s), reward %g", i, e.ResponseLength(), e.StopReason, e.RewardOr(0))
+		fmt.Fprintf(out, "\nsample %d %d tokens (%s), reward %.6g", i, e.ResponseLength(), e.StopReason, e.RewardOr(0))
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
-			fmt.Fprintf(out, ", %s %g", name, e.Metrics[name])
+			fmt.Fprintf(out, ", %s %.6g", name, e.Metrics[name])
 		}
 		fmt.Fprintf(out, "\n%s\n", inspect.Indent(e.ResponseText))
 	}

@@ -136,7 +136,7 @@ func explorerOptions(p parts, x exploring) (explorer.Options, error) {
 		Pipeline: operators, Advantage: p.method.Advantage, AdvantageName: p.cfg.Algorithm.AdvantageFn,
 		Greedy: p.method.Needs().Baseline, BaseModel: p.models.base.Name,
 		MaxRepeat: plan.Value(e.MaxRepeatTimesPerRunner), WaitAfterMin: plan.Seconds(e.OverRollout.WaitAfterMin),
-		Warn: p.say.progress.Warn,
+		Warn: p.say.progress.Warn, Busy: p.say.progress.Phase,
 	}
 	if e.DynamicTimeout.Enable {
 		o.DynamicTimeout = e.DynamicTimeout.Ratio

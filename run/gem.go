@@ -29,7 +29,8 @@ const shippedModel = "examples/tiny/guess/model"
 
 // Gem trains a model on an environment: the command trinity gem. pairs are key=value, the later over the earlier.
 func Gem(ctx context.Context, pairs []string, o Options) error {
-	o = o.withDefaults()
+	o, quiet := o.withDefaults().withBusy(ctx)
+	defer quiet()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var closers site.Closers
@@ -56,7 +57,9 @@ func (g *gemRun) run(ctx context.Context) error {
 	ctx, done := remote.WhileReachable(ctx, g.site.Stop, g.server)
 	defer done()
 	out, dir := g.site.Out, g.folder.Path
+	g.site.Busy.With("")
 	err := g.trainer.Run(ctx, g.site.Stop)
+	g.site.Busy.With("")
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
 		fmt.Fprintf(out, "stopped in the middle: %s; resume=%s continues after the last complete step\n",
@@ -206,7 +209,7 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 		Unsteady: spec.Unsteady,
 		Service:  x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
 		Durable: x.service.Durable, Tokens: m.Tokenizer, Context: x.context,
-		Out: g.site.Out, Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
+		Out: g.site.Out, Busy: g.site.Busy, Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
 	})
 	return err
 }

@@ -29,7 +29,8 @@ type GemEvaluation struct {
 
 // Evaluate evaluates a model, or the random policy, on environments.
 func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.Result, err error) {
-	o = o.withDefaults()
+	o, quiet := o.withDefaults().withBusy(ctx)
+	defer quiet()
 	ctx, cancel := o.site().WhileWanted(ctx)
 	defer cancel()
 	c := gem.Default()
@@ -64,6 +65,7 @@ func (x GemEvaluation) Evaluate(ctx context.Context, o Options) (results []gem.R
 	tools := newSetting(gemConfig(&c), config.Backend{}, o, x.Run, &closers).toolbox(
 		func(note string) { fmt.Fprintln(o.Out, "note:", foreign.Text(note)) })
 	for _, id := range ids {
+		o.busy.With("playing " + id)
 		evaluation := gem.Evaluation{EnvID: strings.TrimSpace(id), Episodes: c.EvalEpisodes, Seed: uint64(c.Seed)}
 		if evaluation.Make, err = maker(ctx, registry.Registry, evaluation.EnvID, &c, played, tools); err != nil {
 			return results, err

@@ -70,6 +70,7 @@ func buildLoops(ctx context.Context, p parts, seen *inspect.Inspection) (*loops,
 		return nil, err
 	}
 	p.openCarriers(nil)
+	p.site.Busy.With("opening the data")
 	if err := prepare.Of(p.cfg, p.method.Schema, p.site).Run(ctx); err != nil {
 		return nil, err
 	}
@@ -160,6 +161,9 @@ func openMonitor(p parts, next, trained int) (*monitor.Monitor, error) {
 		return nil, err
 	}
 	p.opened(m.Close)
+	for _, note := range monitor.Idle(p.cfg.Monitor.MonitorType, p.cfg.Monitor.MonitorArgs) {
+		p.say.notes.Add(note)
+	}
 	if p.cfg.Monitor.MonitorType == "wandb" {
 		fmt.Fprintf(p.site.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
 			"offline-run-*"))

@@ -23,9 +23,14 @@ func (l *loops) run(ctx context.Context) (*console.Summary, error) {
 	ctx, cancel := remote.WhileReachable(ctx, l.site.Stop, l.models.service.Server)
 	defer cancel()
 	l.sayPlan()
+	l.site.Busy.With("measuring the engine")
 	forecast, err := l.forecast(ctx)
 	if err != nil {
 		return nil, err
+	}
+	l.site.Busy.With("")
+	if !l.cfg.Mode.Serves() {
+		l.say.progress.Begin(max(0, l.monitor.Last()))
 	}
 	if forecast != "" {
 		fmt.Fprintln(l.site.Out, "time    ", forecast)
@@ -85,6 +90,9 @@ func (l *loops) summarize() (*console.Summary, error) {
 		}
 		if over := l.over(); over != "" {
 			fmt.Fprintln(l.site.Out, "left    ", over)
+		}
+		if text := endless(l.cfg.LoRA(), l.training.trainer.Ending()); text != "" {
+			fmt.Fprintln(l.site.Out, "endless ", text)
 		}
 	}
 	s, err := console.Summarize(l.folder.Path, l.folder.Metrics())

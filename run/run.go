@@ -74,6 +74,8 @@ type Options struct {
 	// player is who plays environments of verifiers, and how it samples; nil: no model
 	player func() (*base.Model, tinker.SamplingParams, error)
 
+	busy *console.Busy // what Out is, unless that is a terminal
+
 	staged bool         // the run is a stage of several
 	stage  jobdir.Stage // what the stages before it left
 
@@ -108,6 +110,26 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// withBusy has what is busy without a line said where nobody sees a live line, until the function is called.
+func (o Options) withBusy(ctx context.Context) (Options, func()) {
+	if o.Terminal || o.Out == io.Discard {
+		return o, func() {}
+	}
+	o.busy = console.NewBusy(o.Out)
+	o.Out = o.busy
+	o.busy.With("starting")
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.busy.Run(ctx)
+	}()
+	return o, func() {
+		cancel()
+		<-done
+	}
+}
+
 // site is what the parts of a run get of the options.
 func (o Options) site() site.Site {
 	own := site.Own{Own: o.Plugins.workflows(), Operators: o.Plugins.Operators, Selectors: o.Plugins.Selectors,
@@ -118,7 +140,7 @@ func (o Options) site() site.Site {
 	if o.servers != nil {
 		own.Servers = o.servers.source.Spec
 	}
-	return site.Site{Out: o.Out, Terminal: o.Terminal, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
+	return site.Site{Out: o.Out, Terminal: o.Terminal, Busy: o.busy, Stop: o.Stop, LookupEnv: o.LookupEnv, Now: o.Now,
 		Threads: o.Threads, Order: o.Order, Memory: o.Memory, Find: o.Find, Hub: o.Hub, Cache: o.Cache,
 		Ollama: o.Ollama, FS: o.fs, Own: own,
 		Rollouts: o.Rollouts, Sandboxes: o.Sandboxes, Version: o.Version, Python: o.Python.Executable,
@@ -130,7 +152,8 @@ var ErrInterrupted = site.ErrInterrupted
 
 // Run does what the configuration says until it is done, ctx ends, or Stop is closed.
 func Run(ctx context.Context, cfg *config.Config, o Options) (sum *console.Summary, err error) {
-	o = o.withDefaults()
+	o, quiet := o.withDefaults().withBusy(ctx)
+	defer quiet()
 	if o, err = o.withPython(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -217,6 +240,7 @@ func build(
 	ctx context.Context, cfg *config.Config, backend config.Backend, o Options, closers *site.Closers,
 ) (*loops, error) {
 	set := newSetting(cfg, backend, o, cfg.JobDir(), closers)
+	o.busy.With("checking the configuration, the model and the data")
 	seen, err := inspect.Open(ctx, cfg, backend, set.site, o.stage.State != "")
 	if err != nil {
 		return nil, err
@@ -226,6 +250,7 @@ func build(
 	if err != nil {
 		return nil, err
 	}
+	o.busy.With("opening the model and what trains it")
 	m, progress, err := openModels(ctx, &set, o, method, seen.Model())
 	if err != nil {
 		return nil, err

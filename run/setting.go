@@ -2,7 +2,10 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
@@ -92,20 +95,65 @@ func (s *setting) identify() (err error) {
 	return err
 }
 
-// noteSettings writes the configuration into the job's folder for trinity studio. The job does not need it, so a
+// noteSettings writes the configuration into the job's folder for trinity studio, and tells a person what changed since
+// the last start. That of what trains is kept: an evaluation beside it changes nothing. The job does not need it, so a
 // failure does not matter.
 func (s *setting) noteSettings() {
+	before := source.NotedSettings(s.folder.Path)
+	mode, noted := before["mode"].Value.(string)
+	if same := mode == string(s.cfg.Mode); noted && !same && !s.cfg.Mode.Trains() {
+		return
+	}
 	var list []source.Setting
 	for _, v := range s.cfg.Values() {
 		list = append(list, source.Setting{Key: v.Key, Value: v.Value, Origin: v.Origin.String()})
 	}
 	source.NoteSettings(s.folder.Path, list)
+	if changed := changedSettings(before, list); mode == string(s.cfg.Mode) && s.cfg.Mode.Trains() && len(changed) > 0 {
+		fmt.Fprintf(s.site.Out, "note: changed since the last start of this job, from the next step on: %s\n",
+			strings.Join(changed, ", "))
+	}
+}
+
+// changedSettings are the values of training that differ from those before and do not follow from others, in words. An
+// address may have a password in it and is not shown.
+func changedSettings(before map[string]source.Setting, list []source.Setting) (changed []string) {
+	for _, now := range list {
+		was, known := before[now.Key]
+		section, _, _ := strings.Cut(now.Key, ".")
+		trains := slices.Contains([]string{"algorithm", "buffer", "data_processor", "explorer", "synchronizer", "trainer"},
+			section)
+		if !known || !trains || strings.HasPrefix(now.Origin, "derived") {
+			continue
+		}
+		a, b := jsonOf(was.Value), jsonOf(now.Value) // a value that was read has the types of JSON
+		switch {
+		case a == b:
+		case strings.Contains(a+b, "://"):
+			changed = append(changed, now.Key)
+		default:
+			changed = append(changed, fmt.Sprintf("%s %s → %s", now.Key, a, b))
+		}
+	}
+	return changed
+}
+
+func jsonOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
 }
 
 // progress makes what tells a person how the run goes.
 func (s setting) progress() (*console.Progress, error) {
-	p, err := console.Open(console.Options{Out: s.site.Out, Terminal: s.site.Terminal, Now: s.site.Now,
-		Dir: s.folder.Path, Level: s.cfg.Log.Level})
+	o := console.Options{Out: s.site.Out, Terminal: s.site.Terminal, Now: s.site.Now, Dir: s.folder.Path,
+		Level: s.cfg.Log.Level, Busy: s.site.Busy}
+	if s.cfg.Mode.Serves() { // and waits for programs
+		o.Busy = nil
+	}
+	p, err := console.Open(o)
 	if err == nil {
 		s.opened(p.Close)
 	}

@@ -91,6 +91,10 @@ func openTraining(
 // trainerOptions are those of a configuration's trainer but for what it publishes.
 func trainerOptions(p parts, steps int, rates algorithm.Schedule) trainer.Options {
 	verl := p.cfg.Verl()
+	var ends []int32
+	if m := p.models.base; m.Tokenizer != nil {
+		ends, _ = m.Ends() // for a note alone
+	}
 	return trainer.Options{
 		Name: p.cfg.Trainer.Name, JobDir: p.folder.Path, Prefix: jobdir.Prefix(p.cfg), TotalSteps: steps,
 		BatchSize: p.cfg.Buffer.TrainBatchSize, SaveInterval: p.cfg.Trainer.SaveInterval,
@@ -100,7 +104,7 @@ func trainerOptions(p parts, steps int, rates algorithm.Schedule) trainer.Option
 		Reference: referenceOf(p),
 		Vocab:     service.Vocabulary(p.models.base),
 		Epochs:    verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: p.site.FS,
-		Durable: p.models.service.Durable, Measured: measured(p),
+		Durable: p.models.service.Durable, Measured: measured(p), Ends: ends,
 	}
 }
 

@@ -27,12 +27,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
@@ -69,6 +71,7 @@ type surroundings struct {
 	terminal bool
 	env      func(string) (string, bool)
 	cacheDir string       // for files that the program carries; "" if there is none
+	packed   *sync.Once   // says that they could not be unpacked
 	brief    *atomic.Bool // set by a command that has nothing to finish; nil: nobody asks
 }
 
@@ -96,7 +99,13 @@ func realMain(args []string, out, errOut io.Writer) int {
 	if asked, err := completeLine(parser); asked || err != nil { // a shell asks for completions
 		return exitCode(errOut, err)
 	}
-	command, err := parser.Parse(args)
+	if len(args) == 0 {
+		parser.Stdout = errOut
+	}
+	command, err := parser.Parse(wordsLast(parser.Model.Node, spoken(args)))
+	if len(args) == 0 {
+		return 2
+	}
 	if exited >= 0 { // help was printed
 		return exited
 	}
@@ -121,6 +130,9 @@ func exitCode(errOut io.Writer, err error) int {
 		return 2
 	}
 	fmt.Fprintln(errOut, "trinity:", foreign.Plain(foreign.Cut(err.Error(), longestError)))
+	if config.CommandLine(err) {
+		return 2
+	}
 	return 1
 }
 
@@ -152,7 +164,8 @@ func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
 func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := make(chan struct{})
-	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, brief: new(atomic.Bool)}
+	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, packed: new(sync.Once),
+		brief: new(atomic.Bool)}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {

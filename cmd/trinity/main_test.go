@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,12 +46,21 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"cut": cut, "flip": flip, "killed": killed, "interrupted": interrupted, "samemetrics": samemetrics,
-			"serving": serving,
+			"serving": serving, "misused": misused,
 			"gguf": func(ts *testscript.TestScript, _ bool, args []string) { // writes a small model
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), tiny, 0o644))
 			},
 		},
 	})
+}
+
+// misused runs trinity with wrong usage, which exits with 2.
+func misused(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec("trinity", args...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		ts.Fatalf("trinity %s: %v, want the exit code 2", strings.Join(args, " "), err)
+	}
 }
 
 // cut shortens a file to half its length.

@@ -37,7 +37,11 @@ func (r *remote) dial(ctx context.Context, s *surroundings) (*client.Client, err
 	if v, ok := s.env("TINKER_CREDENTIAL_CMD"); ok && v != "" {
 		o.Credential = client.Command(v)
 	}
-	return client.Open(ctx, o)
+	c, err := client.Open(ctx, o)
+	if err != nil && o.APIKey == "" && o.Credential == nil {
+		return nil, usageError{fmt.Errorf("trinity: %w", err)}
+	}
+	return c, err
 }
 
 // show prints v as JSON, or rows as a table.

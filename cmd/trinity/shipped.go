@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,12 +18,19 @@ const shippedRoot = "examples/tiny"
 // to a copy in the user's cache.
 func (s *surroundings) find(path string) string {
 	rel, ok := strings.CutPrefix(filepath.ToSlash(filepath.Clean(path)), shippedRoot)
-	if _, err := os.Stat(path); err == nil || !ok || s.cacheDir == "" || rel != "" && rel[0] != '/' {
+	if _, err := os.Stat(path); err == nil || !ok || rel != "" && rel[0] != '/' {
 		return path
 	}
-	root := filepath.Join(s.cacheDir, "trinity", tiny.Version())
-	if err := unpack(tiny.Files(), root); err != nil {
-		return path // whoever opens it reports that it does not exist
+	root, err := filepath.Join(s.cacheDir, "trinity", tiny.Version()), errors.New("HOME is not set")
+	if s.cacheDir != "" {
+		err = unpack(tiny.Files(), root)
+	}
+	if err != nil { // whoever opens the file reports that it does not exist
+		s.packed.Do(func() {
+			fmt.Fprintf(s.err, "note: the example that the program carries cannot be unpacked: %v; set XDG_CACHE_HOME "+
+				"to a folder that can be written\n", err)
+		})
+		return path
 	}
 	return filepath.Join(root, filepath.FromSlash(rel))
 }

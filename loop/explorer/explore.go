@@ -51,11 +51,13 @@ func (x *Explorer) explore(ctx context.Context, step int,
 	g.SetLimit(max(1, x.Runners))
 	enough := x.enough(gctx)
 	defer enough.stop()
+	one := x.working(fmt.Sprintf("sampling step %d", step), len(tasks))
 	for i, t := range tasks {
 		if rec, ok := stored[t.ID]; ok {
 			groups[i] = rec.Experiences
 			stats.reused.Add(1)
 			enough.finished()
+			one()
 			continue
 		}
 		g.Go(func() error {
@@ -83,6 +85,7 @@ func (x *Explorer) explore(ctx context.Context, step int,
 			}
 			groups[i] = list
 			enough.finished()
+			one()
 			return x.store.Put(buffer.Record{Step: step, Task: t.ID, Experiences: list})
 		})
 	}
@@ -97,6 +100,16 @@ func (x *Explorer) explore(ctx context.Context, step int,
 		return nil, nil, fmt.Errorf("all %d tasks failed; the warnings above say why", len(tasks))
 	}
 	return groups, stats, nil
+}
+
+// working says what the explorer works on and how many of n tasks are done. The result is called for each that is.
+func (x *Explorer) working(what string, n int) (one func()) {
+	if x.Busy == nil {
+		return func() {}
+	}
+	var done atomic.Int64
+	x.Busy(fmt.Sprintf("%s: 0 of %d tasks are done", what, n))
+	return func() { x.Busy(fmt.Sprintf("%s: %d of %d tasks are done", what, done.Add(1), n)) }
 }
 
 // sample runs a training task, beside its greedy rollout if there is to be one.
@@ -256,15 +269,18 @@ func (x *Explorer) evaluateSet(ctx context.Context, step int, prefix string, set
 	groups, times := make([][]*experience.Experience, len(tasks)), make([]took, len(tasks))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, cmp.Or(x.EvalRunners, x.Runners)))
+	one := x.working(fmt.Sprintf("evaluating step %d on %s", step, set.Name), len(tasks))
 	for i, t := range tasks {
 		name := prefix + set.Name + "/" + strconv.Itoa(i)
 		if r, ok := kept[name]; ok {
 			groups[i] = r.Experiences
+			one()
 			continue
 		}
 		// the same draws at every evaluation: what differs is the weights
 		x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat)
 		g.Go(func() (err error) {
+			defer one()
 			if groups[i], err = x.evaluateTask(gctx, step, set, t, &times[i]); err != nil || groups[i] == nil ||
 				x.Evaluations == nil {
 				return err

@@ -56,6 +56,7 @@ type Options struct {
 	Greedy        bool   // run each task once more at temperature 0, for the reward that its samples are compared with
 	BaseModel     string
 	Warn          func(string) // called from several goroutines
+	Busy          func(string) // told what it works on, from several goroutines; may be nil
 	// Raw, if set, gets the experiences of a step as they were sampled, before the pipeline; it may get a step again
 	// after a restart.
 	Raw buffer.Copy

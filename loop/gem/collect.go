@@ -59,8 +59,10 @@ func (t *Trainer) collect(ctx context.Context, step int) (episodes []Turns, fail
 	if err != nil {
 		return nil, 0, err
 	}
+	defer t.busy("training in step %d", step)
 	turns, empty := 0, 0
 	for round := 0; turns < t.Config.BatchSize; round++ {
+		t.busy("playing in step %d: %d of %d turns", step, turns, t.Config.BatchSize)
 		played, lost, err := t.round(ctx, step, round, stored)
 		if ctx.Err() != nil {
 			return nil, 0, context.Cause(ctx)

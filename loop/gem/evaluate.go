@@ -132,6 +132,7 @@ func (x *Evaluation) episode(ctx context.Context, number int) (o outcome) {
 
 // evaluate evaluates the weights behind a sampler and adds what it finds to m.
 func (t *Trainer) evaluate(ctx context.Context, s tinker.SamplingClient, m monitor.Metrics) error {
+	t.busy("evaluating: %d episodes", t.Config.EvalEpisodes)
 	p := t.policy
 	p.Sampler = s
 	x := Evaluation{EnvID: t.Config.EnvID, Episodes: t.Config.EvalEpisodes, Make: t.Make, Policy: &p}

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -45,6 +46,7 @@ type Options struct {
 	Record   monitor.Config // what else is recorded, and under which names; the Trainer sets where and since when
 	Out      io.Writer      // progress
 	Color    bool
+	Busy     *console.Busy // told what the run is busy with; nil: nobody is
 	Now      func() time.Time
 
 	// Durable says that the service keeps a model through a restart of this process. Without it a restart may have to

@@ -27,6 +27,13 @@ func (t *Trainer) say(format string, args ...any) {
 	}
 }
 
+// busy says what the run is busy with, unless it prints nothing.
+func (t *Trainer) busy(format string, args ...any) {
+	if t.Config.Metrics {
+		t.Busy.With(fmt.Sprintf(format, args...))
+	}
+}
+
 func (t *Trainer) heading(step int) {
 	t.say("%s Step %d %s", strings.Repeat("=", 10), step, strings.Repeat("=", 10))
 }

@@ -65,6 +65,8 @@ type Options struct {
 	// Measured is told the entropy of each response token, nats, [B][R], under the weights that a step began with, in
 	// steps whose gradient computes it anyway on a service that knows it exactly; nil is not told.
 	Measured func(step int, batch []*experience.Experience, entropies [][]float32)
+	// Ends are the tokens that end an answer, for Ending.
+	Ends []int32
 	// CountFromZero numbers the first step 0 in errors.
 	CountFromZero bool
 }
@@ -111,6 +113,7 @@ type Trainer struct {
 	critic    *critic               // only if the method needs values
 	state     State
 	started   time.Time // of the step under way
+	ending    Ending    // of the last step
 	synced    time.Time // the end of this process's last publication of a step's weights
 }
 

@@ -70,6 +70,9 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 	}
 	batchMetrics(metrics, batch, first, time.Since(begin).Seconds())
 	t.tellEntropies(step, batch, first)
+	if t.Method.Schema != "dpo" { // whose worse answers end too
+		t.ending = endingOf(t.Ends, batch, first)
+	}
 	if t.Method.Schema == "sft" {
 		if nll, ok := meanNLL(first); ok {
 			metrics["actor/nll"] = nll

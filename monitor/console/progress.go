@@ -26,6 +26,7 @@ type Progress struct {
 
 	mu    sync.Mutex
 	total int    // train steps; 0 is unknown, or not yet known
+	step  int    // the last one that was printed
 	live  string // what the live line says
 	first int    // the first step of this process
 	begin time.Time
@@ -39,6 +40,7 @@ type Options struct {
 	Now      func() time.Time
 	Dir      string // the job directory, for log/run.log
 	Level    string // of that log
+	Busy     *Busy  // told what the run is busy with; nil: nobody is
 }
 
 // Open makes a Progress, which writes log/run.log too. That file is for people: nothing is ever read back from it.
@@ -91,10 +93,8 @@ func (p *Progress) Step(step int, m monitor.Metrics) {
 			parts = append(parts, fmt.Sprintf(c.format, v))
 		}
 	}
-	for _, key := range m.Keys() {
-		if strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") {
-			parts = append(parts, fmt.Sprintf("%s %.3f", key, m[key]))
-		}
+	for _, key := range evaluations(m.Keys(), "mean@") {
+		parts = append(parts, fmt.Sprintf("%s %.3f", key, m[key]))
 	}
 	if left := p.left(step); left > 0 {
 		parts = append(parts, "left "+left.Round(time.Second).String())
@@ -102,7 +102,26 @@ func (p *Progress) Step(step int, m monitor.Metrics) {
 	p.log.Info(strings.Join(parts[1:], "  "), "step", step)
 	p.clear()
 	fmt.Fprintln(p.Out, strings.Join(parts, "  "))
+	p.step = step
+	p.next()
 	p.draw()
+}
+
+// Begin says which step was the last one before this process.
+func (p *Progress) Begin(step int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step = step
+	p.next()
+}
+
+// next says that the run is busy with the step after the last one.
+func (p *Progress) next() {
+	if p.total > 0 && p.step >= p.total {
+		p.Busy.With("saving")
+		return
+	}
+	p.Busy.With(fmt.Sprintf("step %d", p.step+1))
 }
 
 // left estimates the time that the remaining steps take, from the second step of this process on.
@@ -113,17 +132,27 @@ func (p *Progress) left(step int) time.Duration {
 	return p.Now().Sub(p.begin) / time.Duration(step-p.first) * time.Duration(p.total-step)
 }
 
-// Phase sets the live line.
+// Phase says what the run is busy with, on the live line if there is one.
 func (p *Progress) Phase(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.Busy.With(what)
+	p.show(what)
+}
+
+// Explored says that an explore step is done; the run is busy with the train step that comes next.
+func (p *Progress) Explored(step, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next()
+	p.show(fmt.Sprintf("explored step %d (%d samples)", step, n))
+}
+
+// show sets the live line.
+func (p *Progress) show(what string) {
 	p.clear()
 	p.live = what
 	p.draw()
-}
-
-func (p *Progress) Explored(step, n int) {
-	p.Phase(fmt.Sprintf("explored step %d (%d samples)", step, n))
 }
 
 // Say prints a line that stands for itself.
@@ -152,6 +181,7 @@ func (p *Progress) Warn(msg string) {
 func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.Busy.With("")
 	p.clear()
 	p.over = true
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,38 +116,76 @@ func (s *Summary) Write(w io.Writer) error {
 	return err
 }
 
-// writeMeans shows how the means of the first and the last steps compare.
+// writeMeans shows how the means of the first and the last steps compare: of ten, or of half of them all.
 func (s *Summary) writeMeans(t *strings.Builder) {
-	window := min(10, s.Steps)
 	policy := s.has(rewardKey) || s.has(nllKey)
 	for _, c := range []struct{ key, name string }{
 		{rewardKey, "reward"}, {accuracyKey, "accuracy"}, {nllKey, "nll"}, {lossKey, "loss"},
 	} {
-		v := s.Mean(c.key, 1, window)
-		switch last := s.Mean(c.key, s.Steps-window+1, s.Steps); {
-		case math.IsNaN(v), c.key == lossKey && policy:
-		case s.count(c.key) == 1:
-			fmt.Fprintf(t, "%-8s %.3f (one step)\n", c.name, v)
-		case !math.IsNaN(last):
-			fmt.Fprintf(t, "%-8s %.3f → %.3f (first and last %d steps)\n", c.name, v, last, window)
+		values := s.values(c.key)
+		window := min(10, len(values)/2)
+		switch {
+		case len(values) == 0, c.key == lossKey && policy:
+			continue
+		case window == 0:
+			fmt.Fprintf(t, "%-8s %.3f (one step)\n", c.name, values[0])
+			continue
+		}
+		of := "step"
+		if window > 1 {
+			of = fmt.Sprintf("%d steps", window)
+		}
+		fmt.Fprintf(t, "%-8s %.3f → %.3f (first and last %s)\n", c.name, mean(values[:window]),
+			mean(values[len(values)-window:]), of)
+	}
+}
+
+// values are those of a metric, line by line.
+func (s *Summary) values(key string) (values []float64) {
+	for _, l := range s.Lines {
+		if v, ok := l.Metrics[key]; ok {
+			values = append(values, v)
 		}
 	}
+	return values
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // writeEvaluations shows what was measured on whole tasksets.
 func (s *Summary) writeEvaluations(t *strings.Builder) {
-	for _, key := range s.evaluations() {
+	for _, key := range evaluations(s.keys(), "") {
 		first, last, _ := s.Ends(key)
 		prefix, bench := strings.CutPrefix(key, "bench/")
 		switch {
 		case bench:
 			fmt.Fprintf(t, "%-8s %s: %.4f\n", "bench", prefix, last)
-		case s.count(key) == 1:
+		case len(s.values(key)) == 1:
 			fmt.Fprintf(t, "%-8s %.3f (%s)\n", "held out", last, key)
 		default:
 			fmt.Fprintf(t, "%-8s %.3f → %.3f (%s)\n", "held out", first, last, key)
 		}
 	}
+}
+
+// keys are the metrics of all lines, each once.
+func (s *Summary) keys() (keys []string) {
+	seen := map[string]bool{}
+	for _, l := range s.Lines {
+		for _, key := range l.Metrics.Keys() {
+			if !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
 }
 
 // results are what a person may look for in the job directory, as far as it is there.
@@ -166,32 +203,4 @@ func (s *Summary) results() []string {
 		there = append(there, "global_step_*")
 	}
 	return there
-}
-
-// count is how many lines have a metric.
-func (s *Summary) count(key string) int {
-	n := 0
-	for _, l := range s.Lines {
-		if _, ok := l.Metrics[key]; ok {
-			n++
-		}
-	}
-	return n
-}
-
-// evaluations are the keys of accuracies measured on whole tasksets.
-func (s *Summary) evaluations() []string {
-	seen := map[string]bool{}
-	var keys []string
-	for _, l := range s.Lines {
-		for _, key := range l.Metrics.Keys() {
-			eval := strings.HasPrefix(key, "eval/") && strings.Contains(key, "/accuracy/mean@") ||
-				strings.HasPrefix(key, "bench/") && strings.Contains(key, "/accuracy/")
-			if eval && !seen[key] {
-				seen[key] = true
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
 }

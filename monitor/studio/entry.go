@@ -48,6 +48,7 @@ type summary struct {
 	step       int
 	speed      *float64
 	reward     [][2]float64
+	loss       [][2]float64 // of a run without rewards
 	evaluation *evaluation
 	left       *float64 // seconds
 	disk       int64

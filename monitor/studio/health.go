@@ -30,12 +30,16 @@ const (
 // recent is how many of the last steps most lights look at.
 const recent = 10
 
-// health is a run's lights. Thresholds are those of docs/studio.md.
+// health is a run's lights, without those of what it does not measure. Thresholds are those of docs/studio.md.
 func health(e *entry, log *curve.Log, t *rollout.Table, now time.Time) []Light {
 	m := meter{log, t}
-	return []Light{m.gap(), m.signal(), m.truncated(), m.entropy(), m.clipped(), m.gradient(), m.length(),
+	lights := []Light{m.gap(), m.signal(), m.truncated(), m.entropy(), m.clipped(), m.gradient(), m.length(),
 		m.stall(e.seen(), now)}
+	return slices.DeleteFunc(lights, func(l Light) bool { return l.Reason == unmeasured })
 }
+
+// unmeasured is the reason of a light that has nothing to say of a run, such as truncated answers where none are sampled.
+const unmeasured = "the run does not measure it"
 
 type meter struct {
 	log   *curve.Log
@@ -55,7 +59,7 @@ func (m meter) last(n int, names ...string) ([]float64, bool) {
 
 // gap is how far the sampler's probabilities are from the trainer's.
 func (m meter) gap() Light {
-	l := Light{Name: "sampler–trainer gap", State: unknown, Reason: "the run does not measure it"}
+	l := Light{Name: "sampler–trainer gap", State: unknown, Reason: unmeasured}
 	names := []string{"train/kl_sample_train_v1", "optim/kl_sample_train_v1", "rollout_corr/kl"}
 	if step, lost := m.log.Lost(names...); lost {
 		l.State, l.Reason = bad, fmt.Sprintf("not a finite number in step %d", step)
@@ -89,7 +93,7 @@ func (m meter) gap() Light {
 
 // signal is the share of groups whose rewards differ.
 func (m meter) signal() Light {
-	l := Light{Name: "groups without signal", State: unknown, Reason: "the run does not measure it"}
+	l := Light{Name: "groups without signal", State: unknown, Reason: unmeasured}
 	share, ok := m.silent()
 	if !ok {
 		return l
@@ -140,7 +144,7 @@ func (m meter) samples(count func(*rollout.Indexed) (of, some int)) (of, some in
 }
 
 func (m meter) truncated() Light {
-	l := Light{Name: "truncated answers", State: unknown, Reason: "the run does not measure it"}
+	l := Light{Name: "truncated answers", State: unknown, Reason: unmeasured}
 	share := 0.0
 	if all, cut := m.samples(func(f *rollout.Indexed) (int, int) {
 		return len(f.Rows), measure(f).truncated
@@ -165,7 +169,7 @@ func (m meter) truncated() Light {
 
 // entropy warns when the policy's entropy falls to a small part of what it was.
 func (m meter) entropy() Light {
-	l := Light{Name: "entropy", State: unknown, Reason: "the run does not measure it"}
+	l := Light{Name: "entropy", State: unknown, Reason: unmeasured}
 	name := m.log.First("actor/entropy", "sampler/token_entropy", "optim/entropy")
 	if name == "" {
 		return l
@@ -190,7 +194,7 @@ func (m meter) entropy() Light {
 }
 
 func (m meter) clipped() Light {
-	l := Light{Name: "clip fraction", State: unknown, Reason: "the run does not measure it"}
+	l := Light{Name: "clip fraction", State: unknown, Reason: unmeasured}
 	v, ok := m.last(recent, "actor/pg_clipfrac", "optim/clip_fraction")
 	if !ok {
 		return l
@@ -207,7 +211,7 @@ func (m meter) clipped() Light {
 
 // gradient looks for a norm far above what is usual in the run.
 func (m meter) gradient() Light {
-	l := Light{Name: "gradient norm", State: unknown, Reason: "the run does not measure it"}
+	l := Light{Name: "gradient norm", State: unknown, Reason: unmeasured}
 	names := []string{"grad_norm", "actor/grad_norm", "optim/grad_norm", "train/grad_norm"}
 	if step, lost := m.log.Lost(names...); lost {
 		l.State, l.Reason = bad, fmt.Sprintf("not a finite number in step %d: the loss or the weights broke", step)
@@ -237,7 +241,7 @@ func (m meter) gradient() Light {
 
 // length looks whether answers grow while the reward does not.
 func (m meter) length() Light {
-	l := Light{Name: "length against reward", State: unknown, Reason: "the run does not measure both"}
+	l := Light{Name: "length against reward", State: unknown, Reason: unmeasured}
 	length := m.log.First("response_length/mean", "env/all/ac_tokens_per_turn", "rollout/response_length/mean")
 	reward := rewardName(m.log)
 	if length == "" || reward == "" {

@@ -34,6 +34,7 @@ type Run struct {
 	Steps      *int         `json:"steps"`
 	Speed      *float64     `json:"tokens_per_second"`
 	Reward     [][2]float64 `json:"reward"`
+	Loss       [][2]float64 `json:"loss"` // of a run without rewards
 	Evaluation *evaluation  `json:"evaluation"`
 	Left       *float64     `json:"seconds_left"`
 	Disk       int64        `json:"disk_bytes"`
@@ -49,7 +50,7 @@ func (e *entry) line() Run {
 	l := s.look
 	r := Run{ID: e.id, Name: cmp.Or(l.Name, filepath.Base(e.run.Path())), Project: l.Project, Group: l.Group,
 		Path: e.run.Path(), Kind: e.run.Kind(), State: cmp.Or(l.State, source.Unknown), Why: l.Why, Model: l.Model,
-		Algorithm: l.Algorithm, Mode: l.Mode, Step: max(s.step, 0), Speed: s.speed, Reward: s.reward,
+		Algorithm: l.Algorithm, Mode: l.Mode, Step: max(s.step, 0), Speed: s.speed, Reward: s.reward, Loss: s.loss,
 		Evaluation: s.evaluation, Left: s.left, Disk: s.disk, Tags: s.tags, Indexed: 1}
 	if l.Steps > 0 {
 		r.Steps = &l.Steps
@@ -62,6 +63,9 @@ func (e *entry) line() Run {
 	}
 	if r.Reward == nil {
 		r.Reward = [][2]float64{}
+	}
+	if r.Loss == nil {
+		r.Loss = [][2]float64{}
 	}
 	if r.Tags == nil {
 		r.Tags = []string{}
@@ -177,6 +181,7 @@ func (s *Studio) metrics(e *entry, w http.ResponseWriter, r *http.Request) error
 // compare is GET /api/compare.
 func (s *Studio) compare(w http.ResponseWriter, r *http.Request) error {
 	values := map[string]map[string]any{}
+	own := map[string]bool{} // keys that some run was given
 	ids := r.URL.Query()["run"]
 	for _, id := range ids {
 		e := s.runs.get(id)
@@ -188,6 +193,8 @@ func (s *Studio) compare(w http.ResponseWriter, r *http.Request) error {
 				values[set.Key] = map[string]any{}
 			}
 			values[set.Key][id] = set.Value
+			derived := strings.HasPrefix(set.Origin, "derived")
+			own[set.Key] = own[set.Key] || !derived && set.Origin != "default"
 		}
 	}
 	type key struct {
@@ -196,11 +203,12 @@ func (s *Studio) compare(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := []key{}
 	for name, v := range values {
-		differs := len(v) < len(ids)
+		differs := false
 		for _, id := range ids {
 			differs = differs || !reflect.DeepEqual(v[id], v[ids[0]])
 		}
-		if differs {
+		// what nobody gave follows from the rest; the name heads the columns
+		if differs && own[name] && name != "name" {
 			list = append(list, key{name, v})
 		}
 	}

@@ -1,6 +1,7 @@
 package studio
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -49,5 +50,54 @@ func TestSiblings(t *testing.T) {
 	}
 	if got := get[struct{ Siblings []string }](t, server, "/api/runs/"+ids["faster"], 200).Siblings; len(got) != 0 {
 		t.Errorf("a run with another learning rate has siblings %v", got)
+	}
+}
+
+// A comparison names what somebody gave, not what follows from it or from a default.
+func TestCompare(t *testing.T) {
+	root := t.TempDir()
+	configured(t, root, job(t, root, "one"))
+	configured(t, root, job(t, root, "two"), "buffer.batch_size=8", "model.tinker.rank=8")
+	_, server := opened(t, Options{Dirs: []string{root}})
+	url := "/api/compare?x=1"
+	for _, r := range get[struct{ Runs []Run }](t, server, "/api/runs", 200).Runs {
+		url += "&run=" + r.ID
+	}
+	var keys []string
+	for _, k := range get[struct{ Config []struct{ Key string } }](t, server, url, 200).Config {
+		keys = append(keys, k.Key)
+	}
+	if want := []string{"buffer.batch_size", "model.tinker.rank"}; !slices.Equal(keys, want) {
+		t.Errorf("the runs differ in %v, want %v", keys, want)
+	}
+}
+
+// A run on examples shows its loss, and no lights of what it does not measure.
+func TestLossOfExamples(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "project", "sft")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"run.json": "{}", "trainer_meta.json": `{"latest_iteration":2}`,
+		"metrics.jsonl": `{"step":1,"actor/nll":2,"grad_norm":1}` + "\n" + `{"step":2,"actor/nll":1,"grad_norm":1}` + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, server := opened(t, Options{Dirs: []string{root}})
+	got := get[struct {
+		Reward, Loss [][2]float64
+		Health       []Light
+	}](t, server, "/api/runs/"+first(t, server), 200)
+	if len(got.Reward) != 0 || !slices.Equal(got.Loss, [][2]float64{{1, 2}, {2, 1}}) {
+		t.Errorf("reward %v, loss %v", got.Reward, got.Loss)
+	}
+	var names []string
+	for _, l := range got.Health {
+		names = append(names, l.Name)
+	}
+	if want := []string{"gradient norm", "progress"}; !slices.Equal(names, want) {
+		t.Errorf("lights %v, want %v", names, want)
 	}
 }

@@ -13,21 +13,22 @@ import (
 var rewardNames = []string{"critic/rewards/mean", "rollout/reward/mean", "train/rewards_mean", "reward/mean",
 	"env/all/reward/total", "reward/total", "rewards/mean", "train/mean_reward", "reward"}
 
+// lossNames are the metrics that tell the loss of a run that trains on examples, the first that it has.
+var lossNames = []string{"actor/nll", "actor/final_loss", "train_mean_nll", "train/nll", "optim/loss", "loss"}
+
 // sparkPoints is how many points a sparkline has at most.
 const sparkPoints = 60
 
 // summarize is what the list shows of a run.
 func summarize(l source.Look, log *curve.Log) summary {
-	s := summary{look: l, step: l.Step, reward: [][2]float64{}}
+	s := summary{look: l, step: l.Step, reward: [][2]float64{}, loss: [][2]float64{}}
 	if last, ok := log.Last(); ok {
 		s.step = max(s.step, last)
 	}
 	if name := rewardName(log); name != "" {
-		steps, values := log.Series(name)
-		c := curve.Thin(steps, values, sparkPoints, 0, math.MaxInt, noTime)
-		for i := range c.Step {
-			s.reward = append(s.reward, [2]float64{float64(c.Step[i]), c.Value[i]})
-		}
+		s.reward = sparkOf(log, name)
+	} else if name := log.First(lossNames...); name != "" {
+		s.loss = sparkOf(log, name)
 	}
 	if name := log.First("perf/sampled_tokens_per_second", "sample/tokens_per_second"); name != "" {
 		_, values := log.Series(name)
@@ -44,6 +45,17 @@ func summarize(l source.Look, log *curve.Log) summary {
 		}
 	}
 	return s
+}
+
+// sparkOf is the points of a sparkline.
+func sparkOf(log *curve.Log, name string) [][2]float64 {
+	steps, values := log.Series(name)
+	c := curve.Thin(steps, values, sparkPoints, 0, math.MaxInt, noTime)
+	points := [][2]float64{}
+	for i := range c.Step {
+		points = append(points, [2]float64{float64(c.Step[i]), c.Value[i]})
+	}
+	return points
 }
 
 func noTime(int) (float64, bool) { return 0, false }

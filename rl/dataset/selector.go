@@ -48,6 +48,9 @@ func newSelector(name string, size int, plan Plan) (Selector, error) {
 		"difficulty_based", name)
 }
 
+// HasArguments reports whether a selector of this package reads arguments.
+func HasArguments(selector string) bool { return selector == "difficulty_based" }
+
 // featured checks that there are between low and high features of each row.
 func featured(name string, plan Plan, size, low, high int) error {
 	if len(plan.Features) != size || len(plan.Features[0]) < low || len(plan.Features[0]) > high {

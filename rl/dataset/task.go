@@ -94,9 +94,17 @@ func (f Format) missing(src *Source, index int, row Row, setting, key string) er
 	if len(columns) == 0 {
 		columns = []string{"none"}
 	}
-	return fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them", src.Place(index), key,
-		strings.Join(columns, ", "), f.where(setting))
+	return &MissingColumn{setting, fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them",
+		src.Place(index), key, strings.Join(columns, ", "), f.where(setting))}
 }
+
+// MissingColumn is an error about a row without the column that a key of the format names.
+type MissingColumn struct {
+	Setting string // the key, such as prompt_key
+	err     error
+}
+
+func (m *MissingColumn) Error() string { return m.err.Error() }
 
 func optional(row Row, key string) string {
 	if key == "" {

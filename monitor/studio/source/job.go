@@ -171,6 +171,15 @@ func NoteSettings(dir string, list []Setting) error {
 	return rollout.Replace(path, append(data, '\n'))
 }
 
+// NotedSettings is what NoteSettings wrote into a job's folder, by key.
+func NotedSettings(dir string) map[string]Setting {
+	all := map[string]Setting{}
+	for _, s := range (&job{dir}).Settings() {
+		all[s.Key] = s
+	}
+	return all
+}
+
 // Settings implements Run.
 func (j *job) Settings() []Setting {
 	var n noted

@@ -88,6 +88,6 @@ func (m *Model) UseOwnTemplate(date time.Time) error {
 
 // NameStops fills in the tokens that end a turn, for a server, which need not know the chat template that is used here.
 func (m *Model) NameStops() (err error) {
-	m.Stops, err = m.ends()
+	m.Stops, err = m.Ends()
 	return err
 }

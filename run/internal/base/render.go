@@ -34,13 +34,13 @@ func (m *Model) Encode(text string) ([]int32, error) { return m.Tokenizer.Encode
 
 // Text is the model for OpenAI's interface, with the chat template of the configuration.
 func (m *Model) Text() (*openai.Text, error) {
-	ends, err := m.ends()
+	ends, err := m.Ends()
 	return &openai.Text{Tokenizer: m.Tokenizer, Template: m.Template, Ends: ends, Thinking: m.Thinking,
 		Plain: true}, err
 }
 
-// ends are the tokens that end a turn: those of the template and the tokenizer's.
-func (m *Model) ends() ([]int32, error) {
+// Ends are the tokens that end a turn: those of the template and the tokenizer's.
+func (m *Model) Ends() ([]int32, error) {
 	conf, err := tokenizer.LoadConfig(m.Dir)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, k
 	}
 	o.Opened(rows.Close)
 	if eb.DataSelector != nil {
+		o.noteSelector(eb.DataSelector, key)
 		read.Selector, read.Seed, read.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
 		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
 			if read.Features, err = rows.Numbers(keys); err != nil {
@@ -65,7 +66,7 @@ func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, k
 		}
 	}
 	_, err = s.Row(dataset.Item{})
-	return s, err
+	return s, atColumn(key+".format", err)
 }
 
 // exampleFormat is which columns mean what; those of a table have fixed names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -33,7 +34,16 @@ func (o Opener) openTasks(ctx context.Context, t *config.Taskset, key string) (t
 		SystemPromptKey: f.SystemPromptKey, Loose: workflow.ReadsRows(w)}
 	return taskRows{rows: rows, added: added, format: format, name: t.Name, config: t, key: key,
 			variants: map[string]int{"": 0}},
-		place.At(key+".format", format.Check(rows))
+		atColumn(key+".format", format.Check(rows))
+}
+
+// atColumn places an error about a row: at the key that names its missing column, or at the format.
+func atColumn(section string, err error) error {
+	var missing *dataset.MissingColumn
+	if errors.As(err, &missing) {
+		section += "." + missing.Setting
+	}
+	return place.At(section, err)
 }
 
 // textOnly refuses a format with pictures, by the columns that it names.
@@ -137,6 +147,17 @@ func (o Opener) taskset(t *Tasks, repeat int) (out explorer.Taskset, err error) 
 	return out, nil
 }
 
+// noteSelector names the arguments of a selector that reads none.
+func (o Opener) noteSelector(s *config.DataSelector, key string) {
+	if _, own := o.Site.Own.Selectors[s.SelectorType]; own || dataset.HasArguments(s.SelectorType) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Kwargs)) {
+		o.Note(fmt.Sprintf("%s.data_selector.kwargs.%s is not used: the selector %s has no arguments", key, name,
+			s.SelectorType))
+	}
+}
+
 // reading is how a training set is read.
 func (o Opener) reading(set *taskRows) (dataset.Plan, error) {
 	plan := dataset.Plan{BatchSize: o.Config.Buffer.BatchSize, Epochs: o.Config.Buffer.TotalEpochs,
@@ -149,6 +170,7 @@ func (o Opener) reading(set *taskRows) (dataset.Plan, error) {
 		return plan, nil
 	}
 	plan.Selector, plan.Seed, plan.Args = s.SelectorType, s.Seed, s.Kwargs
+	o.noteSelector(s, set.key)
 	if len(s.FeatureKeys) > 0 {
 		features, err := set.rows.Numbers(s.FeatureKeys)
 		if err != nil {

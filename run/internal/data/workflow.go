@@ -43,21 +43,22 @@ func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, work
 		}
 		r.Chat, r.Tools = o.Model.Template, o.Tools
 	}
-	idle := workflow.Idle(t.DefaultWorkflowType, &r, o.Site.Own.Own)
+	given := r
 	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, o.Site.Own.Own); err != nil {
 		err = o.refusedWay(t, key, r.RewardName, err)
 	} else {
 		o.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
-		o.noteIdle(t, key, w, idle)
+		given.RewardName = r.RewardName
+		o.noteIdle(t, key, w, workflow.Idle(t.DefaultWorkflowType, &given, o.Site.Own.Own))
 	}
 	return w, r, err
 }
 
 // noteIdle names arguments that were given and change nothing.
-func (o Opener) noteIdle(t *config.Taskset, key string, w workflow.Workflow, idle []string) {
+func (o Opener) noteIdle(t *config.Taskset, key string, w workflow.Workflow, idle []workflow.IdleArgument) {
 	for _, arg := range idle {
-		o.Note(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument", key, arg,
-			t.DefaultWorkflowType))
+		o.Note(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument%s", key, arg.Key,
+			t.DefaultWorkflowType, arg.Near))
 	}
 	if _, boxed := w.(workflow.Boxed); boxed && t.RewardFnArgs["with_think"] != nil {
 		o.Note(fmt.Sprintf("%s.reward_fn_args.with_think is not used: %s reads workflow_args.with_think", key,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
@@ -17,6 +18,22 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/prepare"
 )
+
+// lookAtIdle notes what is given and read by nobody.
+func (in *Inspection) lookAtIdle() {
+	for _, note := range monitor.Idle(in.cfg.Monitor.MonitorType, in.cfg.Monitor.MonitorArgs) {
+		in.notes.Add(note)
+	}
+	eb := in.cfg.Buffer.TrainerInput.ExperienceBuffer
+	if eb == nil || in.method == nil || in.method.Schema != "experience" {
+		return
+	}
+	for _, key := range []string{"image_key", "video_key"} { // that tell a data set with pictures
+		if key := "buffer.trainer_input.experience_buffer.format." + key; in.cfg.Given(key) {
+			in.notes.Add(key + " is not used: experiences have no columns; the format of the taskset counts")
+		}
+	}
+}
 
 // lookAtPipelines makes the operators of both pipelines.
 func (in *Inspection) lookAtPipelines(ctx context.Context) {

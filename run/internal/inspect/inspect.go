@@ -116,6 +116,7 @@ func (in *Inspection) look(ctx context.Context) {
 	in.method, err = plan.Method(in.cfg, in.site.Own.Tables)
 	known := in.add("algorithm", err)
 	in.mode()
+	in.lookAtIdle()
 	model := in.lookAtModel(ctx)
 	if known && model {
 		in.lookAtTeacher(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
@@ -25,6 +26,7 @@ var ErrInterrupted = errors.New("run: interrupted")
 type Site struct {
 	Out       io.Writer                   // for progress, notes and the summary
 	Terminal  bool                        // Out is one
+	Busy      *console.Busy               // what Out is where it is none; nil: nobody is told
 	Stop      <-chan struct{}             // closed: finish the step, save, end
 	LookupEnv func(string) (string, bool) // reads a variable of the environment
 	Now       func() time.Time

@@ -31,7 +31,7 @@ function grid(label, head, rows) {
 function overview(runs) {
   const line = (name, f) => h("tr", null, h("th", { scope: "row" }, name), runs.map((r) => h("td.num", null, f(r))));
   return grid("Runs", ["Run", ...runs.map((r, i) => [h("span", { class: `dash dash${i % 6}`, "aria-hidden": "true" }), h("a", { href: link(["run", r.id]) }, r.name)])], [
-    line("State", stateBadge), line("Step", (r) => `${number(r.step)}${r.steps ? ` of ${number(r.steps)}` : ""}`), line("Last reward", (r) => fixed(r.reward?.at(-1)?.[1])),
+    line("State", stateBadge), line("Step", (r) => `${number(r.step)}${r.steps ? ` of ${number(r.steps)}` : ""}`), line("Last reward", (r) => fixed(r.reward?.at(-1)?.[1])), ...(runs.some((r) => r.loss?.length) ? [line("Last loss", (r) => fixed(r.loss?.at(-1)?.[1]))] : []),
     line("Evaluation", (r) => r.evaluation ? `${fixed(r.evaluation.before)}${r.evaluation.after == null ? "" : ` → ${fixed(r.evaluation.after)}`}` : "–"), line("Tokens/s", (r) => number(r.tokens_per_second == null ? null : Math.round(r.tokens_per_second))),
     line("Algorithm", (r) => r.algorithm || "–"), line("Model", (r) => r.model || "–"),
   ]);

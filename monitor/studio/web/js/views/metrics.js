@@ -7,9 +7,9 @@ import { band } from "../series.js";
 import { plural } from "../format.js";
 
 // first are the metrics a person looks at first, by whatever name the run's kind gives them.
-const first = [/^critic\/rewards\/mean$|^env\/all\/reward\/total$|^reward(\/mean)?$|^rollout\/reward\/mean$/, /^eval.*(accuracy|score|reward).*mean|^test\/.*reward/,
+const first = [/^actor\/nll$|^train_mean_nll$|^train\/nll$/, /^critic\/rewards\/mean$|^env\/all\/reward\/total$|^reward(\/mean)?$|^rollout\/reward\/mean$/, /^eval.*(accuracy|score|reward).*mean|^test\/.*reward/,
   /^response_length\/mean$|ac_tokens_per_turn$/, /^sampler\/token_entropy$|^actor\/entropy$|^optim\/entropy$/, /^grad_norm$|^actor\/grad_norm$/, /kl_sample_train_v1$/,
-  /clipfrac$|clip_ratio$/, /sampled_tokens_per_second$/, /^time\/step$|^time\/total$/];
+  /clipfrac$|^(?!prompt_length).*clip_ratio$/, /sampled_tokens_per_second$/, /^time\/step$|^time\/total$/];
 
 export async function tab(view, run, body) {
   const loader = new Loader(view);

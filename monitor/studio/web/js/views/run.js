@@ -31,6 +31,7 @@ export async function show(view) {
 function heading(run) {
   const facts = [
     ["Step", run.steps ? `${number(run.step)} of ${number(run.steps)}` : number(run.step)], ["Algorithm", run.algorithm], ["Model", run.model], ["Mode", run.mode],
+    ["Last loss", run.loss?.length ? fixed(run.loss.at(-1)[1]) : null],
     run.evaluation && [run.evaluation.name, `${fixed(run.evaluation.before)}${run.evaluation.after == null ? "" : ` → ${fixed(run.evaluation.after)}`}`],
     ["Tokens/s", number(run.tokens_per_second == null ? null : Math.round(run.tokens_per_second))],
     run.state === "running" && ["Time left", seconds(run.seconds_left)], ["Disk", bytes(run.disk_bytes)], ["Changed", ago(run.updated)],

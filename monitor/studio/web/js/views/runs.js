@@ -60,7 +60,7 @@ function columns(choose, refresh) {
     { label: "Run", sort: "name", cell: (r) => [h("a", { href: link(["run", r.id]), title: r.path }, h("b", null, r.name)), " ", h("span.muted.small.wide", null, [r.project, r.group].filter(Boolean).join("/")),
       (r.tags ?? []).map((t) => [" ", h("span.badge.tag.wide", null, t)]), " ", tagButton(r, refresh)] },
     { label: "State", sort: "state", cell: (r) => stateBadge(r) },
-    { label: "Reward", cell: (r) => spark(r.reward) },
+    { label: "Reward", title: "or the loss, of a run without rewards", cell: (r) => r.loss?.length ? spark(r.loss, "loss") : spark(r.reward) },
     { label: "Evaluation", title: "before → after training", cell: (r) => r.evaluation ? h("span.num", { title: r.evaluation.name }, fixed(r.evaluation.before), r.evaluation.after == null ? "" : [" → ", h("b", null, fixed(r.evaluation.after))]) : "–", wide: true },
     { label: "Step", n: true, sort: "step", cell: (r) => [r.steps ? meter(r.step / r.steps) : null, " ", number(r.step), h("span.muted", null, r.steps ? ` / ${number(r.steps)}` : "")], wide: true },
     { label: "Tokens/s", n: true, sort: "tokens_per_second", cell: (r) => number(r.tokens_per_second === null ? null : Math.round(r.tokens_per_second)), wide: true },
