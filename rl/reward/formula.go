@@ -132,7 +132,7 @@ func (t *scanned) inGroup(at int) bool {
 	if word := t.command(at); word == "^" || word == "_" {
 		return true
 	}
-	for open := t.openBrace(at); open >= 0; open = t.openBrace(open) {
+	for _, open := range t.openBraces(at) {
 		word := t.command(open)
 		if word == "^" || word == "_" || word == "}" || len(word) > 1 && !plainWord(word) {
 			return true
