@@ -18,6 +18,7 @@ const mathematicalSigns = `^_√∛∜π∞∑∏∫∂∇⁰¹⁴⁵⁶⁷⁸�
 
 var (
 	raisedWord = regexp.MustCompile(`^\^\s*\{?\s*(?:\\circ|\\degree|\\text\b|\\mathrm\b|th\}|°)`) // of an angle, a 7th
+	raisedUnit = regexp.MustCompile(`^\^(?:[23]|\{[23]\})(?:$|[^\d.])`)                           // m^2
 	modulus    = regexp.MustCompile(`\bmod\s*\d`)
 )
 
@@ -37,11 +38,12 @@ func mathematical(text string) bool {
 				return true
 			}
 		case c == '²' || c == '³':
-			if i == 0 || !isLetter(text[i-1]) { // cm²
+			if i > 0 && !isLetter(text[i-1]) { // cm²
 				return true
 			}
 		case c == '^':
-			if !raisedWord.MatchString(text[i:]) {
+			unit := i > 0 && isLetter(text[i-1]) && raisedUnit.MatchString(text[i:])
+			if !unit && !raisedWord.MatchString(text[i:]) {
 				return true
 			}
 		case strings.ContainsRune(mathematicalSigns, c) || c > unicode.MaxASCII && unicode.IsDigit(c):
