@@ -30,8 +30,9 @@ RACE ?= ./tinker ./tinker/client ./tinker/load ./tinker/openai ./tinker/server .
 race: ## run the tests of the packages with goroutines under the race detector (needs a C compiler; RACE=./package selects)
 	CGO_ENABLED=1 go test -race -short -vet=off -timeout 40m $(RACE)
 
-gen: ## generate the assembly
+gen: ## generate the assembly, and with PYTHON=… (which has tokenizers) the classes of characters
 	go run ./engine/internal/kernel/gen
+	$(if $(PYTHON),go run ./internal/charclass/gen $(PYTHON))
 
 fuzz: ## run every fuzz target in turn, FUZZTIME each (10m); FUZZ=Name selects some
 	.ci/fuzz $(or $(FUZZTIME),10m) $(FUZZ)

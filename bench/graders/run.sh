@@ -2,7 +2,7 @@
 # Command graders compares our graders with those of Trinity-RFT and verl on four thousand answers, and math_reward with math_verify on
 # nine thousand pairs of LaTeX that few answers have.
 # Needs: Python and pip
-# Takes: five minutes
+# Takes: ten minutes
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 -m venv bin/graders

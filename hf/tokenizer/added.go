@@ -2,8 +2,11 @@ package tokenizer
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/charclass"
 )
 
 // matcher finds added tokens in text, the leftmost and of those the longest.
@@ -138,8 +141,7 @@ func wordAfter(s string) bool {
 	return n > 0 && wordRune(r)
 }
 
-// wordRune is \w of Unicode regular expressions.
-func wordRune(r rune) bool {
-	return r == '_' || unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc) ||
-		unicode.Is(unicode.Other_Alphabetic, r) || unicode.Is(unicode.Join_Control, r)
-}
+// wordRune is \w of Rust's regular expressions.
+func wordRune(r rune) bool { return unicode.Is(wordTable(), r) }
+
+var wordTable = sync.OnceValue(func() *unicode.RangeTable { return charclass.Table(charclass.Alphanumeric) })

@@ -3,15 +3,20 @@ package tokenizer
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/charclass"
 )
 
-// classes has the class of each character below U+10000.
-type classes [1 << 16]class
+// classes has the class of each character: in a table below U+10000, by search beyond.
+type classes struct {
+	low                  [1 << 16]class
+	letterSet, numberSet *unicode.RangeTable
+}
 
 func newClasses() *classes {
-	c := &classes{}
-	c.fill(unicode.L, letter)
-	c.fill(unicode.N, number)
+	c := &classes{letterSet: charclass.Table("L"), numberSet: charclass.Table("N")}
+	c.fill(c.letterSet, letter)
+	c.fill(c.numberSet, number)
 	c.fill(unicode.White_Space, space)
 	return c
 }
@@ -20,18 +25,18 @@ func newClasses() *classes {
 func (c *classes) fill(table *unicode.RangeTable, k class) {
 	for _, r := range table.R16 {
 		for at := int(r.Lo); at <= int(r.Hi); at += int(r.Stride) {
-			c[at] = k
+			c.low[at] = k
 		}
 	}
 }
 
 func (c *classes) of(r rune) class {
 	switch {
-	case uint32(r) < uint32(len(c)):
-		return c[r]
-	case unicode.IsLetter(r):
+	case uint32(r) < uint32(len(c.low)):
+		return c.low[r]
+	case unicode.Is(c.letterSet, r):
 		return letter
-	case unicode.IsNumber(r):
+	case unicode.Is(c.numberSet, r):
 		return number
 	}
 	return other // no white space lies beyond
@@ -44,7 +49,7 @@ func (c *classes) first(s string) (rune, int, class) {
 		return 0, 0, space
 	}
 	if b := s[0]; b < utf8.RuneSelf {
-		return rune(b), 1, c[b]
+		return rune(b), 1, c.low[b]
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	return r, n, c.of(r)
@@ -54,7 +59,7 @@ func (c *classes) first(s string) (rune, int, class) {
 func (c *classes) run(s string, i int, k class) int {
 	for i < len(s) {
 		if b := s[i]; b < utf8.RuneSelf {
-			if c[b] != k {
+			if c.low[b] != k {
 				break
 			}
 			i++

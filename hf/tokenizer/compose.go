@@ -11,6 +11,7 @@ import (
 // already, as nearly all text is.
 type composer struct {
 	once sync.Once
+	form normalizer
 	// inert has a bit for each character below U+20000 that NFC keeps as it is
 	// whatever stands before it. A text of such characters only is in NFC
 	// (Unicode annex 15, section 9).
@@ -20,6 +21,7 @@ type composer struct {
 // fill asks x/text about every character, some milliseconds of work, which a
 // text of ASCII spares.
 func (c *composer) fill() {
+	c.form = unicodeForm(norm.NFC)
 	var room [utf8.UTFMax]byte
 	for r := rune(0); r < 1<<17; r++ {
 		b := utf8.AppendRune(room[:0], r)
@@ -50,5 +52,5 @@ func (c *composer) normalize(s string) string {
 	if at == len(s) {
 		return s
 	}
-	return s[:last] + norm.NFC.String(s[last:])
+	return s[:last] + c.form(s[last:])
 }

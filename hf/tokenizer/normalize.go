@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/charclass"
 )
 
 // growing reads a "normalizer" section and adds up how much longer it can make
@@ -75,15 +78,15 @@ func (g *growing) parse(data json.RawMessage, depth int) (normalizer, error) {
 	case "NFC":
 		return (&composer{}).normalize, g.grow(3)
 	case "NFD":
-		return norm.NFD.String, g.grow(3)
+		return unicodeForm(norm.NFD), g.grow(3)
 	case "NFKC":
-		return norm.NFKC.String, g.grow(11)
+		return unicodeForm(norm.NFKC), g.grow(11)
 	case "NFKD":
-		return norm.NFKD.String, g.grow(11)
+		return unicodeForm(norm.NFKD), g.grow(11)
 	case "Lowercase":
 		return lower, g.grow(1.5)
 	case "StripAccents":
-		return stripAccents, nil
+		return stripAccents(), nil
 	case "Strip":
 		return stripSpace(p.StripLeft, p.StripRight), nil
 	case "Prepend":
@@ -124,20 +127,43 @@ func (g *growing) sequence(parts []json.RawMessage, depth int) (normalizer, erro
 	}, nil
 }
 
+// unicodeForm is a normal form that leaves the characters alone that the library's Unicode version does not know yet:
+// what stands before and after such a character has nothing to do with one another.
+func unicodeForm(form norm.Form) normalizer {
+	inert := charclass.Table(charclass.Inert)
+	return func(s string) string {
+		at := strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(inert, r) })
+		if at < 0 {
+			return form.String(s)
+		}
+		var out strings.Builder
+		for ; at >= 0; at = strings.IndexFunc(s, func(r rune) bool { return unicode.Is(inert, r) }) {
+			_, n := utf8.DecodeRuneInString(s[at:])
+			out.WriteString(form.String(s[:at]) + s[at:at+n])
+			s = s[at+n:]
+		}
+		out.WriteString(form.String(s))
+		return out.String()
+	}
+}
+
 // lower maps each character to lower case by itself. İ is the one character
 // whose lower case is two.
 func lower(s string) string {
-	return strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307"))
+	return strings.Map(charclass.Lower, strings.ReplaceAll(s, "İ", "i\u0307"))
 }
 
 // stripAccents drops combining marks; files put a decomposing form before it.
-func stripAccents(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.M, r) {
-			return -1
-		}
-		return r
-	}, s)
+func stripAccents() normalizer {
+	accents := charclass.Table(charclass.Accent)
+	return func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= utf8.RuneSelf && unicode.Is(accents, r) {
+				return -1
+			}
+			return r
+		}, s)
+	}
 }
 
 func stripSpace(left, right bool) normalizer {

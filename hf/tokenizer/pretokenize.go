@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/charclass"
 )
 
 // cutter cuts a piece of text into smaller pieces, appended to out.
@@ -127,15 +129,15 @@ func (p preTokenizerPart) splitter() (splitter, error) {
 		return parseSplit(p)
 	case "Digits":
 		if p.IndividualDigits {
-			return runes(unicode.IsNumber, "Isolated")
+			return runes(in(charclass.Numeric), "Isolated")
 		}
-		return runes(unicode.IsNumber, "Contiguous")
+		return runes(in(charclass.Numeric), "Contiguous")
 	case "Punctuation":
-		return runes(punctuation, p.Behavior)
+		return runes(in(charclass.Punctuation), p.Behavior)
 	case "WhitespaceSplit":
 		return runes(unicode.IsSpace, "Removed")
 	case "Whitespace":
-		word := `\w+|[^\w\s]+`
+		word := `[\w\u200C\u200D]+|[^\w\s\u200C\u200D]+` // \w+|[^\w\s]+ in Rust, which has joiners in \w
 		return parseSplit(preTokenizerPart{Pattern: patternPart{Regex: &word}, Behavior: "Removed", Invert: true})
 	}
 	return splitter{}, fmt.Errorf("tokenizer: pre_tokenizer %q is not supported", p.Type)
@@ -171,8 +173,8 @@ func onSpelling(inner splitter) splitter {
 	}}
 }
 
-// punctuation is Unicode's category P and all ASCII symbols. The library goes
-// by an older Unicode version, in which a few rare marks are not assigned yet.
-func punctuation(r rune) bool {
-	return unicode.IsPunct(r) || r < utf8.RuneSelf && unicode.IsSymbol(r)
+// in tells whether a character is in a class.
+func in(class string) func(rune) bool {
+	table := charclass.Table(class)
+	return func(r rune) bool { return unicode.Is(table, r) }
 }

@@ -12,11 +12,9 @@
 // back on <0xNN> tokens (Llama 2, Mistral 7B, Gemma), are read too; Unigram and
 // WordPiece are refused by name.
 //
-// Parts of that library go by tables of Unicode that are older than Go's, each
-// by its own: with NFKC, StripAccents or Punctuation, rare characters that were
-// added to Unicode in the last years may come out differently. The three
-// patterns and NFC, which the models in use have, agree on every character of
-// Unicode 14.
+// Parts of that library go by different versions of Unicode: expressions by 16, digits and lower case by 17, the normal
+// forms, StripAccents and Punctuation by older ones. Package internal/charclass has them all, from the library itself
+// (0.23.3). Only (?i:…) of letters that Unicode got after version 15 takes them for caseless.
 //
 // The package also reads tokenizer_config.json, see [Config].
 package tokenizer

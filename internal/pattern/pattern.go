@@ -8,10 +8,11 @@
 // Source: Davis, Servant and Lee, "Using Selective Memoization to Defeat Regular Expression Denial of Service", IEEE
 // S&P 2021.
 //
-// Expressions have the syntax of .NET and Oniguruma: \s, \d, \w and \b follow Unicode, and $ also matches before a
-// final newline. Package regexp/syntax parses them; lookarounds are cut out first and appear in the program as a rune
-// that no text contains. Groups in lookarounds take no part in a match. Backreferences, atomic groups and lookbehind
-// of varying length are refused, since they have no such bound.
+// Expressions have the syntax of .NET and Oniguruma: \s, \d, \w, \b and \p{…} follow Unicode 16, as Oniguruma in
+// Hugging Face's tokenizers does (internal/charclass), case folding the Unicode of package unicode, and $ also matches
+// before a final newline. Package regexp/syntax parses them; lookarounds are cut out first and appear in the program as
+// a rune that no text contains. Groups in lookarounds take no part in a match. Backreferences, atomic groups and
+// lookbehind of varying length are refused, since they have no such bound.
 package pattern
 
 import (

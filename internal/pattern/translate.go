@@ -6,6 +6,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/charclass"
 )
 
 // translator rewrites an expression in the syntax of regexp/syntax, with a rune in place of each check.
@@ -70,17 +72,21 @@ func (t *translator) escape(inClass bool) error {
 	switch {
 	case rest == "":
 		return fmt.Errorf("a backslash at the end")
-	case r == 's' || r == 'd' || r == 'w':
+	case strings.ContainsRune("sdwSDW", r):
 		t.pos += 2
-		text := map[rune]string{'s': `\t-\r \x{85}\p{Z}`, 'd': `\p{Nd}`, 'w': `\p{L}\p{Mn}\p{Nd}\p{Pc}`}[r]
-		t.out.WriteString(bracket(text, inClass, ""))
-	case (r == 'S' || r == 'D' || r == 'W') && !inClass:
-		t.pos += 2
-		text := map[rune]string{'S': `\t-\r \x{85}\p{Z}`, 'D': `\p{Nd}`, 'W': `\p{L}\p{Mn}\p{Nd}\p{Pc}`}[r]
-		t.out.WriteString(bracket(text, false, "^"))
-	case r == 'S' || r == 'D' || r == 'W':
-		t.pos += 2
-		t.out.WriteString(complements()[r])
+		names := map[rune]string{'s': charclass.Space, 'd': "Nd", 'w': charclass.Word}
+		if inClass {
+			names['w'] = charclass.WordSet
+		}
+		t.characters(names[unicode.ToLower(r)], unicode.IsUpper(r), inClass)
+	case r == 'p' || r == 'P':
+		name, not, n := property(rest)
+		if charclass.Table(name) == nil {
+			t.copy(2) // unknown to package syntax too, which says so
+			break
+		}
+		t.pos += 1 + n
+		t.characters(name, not, inClass)
 	case r == 'u' && len(rest) >= 5:
 		t.pos += 6
 		t.out.WriteString(`\x{` + rest[1:5] + `}`)
@@ -104,36 +110,56 @@ func (t *translator) escape(inClass bool) error {
 	return nil
 }
 
-func bracket(ranges string, inClass bool, not string) string {
-	if inClass {
-		return ranges
+// property reads the name in p{L}, pL, p{^L} or P{L}, and the length of all that.
+func property(text string) (name string, not bool, n int) {
+	not = text[0] == 'P'
+	rest := text[1:]
+	if !strings.HasPrefix(rest, "{") {
+		_, n = utf8.DecodeRuneInString(rest)
+		return rest[:n], not, 1 + n
 	}
-	return "[" + not + ranges + "]"
+	end := strings.IndexByte(rest, '}')
+	if end < 0 {
+		return "", not, 0
+	}
+	if name, found := strings.CutPrefix(rest[1:end], "^"); found {
+		return name, !not, end + 2
+	}
+	return rest[1:end], not, end + 2
 }
 
-// complements are \S, \D and \W in the form for a class.
-var complements = sync.OnceValue(func() map[rune]string {
-	return map[rune]string{'S': complement(unicode.IsSpace), 'D': complement(unicode.IsDigit), 'W': complement(word)}
-})
-
-// complement lists the characters for which is returns false, in the form for a class.
-func complement(is func(rune) bool) string {
-	var out strings.Builder
-	start := rune(-1)
-	for r := rune(0); r <= unicode.MaxRune+1; r++ {
-		switch in := r <= unicode.MaxRune && !is(r); {
-		case in && start < 0:
-			start = r
-		case !in && start >= 0:
-			fmt.Fprintf(&out, `\x{%X}-\x{%X}`, start, r-1)
-			start = -1
-		}
+// characters writes the characters of a class, or all others.
+func (t *translator) characters(name string, not, inClass bool) {
+	table := charclass.Table(name)
+	if !inClass {
+		t.out.WriteByte('[')
+		defer t.out.WriteByte(']')
 	}
-	return out.String()
+	next := rune(0) // the first character that is not written about
+	put := func(lo, hi rune) {
+		switch {
+		case !not:
+			fmt.Fprintf(&t.out, `\x{%X}-\x{%X}`, lo, hi)
+		case next < lo:
+			fmt.Fprintf(&t.out, `\x{%X}-\x{%X}`, next, lo-1)
+		}
+		next = hi + 1
+	}
+	for _, r := range table.R16 {
+		put(rune(r.Lo), rune(r.Hi))
+	}
+	for _, r := range table.R32 {
+		put(rune(r.Lo), rune(r.Hi))
+	}
+	if not {
+		put(unicode.MaxRune+1, unicode.MaxRune+1)
+	}
 }
 
 // word is \w.
-func word(r rune) bool { return unicode.In(r, unicode.L, unicode.Mn, unicode.Nd, unicode.Pc) }
+func word(r rune) bool { return unicode.Is(wordTable(), r) }
+
+var wordTable = sync.OnceValue(func() *unicode.RangeTable { return charclass.Table(charclass.Word) })
 
 // class rewrites [...].
 func (t *translator) class() error {

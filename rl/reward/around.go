@@ -97,7 +97,7 @@ func (t *scanned) marked(at int) (from, to int) {
 	if i < len(inside) && inside[i].from <= at && inside[i].name != "Fraction" && !t.prices(inside[i]) {
 		return inside[i].from, inside[i].to
 	}
-	for open := t.openBrace(at); open >= 0; open = t.openBrace(open) {
+	for _, open := range t.openBraces(at) {
 		if t.command(open) != `\boxed` && t.command(open) != `\fbox` {
 			continue
 		}
@@ -163,20 +163,22 @@ func (t *scanned) prices(e environment) bool {
 	return t.space(e.to-1) || t.digit(e.end)
 }
 
-// openBrace is the brace that is open at a place, -1 if there is none within the length of an answer.
-func (t *scanned) openBrace(at int) int {
+// openBraces are the braces that are open at a place, the inner ones first, within the length of an answer.
+func (t *scanned) openBraces(at int) (open []int) {
 	depth := 0
 	for i := at - 1; i >= max(0, at-maxAnswer); i-- {
 		switch {
 		case t.r[i] == '}' && t.at(i-1) != '\\':
 			depth++
 		case t.r[i] == '{' && t.at(i-1) != '\\':
-			if depth--; depth < 0 {
-				return i
+			if depth == 0 {
+				open = append(open, i)
+			} else {
+				depth--
 			}
 		}
 	}
-	return -1
+	return open
 }
 
 // closeBrace is the brace that closes the one at open, -1 if there is none within the length of an answer.

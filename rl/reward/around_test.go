@@ -35,7 +35,8 @@ func TestUnreadIsNoNumber(t *testing.T) {
 // TestNumbersBesideWords: what is not mathematics does not keep a number from being the answer.
 func TestNumbersBesideWords(t *testing.T) {
 	for _, row := range []struct{ text, number string }{
-		{"the answer is 5", "5"}, {"We add them.\n#### 12", "12"}, {`\boxed{3}`, "3"},
+		{"the answer is 5", "5"}, {"(1 hectare is 10000 m^2)?", "10000"},
+		{"700cm³ = <<(700+280)=980>>980cm³", "980"}, {"We add them.\n#### 12", "12"}, {`\boxed{3}`, "3"},
 		{"<answer> 72 </answer>", "72"},
 		{`The answer is 5\text{ cm}.`, "5"}, {`The answer is 5\,\mathrm{cm}^2`, "5"},
 		{`it is 30^\circ`, "30"}, {`the 7^{\text{th}} one`, "7"},

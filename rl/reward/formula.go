@@ -18,6 +18,7 @@ const mathematicalSigns = `^_√∛∜π∞∑∏∫∂∇⁰¹⁴⁵⁶⁷⁸�
 
 var (
 	raisedWord = regexp.MustCompile(`^\^\s*\{?\s*(?:\\circ|\\degree|\\text\b|\\mathrm\b|th\}|°)`) // of an angle, a 7th
+	raisedUnit = regexp.MustCompile(`^\^(?:[23]|\{[23]\})(?:$|[^\d.])`)                           // m^2
 	modulus    = regexp.MustCompile(`\bmod\s*\d`)
 )
 
@@ -37,11 +38,12 @@ func mathematical(text string) bool {
 				return true
 			}
 		case c == '²' || c == '³':
-			if i == 0 || !isLetter(text[i-1]) { // cm²
+			if i > 0 && !isLetter(text[i-1]) { // cm²
 				return true
 			}
 		case c == '^':
-			if !raisedWord.MatchString(text[i:]) {
+			unit := i > 0 && isLetter(text[i-1]) && raisedUnit.MatchString(text[i:])
+			if !unit && !raisedWord.MatchString(text[i:]) {
 				return true
 			}
 		case strings.ContainsRune(mathematicalSigns, c) || c > unicode.MaxASCII && unicode.IsDigit(c):
@@ -132,7 +134,7 @@ func (t *scanned) inGroup(at int) bool {
 	if word := t.command(at); word == "^" || word == "_" {
 		return true
 	}
-	for open := t.openBrace(at); open >= 0; open = t.openBrace(open) {
+	for _, open := range t.openBraces(at) {
 		word := t.command(open)
 		if word == "^" || word == "_" || word == "}" || len(word) > 1 && !plainWord(word) {
 			return true

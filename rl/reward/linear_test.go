@@ -56,6 +56,11 @@ func shapes() map[string][3]string {
 		"permutations":     {`\boxed{`, `(a`, "}"},
 		"boxed-spaced":     {"", `\boxed `, ""},
 		"cjk":              {"", "答案是", ""},
+		"braces-numbers":   {"", "{ 1 ", ""},
+		"groups-numbers":   {"", `^{ 1`, ""},
+		"formulas":         {"", `\foo 1 `, ""},
+		"formulas-dollars": {"$", `\foo 1 `, "$"},
+		"sums-nested":      {`\boxed{`, `\sum_{i=1}^{9}`, "i}"},
 	}
 }
 
