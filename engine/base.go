@@ -145,6 +145,19 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	return b, nil
 }
 
+// FolderEnds returns the tokens that end an answer by config.json and generation_config.json of the model folder dir.
+func FolderEnds(dir string) ([]int32, error) {
+	c, err := model.LoadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := generationEnds(dir)
+	for _, id := range c.EOS {
+		ends = append(ends, int32(id))
+	}
+	return ends, err
+}
+
 // generationEnds reads eos_token_id, a number or a list, of generation_config.json; both the file and the key are
 // optional.
 func generationEnds(dir string) ([]int32, error) {

@@ -41,10 +41,7 @@ func (g GGUF) write(to disk.FS, kind modelfile.Kind, path string) (f *modelfile.
 		return nil, warning, err
 	}
 	defer m.Close()
-	ends, err := generationEnds(g.Base)
-	for _, id := range m.Config.EOS {
-		ends = append(ends, int32(id))
-	}
+	ends, err := FolderEnds(g.Base)
 	if err == nil {
 		f, err = modelfile.Model{Name: g.Name, Shape: ggufShape(m.Config), Weights: m, Dir: g.Base, Ends: ends,
 			Template: g.Template}.Plan(kind)

@@ -191,7 +191,9 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 	if err := g.makeDir(ctx, dir); err != nil {
 		return err
 	}
-	if err := m.UseOwnTemplate(g.id.Date); err != nil {
+	notes := notesOf(g.setting, m)
+	notes.Temperature, notes.TopP, notes.TopK = g.c.Temperature, 1, -1
+	if err := errors.Join(g.folder.KeepNotes(notes), m.UseOwnTemplate(g.id.Date)); err != nil {
 		return err
 	}
 	registry.logTo(g.folder.Path)

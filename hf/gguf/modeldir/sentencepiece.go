@@ -122,7 +122,7 @@ func (v vocabulary) pairs(ways []split, scores []float64) ([][2]string, error) {
 		of := runOf(s)
 		if of == "" || of != runOf(other) || scores[w.id] != scores[ways[i-1].id] {
 			return nil, fmt.Errorf("tokens %.40q and %.40q have one score, %v, so llama.cpp merges the one further "+
-				"left, which a tokenizer.json cannot say; a converter without the tokenizer's scores (tokenizer.model) "+
+				"left, which a tokenizer.json cannot say; a converter without tokenizer.model, which has the scores, "+
 				"writes one for all: use another file of the model, or its Hugging Face folder", other, s, scores[w.id])
 		}
 		tied[of] = true

@@ -200,8 +200,8 @@ func withRuns(lengths ...int) []gguf.Pair {
 	return keys
 }
 
-// Runs of spaces with one score have llama.cpp's ids at any length, in the order of ids of Mistral's file; another order,
-// of which no list of merges has these ids, is refused.
+// Runs of spaces with one score have llama.cpp's ids at any length, in the order of ids of Mistral's file. Another
+// order, of which no list of merges has these ids, is refused.
 func TestRunsOfOneScore(t *testing.T) {
 	keys := withRuns(2, 4, 8, 5, 16, 6, 12, 13, 10, 14, 3, 9, 7, 11)
 	tok, ref := load(t, gguftest.Model{Arch: "llama", Vocabulary: keys}), newReference(keys, true)

@@ -31,7 +31,7 @@ func startStudio(t *testing.T, dir string) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := func(name string) (string, error) {
+	model := func(_, name string) (string, error) {
 		if filepath.IsAbs(name) {
 			return name, nil
 		}

@@ -3,6 +3,7 @@ package base
 import (
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
@@ -32,9 +33,19 @@ func (m *Model) Render(messages []chat.Message, o chat.Options) (string, []int32
 // Encode implements workflow.Renderer.
 func (m *Model) Encode(text string) ([]int32, error) { return m.Tokenizer.Encode(text, false), nil }
 
-// Text is the model for OpenAI's interface, with the chat template of the configuration.
+// Text is the model for OpenAI's interface, with the chat template of the configuration. Its answers end where those
+// of the local engine do. A folder for a server may have a tokenizer alone.
 func (m *Model) Text() (*openai.Text, error) {
 	ends, err := m.Ends()
+	if err != nil {
+		return nil, err
+	}
+	more, _ := engine.FolderEnds(m.Dir) // none without a config.json that the engine reads
+	for _, id := range more {
+		if !slices.Contains(ends, id) {
+			ends = append(ends, id)
+		}
+	}
 	return &openai.Text{Tokenizer: m.Tokenizer, Template: m.Template, Ends: ends, Thinking: m.Thinking,
 		Plain: true}, err
 }

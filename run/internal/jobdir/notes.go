@@ -17,7 +17,7 @@ const notesFile = "model.json"
 // Notes is what a job notes of its model, for whoever talks to what it trains.
 type Notes struct {
 	Model       string  `json:"model"`          // as the configuration names it
-	Path        string  `json:"path,omitempty"` // its folder or GGUF file; "" for a name on the hub or in Ollama's store
+	Path        string  `json:"path,omitempty"` // its folder or GGUF file; "" for a name that is found elsewhere
 	System      string  `json:"system_prompt,omitempty"`
 	Temperature float64 `json:"temperature"`
 	TopP        float64 `json:"top_p"`
