@@ -70,7 +70,7 @@ type surroundings struct {
 	terminal bool
 	env      func(string) (string, bool)
 	cacheDir string       // for files that the program carries; "" if there is none
-	packed   sync.Once    // says that they could not be unpacked
+	packed   *sync.Once   // says that they could not be unpacked; nil: nobody is told
 	brief    *atomic.Bool // set by a command that has nothing to finish; nil: nobody asks
 }
 
@@ -160,7 +160,8 @@ func (s *surroundings) untilStop() (context.Context, context.CancelFunc) {
 func surround(out, errOut io.Writer) (s *surroundings, cleanup func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := make(chan struct{})
-	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, brief: new(atomic.Bool)}
+	s = &surroundings{ctx: ctx, stop: stop, out: out, err: errOut, env: os.LookupEnv, packed: new(sync.Once),
+		brief: new(atomic.Bool)}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
