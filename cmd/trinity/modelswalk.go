@@ -24,8 +24,8 @@ func (m *served) walk(root string, s *surroundings) error {
 	}
 	links := ""
 	if len(w.links) > 0 {
-		links = fmt.Sprintf("links to folders are not followed, since they may lead anywhere, and in a circle: %s; name "+
-			"each with a --models of its own", strings.Join(w.links, ", "))
+		links = fmt.Sprintf("links to folders are not followed, since they may lead anywhere, and in a circle: %s; "+
+			"name each with a --models of its own", strings.Join(w.links, ", "))
 	}
 	switch {
 	case err == nil && w.found == 0 && links != "":
