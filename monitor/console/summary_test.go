@@ -24,7 +24,8 @@ func TestMeans(t *testing.T) {
 	} {
 		s := &Summary{Steps: tt.steps, Lines: []monitor.Line{{Metrics: monitor.Metrics{"eval/x": 1}}}}
 		for step := 1; step <= tt.steps; step++ {
-			s.Lines = append(s.Lines, monitor.Line{Step: step, Metrics: monitor.Metrics{rewardKey: float64(step)}})
+			m := monitor.Metrics{rewardKey: float64(step)}
+			s.Lines = append(s.Lines, monitor.Line{Step: step, Metrics: m})
 		}
 		var b strings.Builder
 		if s.writeMeans(&b); b.String() != tt.want {
@@ -42,7 +43,8 @@ func TestEvaluations(t *testing.T) {
 			[]string{"eval/a/accuracy/best@4", "eval/a/accuracy/mean@4", "eval/a/reward/mean@4"},
 			[]string{"eval/a/accuracy/mean@4"}},
 		{"a reward of one's own", "mean@",
-			[]string{"eval/a/length/mean@4", "eval/a/reward/best@4", "eval/a/reward/mean@4", "eval/a/time/run_execution"},
+			[]string{"eval/a/length/mean@4", "eval/a/reward/best@4", "eval/a/reward/mean@4",
+				"eval/a/time/run_execution"},
 			[]string{"eval/a/reward/mean@4"}},
 		{"each set by itself", "mean@",
 			[]string{"eval/a/accuracy/mean@1", "eval/a/reward/mean@1", "eval/b/c/reward/mean@2"},
