@@ -94,8 +94,8 @@ var evaluationName = regexp.MustCompile(
 // measured are the metrics of evaluations by measures of one's own.
 var measured = regexp.MustCompile(`^(?:eval|bench)/.+/mean@\d+(?:/mean)?$`)
 
-// evaluated is a run's evaluation at its beginning and at its end, by accuracy if it has one, else by the reward, else by
-// what else it measured.
+// evaluated is a run's evaluation at its beginning and at its end, by accuracy if it has one, else by the reward, else
+// by what else it measured.
 func evaluated(log *curve.Log) *evaluation {
 	best, names := "", log.Names()
 	for _, name := range names {
