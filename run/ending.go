@@ -26,8 +26,8 @@ func endless(l config.LoRA, e trainer.Ending) string {
 		text := fmt.Sprintf("%d of the %d answers of the last step did not end, but were cut at the maximum length; ",
 			e.Cut, e.Sampled)
 		if headless {
-			return text + "raise model.max_response_tokens if they are too long; if they run on after what they had to " +
-				"say: " + remedy
+			return text + "raise model.max_response_tokens if they are too long; if they run on after what they had " +
+				"to say: " + remedy
 		}
 		return text + "raise model.max_response_tokens, or train first on examples that end"
 	}

@@ -21,10 +21,12 @@ func TestEndless(t *testing.T) {
 		{"nothing known", below, trainer.Ending{}, nil},
 		{"SFT below the head", below, trainer.Ending{Examples: 16, Probability: 0.0588},
 			[]string{"a probability of 0.0588", "model.tinker.train_unembed: true", "lm_head"}},
-		{"SFT with the head", head, trainer.Ending{Examples: 16, Probability: 0.2}, []string{"0.2", "train more steps"}},
+		{"SFT with the head", head, trainer.Ending{Examples: 16, Probability: 0.2},
+			[]string{"0.2", "train more steps"}},
 		{"most are cut", below, trainer.Ending{Sampled: 128, Cut: 116},
 			[]string{"116 of the 128 answers", "model.tinker.train_unembed: true", "max_response_tokens"}},
-		{"most are cut, all weights", whole, trainer.Ending{Sampled: 8, Cut: 5}, []string{"5 of the 8", "max_response_tokens"}},
+		{"most are cut, all weights", whole, trainer.Ending{Sampled: 8, Cut: 5},
+			[]string{"5 of the 8", "max_response_tokens"}},
 		{"half is cut", below, trainer.Ending{Sampled: 8, Cut: 4}, nil},
 	} {
 		got := endless(tt.lora, tt.ending)

@@ -211,7 +211,8 @@ func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
 		Unsteady: spec.Unsteady,
 		Service:  x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
 		Durable: x.service.Durable, Tokens: m.Tokenizer, Context: x.context,
-		Out: g.site.Out, Busy: g.site.Busy, Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
+		Out: g.site.Out, Busy: g.site.Busy,
+		Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
 	})
 	return err
 }

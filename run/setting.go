@@ -121,8 +121,8 @@ func changedSettings(before map[string]source.Setting, list []source.Setting) (c
 	for _, now := range list {
 		was, known := before[now.Key]
 		section, _, _ := strings.Cut(now.Key, ".")
-		trains := slices.Contains([]string{"algorithm", "buffer", "data_processor", "explorer", "synchronizer", "trainer"},
-			section)
+		trains := slices.Contains([]string{"algorithm", "buffer", "data_processor", "explorer", "synchronizer",
+			"trainer"}, section)
 		if !known || !trains || strings.HasPrefix(now.Origin, "derived") {
 			continue
 		}

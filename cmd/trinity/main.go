@@ -71,7 +71,7 @@ type surroundings struct {
 	terminal bool
 	env      func(string) (string, bool)
 	cacheDir string       // for files that the program carries; "" if there is none
-	packed   *sync.Once   // says that they could not be unpacked
+	packed   *sync.Once   // says that they could not be unpacked; nil: nobody is told
 	brief    *atomic.Bool // set by a command that has nothing to finish; nil: nobody asks
 }
 

@@ -37,6 +37,9 @@ func (d *diagnosis) measure() error {
 	}
 	d.line("speed", "%s tokens/s alone, %s tokens/s with %d samples together, %s tokens/s of training, on %d threads",
 		rate(r.Alone), rate(r.Sampled), d.cmd.Samples, rate(r.Trained), d.cmd.threads())
+	if busy := r.Busy(); busy != "" {
+		d.line("busy", "%s", busy)
+	}
 	return nil
 }
 

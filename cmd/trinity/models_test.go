@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,5 +157,34 @@ func TestFindGGUF(t *testing.T) {
 	c.Models = append(c.Models, at("other"))
 	if _, err := c.findModels(s); err == nil || !strings.Contains(err.Error(), "another model is called a; rename") {
 		t.Errorf("two models of one name: %v", err)
+	}
+}
+
+// Links to folders are not followed, and who names a folder of links hears that.
+func TestFindLinks(t *testing.T) {
+	dir := t.TempDir()
+	model, err := filepath.Abs("../../examples/tiny/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "links", "mine")
+	if err := errors.Join(os.Mkdir(filepath.Dir(link), 0o755), os.Symlink(model, link)); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
+		env: func(string) (string, bool) { return "", false }}
+	c := serveStart{Models: []string{filepath.Dir(link)}}
+	_, err = c.findModels(s)
+	if err == nil || !strings.Contains(err.Error(), "links to folders are not followed") ||
+		!strings.Contains(err.Error(), link) {
+		t.Errorf("a folder of links: %v", err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "links", "copy"), os.DirFS(model)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.findModels(s); err != nil || !strings.Contains(said.String(), "note: --models") ||
+		!strings.Contains(said.String(), link) {
+		t.Errorf("a link beside a model: %v, and it said %s", err, said.String())
 	}
 }

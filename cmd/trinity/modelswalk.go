@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -21,9 +23,19 @@ func (m *served) walk(root string, s *surroundings) error {
 	for _, d := range w.damaged {
 		fmt.Fprintln(s.err, foreign.Text(fmt.Sprintf("note: a model below %s is not served: %v", root, d)))
 	}
-	if err == nil && w.found == 0 {
+	links := ""
+	if len(w.links) > 0 {
+		links = fmt.Sprintf("links to folders are not followed, since they may lead anywhere, and in a circle: %s; "+
+			"name each with a --models of its own", strings.Join(w.links, ", "))
+	}
+	switch {
+	case err == nil && w.found == 0 && links != "":
+		err = fmt.Errorf("serve: --models %s: there is no model below it; %s", root, links)
+	case err == nil && w.found == 0:
 		err = fmt.Errorf("serve: --models %s: there is no model below it, that is a folder with config.json and "+
 			"*.safetensors, or a GGUF file", root)
+	case links != "":
+		fmt.Fprintf(s.err, "note: --models %s: %s\n", root, links)
 	}
 	return err
 }
@@ -35,6 +47,7 @@ type modelWalk struct {
 	root    string
 	found   int
 	damaged []error
+	links   []string // to folders
 }
 
 func (w *modelWalk) visit(path string, d fs.DirEntry, err error) error {
@@ -42,6 +55,9 @@ func (w *modelWalk) visit(path string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil || d.IsDir():
 		return err
+	case d.Type()&fs.ModeSymlink != 0 && isFolder(path):
+		w.links = append(w.links, path)
+		return nil
 	case modelname.IsModelFile(d.Name()) && !isModelFolder(dir):
 		w.count(w.gguf(w.s, path))
 		return nil
@@ -65,6 +81,11 @@ func (w *modelWalk) count(err error) {
 		return
 	}
 	w.found++
+}
+
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // isModelFolder reports whether a folder has a configuration and weights.

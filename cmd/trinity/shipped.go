@@ -25,12 +25,14 @@ func (s *surroundings) find(path string) string {
 	if s.cacheDir != "" {
 		err = unpack(tiny.Files(), root)
 	}
-	if err != nil { // whoever opens the file reports that it does not exist
+	if err != nil && s.packed != nil {
 		s.packed.Do(func() {
 			fmt.Fprintf(s.err, "note: the example that the program carries cannot be unpacked: %v; set XDG_CACHE_HOME "+
 				"to a folder that can be written\n", err)
 		})
-		return path
+	}
+	if err != nil {
+		return path // whoever opens the file reports that it does not exist
 	}
 	return filepath.Join(root, filepath.FromSlash(rel))
 }

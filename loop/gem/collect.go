@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -16,6 +19,20 @@ import (
 
 // emptyRounds is how many rounds without a single episode end a run.
 const emptyRounds = 3
+
+// spent is how long the episodes of a step took, in nanoseconds, summed over them.
+type spent struct {
+	playing, inside atomic.Int64 // inside of steps of environments
+}
+
+// into adds the means over n episodes and begins anew; a step whose episodes are all from before a restart has none.
+func (s *spent) into(m monitor.Metrics, n int) {
+	playing, inside := s.playing.Swap(0), s.inside.Swap(0)
+	if playing > 0 && n > 0 {
+		m["time/episode"] = float64(playing) / 1e9 / float64(n)
+		m["time/environment"] = float64(inside) / 1e9 / float64(n)
+	}
+}
 
 // source gives the trainer the turns of each step. It implements trainer.Source.
 type source struct{ *Trainer }
@@ -33,6 +50,7 @@ func (t source) Read(ctx context.Context, step, _ int) ([]*experience.Experience
 		return nil, err
 	}
 	episodeMetrics(t.metrics, episodes, failed)
+	t.spent.into(t.metrics, len(episodes))
 	t.say("🎈 Start training at step %d", step-1)
 	return turns, nil
 }
@@ -185,13 +203,17 @@ func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 	var turns Turns
 	total := 0.0
 	retells := env.Retells(t.Config.EnvWrappers)
+	begin := time.Now()
+	defer func() { t.spent.playing.Add(int64(time.Since(begin))) }()
 	for {
 		known := len(o.seq.Tokens)
 		turn, continues, err := t.policy.Answer(ctx, &o.seq, o.obs, "sample", s.step, s.round, s.index, len(turns))
 		if err != nil {
 			return nil, err
 		}
+		asked := time.Now()
 		next, err := o.env.Step(t.policy.Action(turn.Response))
+		t.spent.inside.Add(int64(time.Since(asked)))
 		if err != nil {
 			return nil, err
 		}

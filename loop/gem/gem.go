@@ -62,6 +62,7 @@ type Trainer struct {
 	monitor *monitor.Monitor
 	notes   *notes
 	metrics monitor.Metrics // of the step under way
+	spent   spent           // the same
 	done    int             // committed steps
 	begun   time.Time       // the steps of this process
 	first   int             // of them

@@ -21,7 +21,8 @@ func evaluations(keys []string, statistic string) (shown []string) {
 	}
 	for _, key := range keys {
 		m := evaluated.FindStringSubmatch(key)
-		if m == nil || !strings.HasPrefix(m[3], statistic) || !strings.HasPrefix(m[3], "mean@") && strings.HasPrefix(key, "eval/") {
+		if m == nil || !strings.HasPrefix(m[3], statistic) ||
+			strings.HasPrefix(key, "eval/") && !strings.HasPrefix(m[3], "mean@") {
 			continue
 		}
 		have := sets[m[1]]

@@ -22,9 +22,10 @@ func TestMeans(t *testing.T) {
 		{20, "reward   5.500 → 15.500 (first and last 10 steps)\n"},
 		{50, "reward   5.500 → 45.500 (first and last 10 steps)\n"},
 	} {
-		s := &Summary{Steps: tt.steps, Lines: []monitor.Line{{Step: 0, Metrics: monitor.Metrics{"eval/x": 1}}}}
+		s := &Summary{Steps: tt.steps, Lines: []monitor.Line{{Metrics: monitor.Metrics{"eval/x": 1}}}}
 		for step := 1; step <= tt.steps; step++ {
-			s.Lines = append(s.Lines, monitor.Line{Step: step, Metrics: monitor.Metrics{rewardKey: float64(step)}})
+			m := monitor.Metrics{rewardKey: float64(step)}
+			s.Lines = append(s.Lines, monitor.Line{Step: step, Metrics: m})
 		}
 		var b strings.Builder
 		if s.writeMeans(&b); b.String() != tt.want {
@@ -42,7 +43,8 @@ func TestEvaluations(t *testing.T) {
 			[]string{"eval/a/accuracy/best@4", "eval/a/accuracy/mean@4", "eval/a/reward/mean@4"},
 			[]string{"eval/a/accuracy/mean@4"}},
 		{"a reward of one's own", "mean@",
-			[]string{"eval/a/length/mean@4", "eval/a/reward/best@4", "eval/a/reward/mean@4", "eval/a/time/run_execution"},
+			[]string{"eval/a/length/mean@4", "eval/a/reward/best@4", "eval/a/reward/mean@4",
+				"eval/a/time/run_execution"},
 			[]string{"eval/a/reward/mean@4"}},
 		{"each set by itself", "mean@",
 			[]string{"eval/a/accuracy/mean@1", "eval/a/reward/mean@1", "eval/b/c/reward/mean@2"},
@@ -56,7 +58,8 @@ func TestEvaluations(t *testing.T) {
 			[]string{"bench/a/reward/mean@2"}},
 		{"mode bench at the end", "", []string{"bench/a/reward/best@2", "bench/a/reward/mean@2", "bench/a/x/mean@2"},
 			[]string{"bench/a/reward/best@2", "bench/a/reward/mean@2"}},
-		{"a run at the end", "", []string{"eval/a/reward/best@2", "eval/a/reward/mean@2"}, []string{"eval/a/reward/mean@2"}},
+		{"a run at the end", "", []string{"eval/a/reward/best@2", "eval/a/reward/mean@2"},
+			[]string{"eval/a/reward/mean@2"}},
 	} {
 		if got := evaluations(tt.keys, tt.statistic); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)

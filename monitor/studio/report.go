@@ -115,9 +115,10 @@ func reportNames(log *curve.Log) []string {
 		}
 	}
 	add(rewardName(log))
+	add(log.First(lossNames...))
 	all := log.Names()
 	for _, name := range all {
-		if strings.Contains(name, "accuracy/mean") {
+		if strings.Contains(name, "accuracy/mean") || evaluationName.MatchString(name) {
 			add(name)
 		}
 	}

@@ -80,7 +80,8 @@ func TestLossOfExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"run.json": "{}", "trainer_meta.json": `{"latest_iteration":2}`,
-		"metrics.jsonl": `{"step":1,"actor/nll":2,"grad_norm":1}` + "\n" + `{"step":2,"actor/nll":1,"grad_norm":1}` + "\n"} {
+		"metrics.jsonl": `{"step":1,"actor/nll":2,"grad_norm":1}` + "\n" +
+			`{"step":2,"actor/nll":1,"grad_norm":1}` + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package studio
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
@@ -90,14 +91,21 @@ func mean(values []float64) *float64 {
 var evaluationName = regexp.MustCompile(
 	`^(?:eval|test|bench)/(?:.*/)?(?:accuracy|correct|score|reward)(?:/mean@\d+|/mean|/total)?$`)
 
-// evaluated is a run's evaluation at its beginning and at its end, by accuracy if it has one.
+// measured are the metrics of evaluations by measures of one's own.
+var measured = regexp.MustCompile(`^(?:eval|bench)/.+/mean@\d+(?:/mean)?$`)
+
+// evaluated is a run's evaluation at its beginning and at its end, by accuracy if it has one, else by the reward, else
+// by what else it measured.
 func evaluated(log *curve.Log) *evaluation {
-	best := ""
-	for _, name := range log.Names() {
+	best, names := "", log.Names()
+	for _, name := range names {
 		if evaluationName.MatchString(name) && (best == "" || !strings.Contains(best, "accuracy") &&
 			(strings.Contains(name, "accuracy") || strings.Contains(name, "correct"))) {
 			best = name
 		}
+	}
+	if i := slices.IndexFunc(names, measured.MatchString); best == "" && i >= 0 {
+		best = names[i]
 	}
 	if best == "" {
 		return nil

@@ -97,8 +97,8 @@ func spans(log *curve.Log, from, to int) []span {
 	for _, metric := range published {
 		add(metric, metric)
 	}
-	add("task", log.First("rollout/time/run_execution/mean"))
-	add("graded", log.First("rollout/time/grade/mean"))
+	add("task", log.First("rollout/time/run_execution/mean", "time/episode"))
+	add("graded", log.First("rollout/time/grade/mean", "time/environment"))
 	slices.Sort(order)
 	list := []span{}
 	for _, step := range order[max(0, len(order)-maxSpans):] {

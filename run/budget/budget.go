@@ -89,6 +89,9 @@ func (b *Budget) String() string {
 	if b.MaxStepTime() > 0 {
 		line("time", "%s", b.Duration())
 	}
+	if busy := b.Rates.Busy(); busy != "" {
+		line("busy", "%s", busy)
+	}
 	return t.String()
 }
 

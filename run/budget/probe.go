@@ -13,6 +13,7 @@ type Rates struct {
 	Alone   float64 // of one sample
 	Sampled float64 // of samples decoded together
 	Trained float64 // of forward_backward
+	Waited  float64 // the share of the measuring that it waited for a processor; 0 where that is not known
 }
 
 // Work is what the rates are measured on.
@@ -52,6 +53,8 @@ type probe struct {
 // Measure tells how fast a service samples from a base model and trains it. It leaves nothing behind: the adapter that
 // it trains is unloaded.
 func Measure(ctx context.Context, s tinker.Service, w Work) (r Rates, err error) {
+	begin := readWaits()
+	defer func() { r.Waited = readWaits().since(begin) }()
 	w.Length = min(max(w.Length, 16), probeLength)
 	p := &probe{Work: w, service: s}
 	if p.client, err = s.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: w.Base}); err != nil {

@@ -92,6 +92,9 @@ func (in *Inspection) Forecast(ctx context.Context, e *engine.Engine, steps int)
 	if err := in.measure(ctx, left, e); err != nil {
 		return "", fmt.Errorf("run: measuring the engine: %w", err)
 	}
+	if busy := left.Rates.Busy(); busy != "" {
+		return left.Duration() + "; " + busy, nil
+	}
 	return left.Duration(), nil
 }
 
