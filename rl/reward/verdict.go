@@ -9,8 +9,8 @@ import (
 const maxVerdict = 32
 
 // FindJSON passes the JSON objects and lists in a text to fits, in their order, until one fits. A model that judges
-// writes its verdict within prose, with or without a fence, and more braces and fences may follow. The work is linear in
-// the text.
+// writes its verdict within prose, with or without a fence, and more braces and fences may follow. The work is linear
+// in the text.
 func FindJSON(text string, fits func(raw []byte) bool) bool {
 	work := 4 * maxVerdict * (len(text) + 64)
 	for at := 0; work > 0; at++ {
