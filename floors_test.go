@@ -36,8 +36,8 @@ var floors = []string{
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
 		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
-	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout monitor/studio/web " +
-		"tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
+		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +

@@ -58,8 +58,8 @@ func Describe(dir string) (Description, error) {
 	return d, nil
 }
 
-// CheckWeights returns an error if the weights of a model folder cannot be loaded: a file or a tensor that is missing, has
-// another shape than config.json gives, or a type that is not read. It reads the headers of the files alone.
+// CheckWeights returns an error if the weights of a model folder cannot be loaded: a file or a tensor that is missing,
+// has another shape than config.json gives, or a type that is not read. It reads the headers of the files alone.
 func CheckWeights(dir string) error {
 	c, err := model.LoadConfig(dir)
 	if err != nil {

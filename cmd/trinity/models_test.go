@@ -66,7 +66,7 @@ func TestFindModels(t *testing.T) {
 	}
 }
 
-// Models whose weights cannot be loaded are left out with the reason, as those are whose configuration is not supported.
+// Models whose weights cannot be loaded are left out with the reason, as those with an unsupported configuration are.
 func TestUnloadableModelsAreLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", t.TempDir())

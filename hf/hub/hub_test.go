@@ -213,6 +213,18 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
+// The hub's list of files is bounded, and its errors are short.
+func TestListingIsBounded(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"siblings":[` + strings.Repeat("{},", 1<<19) + "{}]}": "a message of more than 4194304 values",
+		strings.Repeat(" ", mostListing+1):                      "a message of more than 64 MiB",
+	} {
+		if _, err := parseRevision(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // huge says of large files that they are larger.
 type huge struct{}
 

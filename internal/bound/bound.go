@@ -1,6 +1,6 @@
-// Package bound limits what is read from others: servers beside a run, programs it starts, anybody. An answer is bounded
-// in bytes before it is read, and in values and depth before it is decoded: a list of empty objects takes 30 times its
-// bytes as Go values.
+// Package bound limits what is read from others: servers beside a run, programs it starts, anybody. An answer is
+// bounded in bytes before it is read, and in values and depth before it is decoded: a list of empty objects takes 30
+// times its bytes as Go values.
 package bound
 
 import (

@@ -78,8 +78,8 @@ func behind(prompt, answer []chat.Message) ([]chat.Message, error) {
 	}
 	n := len(prompt)
 	if len(answer) <= n || !slices.EqualFunc(answer[:n], prompt, same) {
-		return nil, fmt.Errorf("it begins with a message of role %s, so it is a whole conversation, and this does not begin "+
-			"with the row's prompt; give the answer alone, or the same prompt", first)
+		return nil, fmt.Errorf("it begins with a message of role %s, so it is a whole conversation, and this does not "+
+			"begin with the row's prompt; give the answer alone, or the same prompt", first)
 	}
 	return answer[n:], nil
 }

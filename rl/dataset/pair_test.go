@@ -12,11 +12,12 @@ func TestPair(t *testing.T) {
 	s := open(t, folder(t, "train.jsonl",
 		`{"q":"1+1?","good":"2","bad":"3","talk":[{"role":"user","content":"hi"}],"one":{"role":"assistant",`+
 			`"content":"ho"},"list":[{"role":"assistant","content":"ha"}],"json":"[{\"role\":\"assistant\",`+
-			`\"content\":\"hm\"}]","bracket":"[1]","odd":[{"role":"user"}],"none":[],"whole":[{"role":"user","content":`+
-			`"1+1?"},{"role":"assistant","content":"2"}],"ruled":[{"role":"system","content":"S"},{"role":"user",`+
-			`"content":"1+1?\n"},{"role":"assistant","content":"3"}],"turns":[{"role":"user","content":"1+1?"},`+
-			`{"role":"assistant","content":"2"},{"role":"user","content":"Sure?"},{"role":"assistant","content":"Yes."}],`+
-			`"other":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"4"}],`+
+			`\"content\":\"hm\"}]","bracket":"[1]","odd":[{"role":"user"}],"none":[],"whole":[{"role":"user",`+
+			`"content":"1+1?"},{"role":"assistant","content":"2"}],"ruled":[`+
+			`{"role":"system","content":"S"},{"role":"user","content":"1+1?\n"},`+
+			`{"role":"assistant","content":"3"}],"turns":[{"role":"user","content":"1+1?"},`+
+			`{"role":"assistant","content":"2"},{"role":"user","content":"Sure?"},{"role":"assistant",`+
+			`"content":"Yes."}],"other":[{"role":"user","content":"2+2?"},{"role":"assistant","content":"4"}],`+
 			`"asked":[{"role":"user","content":"1+1?"}]}`), "", "train")
 	user := []chat.Message{{Role: "user", Content: "1+1?"}}
 	said := func(text string) []chat.Message { return []chat.Message{{Role: "assistant", Content: text}} }

@@ -67,7 +67,8 @@ func TestNulls(t *testing.T) {
 	list := open(t, folder(t, "train.json", `[{"q": "1", "a": "2"}, {"q": null, "a": "2"}]`), "", "train")
 	_, err = both.Task(list, Item{Index: 1})
 	wantMessage(t, err, []string{"train.json:1", `column "q" is null`})
-	talk := open(t, folder(t, "train.jsonl", `{"m":[{"role":"user","content":null},{"role":"assistant","content":"2"}]}`), "", "train")
+	talk := open(t, folder(t, "train.jsonl",
+		`{"m":[{"role":"user","content":null},{"role":"assistant","content":"2"}]}`), "", "train")
 	_, err = Format{MessagesKey: "m"}.Messages(talk, 0)
 	wantMessage(t, err, []string{"train.jsonl:1", `column "m": message 0: the content is null`})
 }

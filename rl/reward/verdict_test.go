@@ -15,6 +15,7 @@ func TestFindJSON(t *testing.T) {
 		`a "quote [1, 2]`:                                                `[1, 2]`,
 		strings.Repeat("[", 1<<16) + "[1]" + strings.Repeat("]", 31): "many",
 		strings.Repeat(`["`, 1<<16):                                  ``,
+		strings.Repeat(`{"\"`, 1<<18):                                ``, // quadratic without a limit of work
 		``:                                                           ``,
 	} {
 		var got []string

@@ -98,8 +98,8 @@ func (j *judged) Process(ctx context.Context, list []*Sample) (kept []*Sample, _
 	return kept, nil, nil
 }
 
-// score asks until an answer can be read. A row without one has no score and is left out; Data-Juicer gives it 0. A model
-// that never answers is an error.
+// score asks until an answer can be read. A row without one has no score and is left out; Data-Juicer gives it 0. A
+// model that never answers is an error.
 func (j *judged) score(ctx context.Context, s *Sample) (score float64, read bool, _ error) {
 	var parts []string
 	for i, key := range j.keys {

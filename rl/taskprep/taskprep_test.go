@@ -134,8 +134,8 @@ func TestJudged(t *testing.T) {
 			case n == 1:
 				return "", errors.New("busy")
 			}
-			return "Sure, {as you like}: {\"dimension_scores\": {\"linguistic_complexity\": 1, \"conceptual_depth\": 2, " +
-				"\"prior_knowledge\": 2, \"step_complexity\": 3, \"ambiguity\": 2}} there", nil
+			return "Sure, {as you like}: {\"dimension_scores\": {\"linguistic_complexity\": 1, " +
+				"\"conceptual_depth\": 2, \"prior_knowledge\": 2, \"step_complexity\": 3, \"ambiguity\": 2}} there", nil
 		}, nil
 	}}
 	op, err := New("llm_difficulty_score_filter", map[string]any{"api_or_hf_model": "small", "min_score": 0.0,

@@ -114,8 +114,8 @@ func (s *server) list(ctx context.Context) (tools []*mcp.Tool, err error) {
 		return nil
 	})
 	if much {
-		return nil, fmt.Errorf("the MCP server %s describes its tools in more than %d MiB; give it fewer tools: all are "+
-			"in each prompt", s.name(), mcpTools>>20)
+		return nil, fmt.Errorf("the MCP server %s describes its tools in more than %d MiB; give it fewer tools: all "+
+			"are in each prompt", s.name(), mcpTools>>20)
 	}
 	if answered(err) != nil {
 		err = fmt.Errorf("the MCP server %s does not list its tools: %w", s.name(), err)

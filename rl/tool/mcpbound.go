@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,7 +26,7 @@ const (
 // counted before it is decoded.
 type counted struct {
 	mcp.Transport
-	tell func(why error) error
+	much *atomic.Pointer[bound.Error]
 }
 
 // Connect implements mcp.Transport.
@@ -33,12 +35,12 @@ func (t counted) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return countedConn{c, t.tell}, nil
+	return countedConn{c, t.much}, nil
 }
 
 type countedConn struct {
 	mcp.Connection
-	tell func(why error) error
+	much *atomic.Pointer[bound.Error]
 }
 
 // Read implements mcp.Connection.
@@ -54,17 +56,25 @@ func (c countedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	case *jsonrpc.Response:
 		inside = m.Result
 	}
-	if err := bound.Of(mcpMessage).Check(inside); err != nil {
-		c.tell(err)
+	if err := keep(c.much, bound.Of(mcpMessage).Check(inside)); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
+// keep keeps an excess, since the errors of the SDK do not lead to it.
+func keep(much *atomic.Pointer[bound.Error], err error) error {
+	var e *bound.Error
+	if errors.As(err, &e) {
+		much.Store(e)
+	}
+	return err
+}
+
 // boundedAnswers bounds the answers of a server that is reached over HTTP, which the SDK reads as long as they come.
 type boundedAnswers struct {
 	next http.RoundTripper
-	tell func(why error) error
+	much *atomic.Pointer[bound.Error]
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -76,7 +86,7 @@ func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	limits := bound.Of(mcpMessage)
 	kind := strings.ToLower(resp.Header.Get("Content-Type"))
 	stream := strings.HasPrefix(kind, "text/event-stream") || r.Method == http.MethodGet
-	body := &bounded{ReadCloser: resp.Body, tell: b.tell, feed: (&whole{limits, limits.Bytes, limits.Scan()}).feed}
+	body := &bounded{ReadCloser: resp.Body, much: b.much, feed: (&whole{limits, limits.Bytes, limits.Scan()}).feed}
 	if stream && resp.StatusCode/100 == 2 {
 		body.feed = newEvents(limits).feed
 	}
@@ -88,19 +98,18 @@ func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 type bounded struct {
 	io.ReadCloser
 	feed func(piece []byte) error
-	tell func(why error) error
-	much error
+	much *atomic.Pointer[bound.Error]
+	over error
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.much != nil {
-		return 0, b.much
+	if b.over != nil {
+		return 0, b.over
 	}
 	n, err := b.ReadCloser.Read(p)
-	if b.much = b.feed(p[:n]); b.much != nil {
-		b.tell(b.much)
-		return 0, b.much
+	if b.over = keep(b.much, b.feed(p[:n])); b.over != nil {
+		return 0, b.over
 	}
 	return n, err
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
-// evil is an MCP server of HTTP whose list of tools is what page returns; cursor is that of the request.
-func evil(t *testing.T, stream bool, page func(w io.Writer, cursor string)) string {
+// evil is an MCP server of HTTP whose list of tools, and answer to another method, is what page returns; cursor is that
+// of the request.
+func evil(t *testing.T, stream bool, first string, page func(w io.Writer, cursor string)) string {
 	t.Helper()
 	h := func(w http.ResponseWriter, r *http.Request) {
 		var request struct {
@@ -34,7 +35,7 @@ func evil(t *testing.T, stream bool, page func(w io.Writer, cursor string)) stri
 			fmt.Fprint(w, ": \"[[[\nevent: message\ndata: ")
 		}
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":`, request.ID)
-		if request.Method == "tools/list" {
+		if request.Method == "tools/list" || request.Method == first {
 			page(w, request.Params.Cursor)
 		} else {
 			fmt.Fprintf(w, `{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`,
@@ -67,7 +68,8 @@ func TestMCPListsAreBounded(t *testing.T) {
 		}},
 		{"deep", "more than 256 levels", func(w io.Writer, _ string) { fmt.Fprint(w, `{"tools":[],"x":`, deep, `}`) }},
 		{"pages without end", "describes its tools in more than 4 MiB", func(w io.Writer, cursor string) {
-			fmt.Fprintf(w, `{"tools":[`+evilTool+`],"nextCursor":"%sx"}`, "a"+cursor, strings.Repeat("a", 1<<20), cursor)
+			long := strings.Repeat("a", 1<<20)
+			fmt.Fprintf(w, `{"tools":[`+evilTool+`],"nextCursor":"%sx"}`, "a"+cursor, long, cursor)
 		}},
 	} {
 		for _, stream := range []bool{false, true} {
@@ -75,16 +77,22 @@ func TestMCPListsAreBounded(t *testing.T) {
 				page := tt.page
 				tt.page = func(w io.Writer, cursor string) { page(plainWriter{w}, cursor) }
 			}
-			list, err := readServers(evil(t, stream, tt.page))
-			if err != nil {
-				t.Fatal(err)
+			for _, first := range []string{"", "server/discover", "initialize"} {
+				list, err := readServers(evil(t, stream, first, tt.page))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := &server{config: list[0], timeout: time.Minute}
+				tools, err := s.list(t.Context())
+				s.close()
+				if first != "" && tt.name == "pages without end" { // which are no answer to it, and small
+					continue
+				}
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%s, stream %v, %s: %d tools, %v; want %q", tt.name, stream, first, len(tools), err,
+						tt.want)
+				}
 			}
-			s := &server{config: list[0], timeout: time.Minute}
-			tools, err := s.list(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s, stream %v: %d tools, %v; want %q", tt.name, stream, len(tools), err, tt.want)
-			}
-			s.close()
 		}
 	}
 }

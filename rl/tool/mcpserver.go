@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // The patience with an MCP server. The numbers are those of GEM's MCPTool.
@@ -31,8 +34,8 @@ type server struct {
 
 	mu      sync.Mutex
 	session *mcp.ClientSession
-	said    *lastWords // stderr of a server that was started
-	much    error      // of an answer that was beyond the limits, until it is told
+	said    *lastWords                  // stderr of a server that was started
+	much    atomic.Pointer[bound.Error] // of an answer that was beyond the limits, until it is told
 	closed  bool
 }
 
@@ -77,9 +80,9 @@ func (s *server) transport() (mcp.Transport, error) {
 		s.said = new(lastWords)
 		cmd.Dir, cmd.Env, cmd.Stderr = c.Cwd, s.environment(), s.said
 		endWithParent(cmd)
-		return counted{&mcp.CommandTransport{Command: cmd, TerminateDuration: mcpEnd}, s.excess}, nil
+		return counted{&mcp.CommandTransport{Command: cmd, TerminateDuration: mcpEnd}, &s.much}, nil
 	}
-	client := &http.Client{Transport: headers{c.Headers, boundedAnswers{http.DefaultTransport, s.excess}}}
+	client := &http.Client{Transport: headers{c.Headers, boundedAnswers{http.DefaultTransport, &s.much}}}
 	if c.Transport == "sse" {
 		return sse{&mcp.SSEClientTransport{Endpoint: c.URL, HTTPClient: client}}, nil
 	}
@@ -108,16 +111,6 @@ func (s *server) environment() []string {
 	}
 	slices.Sort(list[min(len(list), len(list)-len(s.config.Env)):])
 	return list
-}
-
-// excess keeps why an answer was not read to its end, for which the SDK has no place in its errors; without a reason it
-// takes the one that was kept.
-func (s *server) excess(why error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := s.much
-	s.much = why
-	return kept
 }
 
 // lose forgets a session that does not work any more, unless another call did.
@@ -168,7 +161,7 @@ func (s *server) do(ctx context.Context, ask func(context.Context, *mcp.ClientSe
 			return context.Cause(ctx)
 		}
 		s.lose(session)
-		if much := s.excess(nil); much != nil {
+		if much := s.much.Swap(nil); much != nil {
 			return fmt.Errorf("the MCP server %s sends %w", s.name(), much)
 		}
 		if last = err; errors.Is(err, context.DeadlineExceeded) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
@@ -91,7 +92,7 @@ func dump(ctx context.Context, o Options, a args) ([]dataset.Row, error) {
 	if err := p.Err(); err != nil {
 		return nil, withTail(err, p.Tail())
 	}
-	data, err := os.ReadFile(out)
+	data, err := disk.ReadFile(out, disk.BigFile)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ type Judge interface {
 
 // unreadable is the error of a verdict that says nothing about the answers: it is no reward, not even 0.
 func unreadable(verdict, want string) error {
-	return fmt.Errorf("judge: the verdict cannot be read, so the answers have no reward: it must have %s, and is %q", want,
-		firstOf(verdict, 300))
+	return fmt.Errorf("judge: the verdict cannot be read, so the answers have no reward: it must have %s, and is %q",
+		want, firstOf(verdict, 300))
 }
 
 // firstOf is the beginning of a text.

@@ -27,8 +27,8 @@ func (MathEval) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 			t.Index, t.Row.Columns())
 	}
 	if question == nil {
-		return nil, fmt.Errorf("workflow: math_eval_workflow: the column question of row %d is null; give it a text or "+
-			"remove the row", t.Index)
+		return nil, fmt.Errorf("workflow: math_eval_workflow: the column question of row %d is null; give it a text "+
+			"or remove the row", t.Index)
 	}
 	own := *r
 	own.Params.Temperature, own.Params.TopP = 0.6, 0.8

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a model wrote in place of arguments stays in the history of a conversation. Whatever it is, the conversation goes
-// on, as if the call had none.
+// What a model wrote in place of arguments stays in the history of a conversation. Whatever it is, the conversation
+// continues, as if the call had none.
 func TestArgumentsThatAreNoObject(t *testing.T) {
 	m, asked := tools(t, "Hello")
 	// a template that goes over the arguments, as those of Qwen3-Coder and GLM do
@@ -32,14 +32,14 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 		ask        func(body string) (int, string)
 	}{
 		{"chat", chatCall, chats},
-		{"responses", `{"model":"tiny","input":[{"role":"user","content":"1+2?"},{"type":"function_call","name":"add"%s},` +
-			`{"type":"function_call_output","output":"3"}]}`, func(body string) (int, string) {
+		{"responses", `{"model":"tiny","input":[{"role":"user","content":"1+2?"},{"type":"function_call",` +
+			`"name":"add"%s},{"type":"function_call_output","output":"3"}]}`, func(body string) (int, string) {
 			w := sends(t, m, respond, body)
 			return w.Code, w.Body.String()
 		}},
-		{"messages", `{"model":"tiny","max_tokens":9,"messages":[{"role":"user","content":"1+2?"},{"role":"assistant",` +
-			`"content":[{"type":"tool_use","name":"add"%s}]},{"role":"user","content":[{"type":"tool_result",` +
-			`"content":"3"}]}]}`, func(body string) (int, string) {
+		{"messages", `{"model":"tiny","max_tokens":9,"messages":[{"role":"user","content":"1+2?"},` +
+			`{"role":"assistant","content":[{"type":"tool_use","name":"add"%s}]},{"role":"user","content":` +
+			`[{"type":"tool_result","content":"3"}]}]}`, func(body string) (int, string) {
 			w := posts(t, m, messages, strings.Replace(body, `"arguments"`, `"input"`, 1))
 			return w.Code, w.Body.String()
 		}},

@@ -75,7 +75,9 @@ func DecodeSample(b []byte) (tinker.SampleResponse, error) {
 		case f.is(1, protowire.BytesType):
 			s := tinker.SampledSequence{StopReason: tinker.StopStop}
 			err = readSequence(&s, f.raw)
-			r.Sequences = append(r.Sequences, s)
+			if r.Sequences = append(r.Sequences, s); len(r.Sequences) > maxTensors {
+				return malformed("SampleResponse.sequences: too many", nil)
+			}
 		case f.is(2, protowire.BytesType):
 			r.PromptLogprobs = readFloats(f.raw, Float32)
 		case f.is(3, protowire.BytesType):

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -257,6 +259,40 @@ func TestForwardBackwardNamesWhatIsWrong(t *testing.T) {
 		if got.ModelID != "m" || got.SeqID != 5 {
 			t.Errorf("model %q, number %d were lost", got.ModelID, got.SeqID)
 		}
+	}
+}
+
+// Parts that take next to no bytes are limited in number, since each takes memory.
+func TestOutputsAreBounded(t *testing.T) {
+	tensor := func(offsets int) []byte { return appendVarint(appendBytes(nil, 2, make([]byte, 8*offsets)), 3, 1) }
+	column := func(b []byte, name string, offsets int) []byte {
+		return appendBytes(b, 2, appendBytes(appendBytes(nil, 1, []byte(name)), 2, tensor(offsets)))
+	}
+	many := []byte{}
+	for i := range maxTensors/maxDatums + 1 {
+		many = column(many, fmt.Sprint(i), maxDatums+1)
+	}
+	metrics := []byte{}
+	for i := range maxDatums + 1 {
+		metrics = appendBytes(metrics, 3, appendBytes(nil, 1, fmt.Append(nil, i)))
+	}
+	for name, b := range map[string][]byte{
+		"datums":  appendBytes(nil, 2, column(nil, "x", maxDatums+2)),
+		"claimed": appendBytes(nil, 2, appendVarint(nil, 3, maxDatums+1)),
+		"tensors": appendBytes(nil, 2, many),
+		"metrics": metrics,
+		"rank": appendBytes(nil, 2, appendBytes(nil, 2, appendBytes(appendBytes(nil, 1, []byte("x")), 2,
+			appendInt64s(tensor(2), 4, make([]int64, maxRank+1))))),
+	} {
+		if o, err := DecodeOutput(b); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %d datums, %v", name, len(o.LossFnOutputs), err)
+		}
+	}
+	if o, err := DecodeOutput(appendBytes(nil, 2, column(nil, "x", 3))); err != nil || len(o.LossFnOutputs) != 2 {
+		t.Errorf("two datums: %d, %v", len(o.LossFnOutputs), err)
+	}
+	if _, err := DecodeSample(bytes.Repeat([]byte{0x0a, 0}, maxTensors+1)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("sequences: %v", err)
 	}
 }
 

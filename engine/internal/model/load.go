@@ -183,7 +183,8 @@ func (f fileSource) check(dir string, c Config) error {
 			return fmt.Errorf("model: %s: tensor %q has shape %v, config.json gives %v", dir, s.name, t.Shape, s.shape)
 		}
 		if !t.DType.Widens() {
-			return fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name, t.DType)
+			return fmt.Errorf("model: %s: tensor %q has dtype %s; supported are F32, BF16 and F16", dir, s.name,
+				t.DType)
 		}
 	}
 	return nil

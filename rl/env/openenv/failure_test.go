@@ -54,6 +54,9 @@ func TestFailures(t *testing.T) {
 		"too much": {after(1, always(`{"type":"observation","data":{"observation":{"text":"`+
 			strings.Repeat("x", 2<<20)+`"},"reward":1,"done":false}}`)), "&max_message=1",
 			[]string{"step 2", "a message of more than 1 MiB; max_message=MIB"}},
+		"too many values": {after(1, always(`{"type":"observation","data":{"observation":{"text":"","x":[`+
+			strings.Repeat("{},", 10000)+`0]},"reward":1,"done":false}}`)), "&max_message=1",
+			[]string{"step 2", "a message of more than 65536 values; max_message=MIB"}},
 		"a schema that does not hold": {after(1, always(`{"type":"error","data":{"message":"Invalid message","code":`+
 			`"VALIDATION_ERROR","errors":[{"type":"missing","loc":["move"],"msg":"Field required"}]}}`)), "",
 			[]string{"step 2", "refuses an action that its own /schema allows", "move: Field required"}},
