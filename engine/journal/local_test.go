@@ -160,3 +160,35 @@ func TestNumberOfAnotherRequest(t *testing.T) {
 		t.Errorf("after a gradient: %v; want a refusal", err)
 	}
 }
+
+// On a server, whose clients outlive it, the promise of a loaded state waits until the disk can keep it.
+func TestLoadedStateWaitsForTheDisk(t *testing.T) {
+	d := &snapless{FS: disk.OS()}
+	waits := make(chan struct{}, 100)
+	j, err := openFake(tinyModel(t), t.TempDir(), d, journal.Options{Warn: func(msg string) {
+		if strings.Contains(msg, "has loaded a state") {
+			waits <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	c := mustBegin(t, j)
+	path := must[tinker.SaveOutput](t)(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"})).Path
+	d.now.Store(true)
+	f, err := c.m.LoadState(ctx, tinker.LoadRequest{SeqID: 2, Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-waits
+	select {
+	case <-f.Done():
+		t.Error("promised before the disk has it")
+	default:
+	}
+	d.now.Store(false)
+	if out, err := f.Wait(ctx); err != nil || out.Path != path {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
