@@ -48,8 +48,8 @@ func (r *trainingRun) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.Sav
 		case errors.As(err, &unread): // whose it is cannot be told now
 			return tinker.SaveOutput{}, err
 		case !errors.Is(err, tinker.ErrNotFound) && !(err == nil && old.SeqID >= seq):
-			return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite", p,
-				tinker.ErrExists)
+			return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite",
+				p, tinker.ErrExists)
 		}
 	}
 	m, err := r.manifest(seq, kind, req.TTL)

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Each operation of a local job on the disk fails, with each errno in turn, once or for the rest of the process: the same
-// script on a disk that works again has the answers of one that never met the fault, for every kind of request.
+// Each operation of a local job on the disk fails, with each errno in turn, once or for the rest of the process: the
+// same script on a disk that works again has the answers of one that never met the fault, for every kind of request.
 func TestEveryFault(t *testing.T) {
 	dir, errnos := tinyModel(t), disktest.Errnos()
 	often := journal.Options{Local: true, SnapshotAfter: time.Nanosecond, KeepResults: ops}
@@ -30,7 +30,8 @@ func TestEveryFault(t *testing.T) {
 			stride = 1 + count.Count()/6
 		}
 		for at := 1; at <= count.Count(); at += stride {
-			f := &disktest.Fault{FS: &disktest.Crash{}, At: at, For: 1 - 2*(at/len(errnos)%2), Err: errnos[at%len(errnos)]}
+			f := &disktest.Fault{FS: &disktest.Crash{}, At: at, For: 1 - 2*(at/len(errnos)%2),
+				Err: errnos[at%len(errnos)]}
 			t.Run(fmt.Sprintf("%s, %v at %d for %d", name, f.Err, at, f.For), func(t *testing.T) {
 				t.Parallel()
 				work := disktest.TempDir(t)

@@ -60,7 +60,8 @@ func (m *trainingClient) keepLoaded() error {
 		if !full || m.j.opts.Local || m.leaves() {
 			return err
 		}
-		m.j.opts.Warn(fmt.Sprintf("model %s has loaded a state, and its snapshot failed; it is tried again: %v", m.id, err))
+		m.j.opts.Warn(fmt.Sprintf("model %s has loaded a state, and its snapshot failed; it is tried again: %v", m.id,
+			err))
 		select {
 		case <-time.After(loadedAgain):
 		case <-m.j.ctx.Done():
