@@ -41,10 +41,16 @@ func (r *trainingRun) save(req tinker.SaveRequest, kind tinker.Kind) (tinker.Sav
 	}
 	p := tinker.Path{ModelID: r.id, Kind: kind, Name: req.Name}
 	seq := r.current()
-	if old, _, _, err := r.e.store.read(p.String()); !errors.Is(err, tinker.ErrNotFound) && !req.Overwrite &&
-		!(err == nil && old.SeqID >= seq) {
-		return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite", p,
-			tinker.ErrExists)
+	if !req.Overwrite {
+		old, _, _, err := r.e.store.read(p.String())
+		var unread *fs.PathError
+		switch {
+		case errors.As(err, &unread): // whose it is cannot be told now
+			return tinker.SaveOutput{}, err
+		case !errors.Is(err, tinker.ErrNotFound) && !(err == nil && old.SeqID >= seq):
+			return tinker.SaveOutput{}, tinker.Userf("engine: checkpoint %s: %w; choose another name or set overwrite",
+				p, tinker.ErrExists)
+		}
 	}
 	m, err := r.manifest(seq, kind, req.TTL)
 	if err != nil {

@@ -206,6 +206,34 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// Whichever operation of a save fails, nothing of it is left: the name is free for the next request.
+func TestFaultOfASave(t *testing.T) {
+	d := &disktest.Fault{FS: disk.OS()}
+	dir := t.TempDir()
+	e := open(t, Options{Dir: dir, FS: d})
+	c := create(t, e, 0, lora(4))
+	if _, err := saveState(c, "first", false); err != nil { // makes the folders
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	for at := 1; ; at++ {
+		*d = disktest.Fault{FS: disk.OS(), At: at, For: 1, Err: syscall.EIO}
+		_, err := saveState(c, "new", false)
+		if d.First() == "" {
+			if err != nil || at < 10 {
+				t.Errorf("operation %d: %v", at, err)
+			}
+			return
+		}
+		if err == nil && !strings.Contains(d.First(), "remove") {
+			t.Errorf("%s: saved", d.First())
+		}
+		if got := tree(t, dir); err != nil && !slices.Equal(got, before) {
+			t.Errorf("%s: left behind %v, before %v", d.First(), got, before)
+		}
+	}
+}
+
 // Requests that are replayed after a crash replace their own checkpoints.
 func TestSavingAgain(t *testing.T) {
 	models, dir := map[string]Model{baseName: {Dir: writeModel(t, true, true)}}, t.TempDir()

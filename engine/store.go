@@ -105,10 +105,19 @@ func (s *store) write(p tinker.Path, m manifest, files []file) (err error) {
 	if err := s.fs.SyncDir(tmp); err != nil {
 		return err
 	}
-	if err := s.place(tmp, final); err != nil {
+	fresh, err := s.place(tmp, final)
+	if err != nil {
 		return err
 	}
-	return s.fs.SyncDir(parent)
+	if err := s.fs.SyncDir(parent); err != nil {
+		if fresh { // a power loss may take it
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			err = errors.Join(err, s.fs.Rename(final, tmp))
+		}
+		return err
+	}
+	return nil
 }
 
 // writeFiles writes files to dir and to folders below it, which it makes. It returns their checksums.
@@ -134,24 +143,24 @@ func (s *store) writeFiles(dir string, files []file) (sums map[string]fileSum, e
 	return sums, nil
 }
 
-// place renames the finished folder, moving an older one out of the way.
-func (s *store) place(tmp, final string) error {
+// place renames the finished folder, moving an older one out of the way. It is fresh if there was none.
+func (s *store) place(tmp, final string) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := os.Stat(final); errors.Is(err, fs.ErrNotExist) {
-		return s.fs.Rename(tmp, final)
+		return true, s.fs.Rename(tmp, final)
 	}
 	old := final + replaced
 	if err := s.fs.RemoveAll(old); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.fs.Rename(final, old); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.fs.Rename(tmp, final); err != nil {
-		return errors.Join(err, s.fs.Rename(old, final))
+		return false, errors.Join(err, s.fs.Rename(old, final))
 	}
-	return s.fs.RemoveAll(old)
+	return false, s.fs.RemoveAll(old)
 }
 
 func (s *store) writeFile(path string, write func(io.Writer) error) (fileSum, error) {

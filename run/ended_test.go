@@ -26,7 +26,8 @@ func TestEndsEarlyWithAnEvaluation(t *testing.T) {
 		if _, ok := last.Metrics[key]; !ok {
 			t.Errorf("%s: the last line %v has no %s\n%s", schedule, last, key, out)
 		}
-		if n := strings.Count(out, "too few samples are left"); n != 1 || !strings.Contains(out, "Filters have dropped ") {
+		n := strings.Count(out, "too few samples are left")
+		if n != 1 || !strings.Contains(out, "Filters have dropped ") {
 			t.Errorf("%s: said %d times that too few samples are left\n%s", schedule, n, out)
 		}
 		dir := t.TempDir()

@@ -95,6 +95,9 @@ func TestSurvivesFaults(t *testing.T) {
 	for name, start := range jobs {
 		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 13, start) })
 	}
+	if !testing.Short() {
+		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 61, jobWith(tinyRun...)) })
+	}
 }
 
 // The same of a server's disk: what failed there stays failed, and the run begins at its last saved state.

@@ -99,8 +99,8 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 		used = max(int64(len(parts)), seq-req.SeqID)
 	}
 	if len(parts) == 1 {
-		return Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) }), used,
-			nil
+		one := Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) })
+		return one, used, nil
 	}
 	g, resolve := NewFuture[ForwardOutput]()
 	go func() {

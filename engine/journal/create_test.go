@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ type snapless struct {
 
 func (d *snapless) Create(path string) (disk.File, error) {
 	if d.now.Load() && strings.Contains(path, ".snap") {
-		return nil, os.ErrPermission
+		return nil, syscall.ENOSPC
 	}
 	return d.FS.Create(path)
 }
@@ -73,7 +74,7 @@ func TestFailedCreationDoesNotHoldTheLog(t *testing.T) {
 	req := tinker.CreateFromStateRequest{SessionID: "s", ModelSeqID: 1, Path: path}
 	d.now.Store(true)
 	for range 2 {
-		if _, err := j.CreateModelFromState(ctx, req); !errors.Is(err, os.ErrPermission) {
+		if _, err := j.CreateModelFromState(ctx, req); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("created without a snapshot: %v", err)
 		}
 	}

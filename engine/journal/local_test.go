@@ -15,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Each operation of a local job on the disk fails, with each errno in turn, once or for the rest of the process: the same
-// script on a disk that works again has the answers of one that never met the fault, for every kind of request.
+// Each operation of a local job on the disk fails, with each errno in turn, once or for the rest of the process: the
+// same script on a disk that works again has the answers of one that never met the fault, for every kind of request.
 func TestEveryFault(t *testing.T) {
 	dir, errnos := tinyModel(t), disktest.Errnos()
 	often := journal.Options{Local: true, SnapshotAfter: time.Nanosecond, KeepResults: ops}
@@ -30,7 +30,8 @@ func TestEveryFault(t *testing.T) {
 			stride = 1 + count.Count()/6
 		}
 		for at := 1; at <= count.Count(); at += stride {
-			f := &disktest.Fault{FS: &disktest.Crash{}, At: at, For: 1 - 2*(at/len(errnos)%2), Err: errnos[at%len(errnos)]}
+			f := &disktest.Fault{FS: &disktest.Crash{}, At: at, For: 1 - 2*(at/len(errnos)%2),
+				Err: errnos[at%len(errnos)]}
 			t.Run(fmt.Sprintf("%s, %v at %d for %d", name, f.Err, at, f.For), func(t *testing.T) {
 				t.Parallel()
 				work := disktest.TempDir(t)
@@ -158,5 +159,37 @@ func TestNumberOfAnotherRequest(t *testing.T) {
 	if _, err := outcome(c.m.Forward(ctx, batch(2))); err == nil || errors.Is(err, tinker.ErrSpent) ||
 		!strings.Contains(err.Error(), "was used for another request") {
 		t.Errorf("after a gradient: %v; want a refusal", err)
+	}
+}
+
+// On a server, whose clients outlive it, the promise of a loaded state waits until the disk can keep it.
+func TestLoadedStateWaitsForTheDisk(t *testing.T) {
+	d := &snapless{FS: disk.OS()}
+	waits := make(chan struct{}, 100)
+	j, err := openFake(tinyModel(t), t.TempDir(), d, journal.Options{Warn: func(msg string) {
+		if strings.Contains(msg, "has loaded a state") {
+			waits <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	c := mustBegin(t, j)
+	path := must[tinker.SaveOutput](t)(c.m.SaveState(ctx, tinker.SaveRequest{SeqID: 1, Name: "a"})).Path
+	d.now.Store(true)
+	f, err := c.m.LoadState(ctx, tinker.LoadRequest{SeqID: 2, Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-waits
+	select {
+	case <-f.Done():
+		t.Error("promised before the disk has it")
+	default:
+	}
+	d.now.Store(false)
+	if out, err := f.Wait(ctx); err != nil || out.Path != path {
+		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -39,7 +40,7 @@ func watch[T any](m *trainingClient, o *acceptedRequest, seq int64, inner *tinke
 		}
 		m.finish(o, seq, start, v, err)
 		if o.name == opLoadState && err == nil {
-			if serr := m.snapshot(); serr != nil { // what it loaded may be deleted before a replay
+			if serr := m.keepLoaded(); serr != nil {
 				resolve(v, serr)
 				return
 			}
@@ -48,6 +49,29 @@ func watch[T any](m *trainingClient, o *acceptedRequest, seq int64, inner *tinke
 		m.snapshotIfDue()
 	})
 }
+
+// keepLoaded takes the snapshot without which a loaded state is not promised: what was loaded may be deleted before a
+// replay. The request has changed the model, so where clients outlive this process its promise waits for room on the
+// disk.
+func (m *trainingClient) keepLoaded() error {
+	for {
+		err := m.snapshot()
+		full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+		if !full || m.j.opts.Local || m.leaves() {
+			return err
+		}
+		m.j.opts.Warn(fmt.Sprintf("model %s has loaded a state, and its snapshot failed; it is tried again: %v", m.id,
+			err))
+		select {
+		case <-time.After(loadedAgain):
+		case <-m.j.ctx.Done():
+			return tinker.ErrClosed
+		}
+	}
+}
+
+// loadedAgain is the time between two tries.
+const loadedAgain = time.Second
 
 func (m *trainingClient) finish(o *acceptedRequest, seq int64, start time.Time, v any, err error) {
 	r := loggedResult{ModelID: m.id, SeqID: seq, Name: o.name, Hash: o.hash}

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
-// A rollout without a reward is given up a day after its last call, when another one begins; its memory is counted back,
-// and its id begins anew.
+// A rollout without a reward is given up a day after its last call, when another one begins; its memory is counted
+// back, and its id begins anew.
 func TestIdleRolloutsAreGivenUp(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := newRollouts(func() time.Time { return now })

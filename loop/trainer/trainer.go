@@ -207,8 +207,8 @@ func (t *Trainer) stepError(err error) error {
 	}
 	if errors.Is(err, numbered.ErrReused) {
 		return fmt.Errorf("trainer: step %d was under way when the run was stopped, and is partly trained with other "+
-			"settings; start once with the former ones and press Ctrl-C, which finishes the step and saves, before you "+
-			"change them, or use another name for a new job: %w", step, err)
+			"settings; start once with the former ones and press Ctrl-C, which finishes the step and saves, before "+
+			"you change them, or use another name for a new job: %w", step, err)
 	}
 	return fmt.Errorf("trainer: step %d: %w", step, err)
 }

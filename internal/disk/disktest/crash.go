@@ -1,5 +1,5 @@
-// Package disktest has file systems for tests: one that crashes, one that fails, one that is full and one that holds open files as
-// Windows does. EveryCrash runs a job and stops it at each of its operations.
+// Package disktest has file systems for tests: one that crashes, one that fails, one that is full and one that holds
+// open files as Windows does. EveryCrash runs a job and stops it at each of its operations.
 package disktest
 
 import (

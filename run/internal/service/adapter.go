@@ -39,7 +39,8 @@ func StartOf(cfg *config.Config, stage jobdir.Stage, local, samples bool) (Start
 		return Start{State: stage.State, Sampler: stage.State}, nil
 	case stage.Sampler == "" && samples:
 		return Start{}, errors.New("run: the stage before this one, which an older version of the program ended, did " +
-			"not publish its last weights, so the server cannot sample from them; run the stages again under another name")
+			"not publish its last weights, so the server cannot sample from them; run the stages again under another " +
+			"name")
 	}
 	return Start{State: stage.State, Sampler: stage.Sampler}, nil
 }
