@@ -18,10 +18,12 @@ func (a *API) Messages(ctx context.Context, w http.ResponseWriter, tenant string
 
 // CountTokens answers POST messages/count_tokens: the length of the prompt that the same request of Messages has.
 func (a *API) CountTokens(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	f, _, m, err := a.open(ctx, tenant, body)
+	o, err := a.open(ctx, tenant, body)
 	if err != nil {
 		return err
 	}
+	defer o.done()
+	f, m := o.fields, o.model
 	defer m.Close()
 	chat, err := f.translate()
 	if err != nil {

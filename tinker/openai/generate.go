@@ -81,7 +81,11 @@ func (f fields) readGenerate(t *Text) (*request, error) {
 	if r.stream && form.promptTop >= 0 {
 		return nil, invalid("prompt_logprobs", "prompt_logprobs are not streamed; set stream to false")
 	}
-	r.form, r.prompts = form, []prompt{{tokens: ids, text: t.Tokenizer.Decode(ids, true), fixed: true}}
+	text, err := t.decode(ids, true)
+	if err != nil {
+		return nil, err
+	}
+	r.form, r.prompts = form, []prompt{{tokens: ids, text: text, fixed: true}}
 	if err := f.refuse(generateLabels, generateUnsupported); err != nil {
 		return nil, err
 	}
