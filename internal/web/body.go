@@ -101,6 +101,16 @@ func (b *Bodies) Read(r *http.Request, share *Share, most int64, limit string) (
 	return in.b, bodyError(err)
 }
 
+// smallBody is the most bytes of a small body.
+const smallBody = 1 << 20
+
+// ReadSmall reads a body that is small, outside any budget. Errors are Problems.
+func ReadSmall(r *http.Request) ([]byte, error) {
+	in := reservedBuffer{most: smallBody, limit: "the limit of one request", hint: r.ContentLength}
+	err := in.readFrom(r.Body)
+	return in.b, bodyError(err)
+}
+
 // Drain reads a body that is ignored.
 func Drain(r io.Reader, most int64, limit string) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))

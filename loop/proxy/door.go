@@ -115,9 +115,12 @@ func reply(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }
 
+// most bytes of a body that says something about rollouts.
+const most = 4 << 20
+
 // read reads a body, which is one JSON value.
 func (d *door) read(r *http.Request, v any) error {
-	body, err := d.bodies.ReadWeighed(r, openai.MaxBody)
+	body, err := d.bodies.ReadWeighed(r, most)
 	if err != nil {
 		return err
 	}
@@ -126,7 +129,7 @@ func (d *door) read(r *http.Request, v any) error {
 
 // readIfAny reads a body that may be empty.
 func (d *door) readIfAny(r *http.Request, v any) error {
-	body, err := d.bodies.ReadWeighed(r, openai.MaxBody)
+	body, err := d.bodies.ReadWeighed(r, most)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
 		return err
 	}
