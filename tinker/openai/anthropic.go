@@ -72,7 +72,7 @@ func (f fields) readAnthropic(t *Text) (*request, error) {
 
 // sharedParameters have the same name and meaning in a message and in a chat. Those after stream are vLLM's.
 var sharedParameters = []string{"max_tokens", "temperature", "top_p", "top_k", "stream", "min_p", "seed",
-	"stop_token_ids", "return_token_ids", "logprobs", "top_logprobs"}
+	"stop_token_ids", "return_token_ids", "logprobs", "top_logprobs", "cache_salt"}
 
 // anthropicLabels are parameters that do not change an answer: names for accounting, and marks for a cache, which is
 // automatic here.
