@@ -94,6 +94,7 @@ func (r *trainingRun) begin(random bool, kind string) error {
 		return err
 	}
 	r.held = held
+	r.e.memory.usedBy(r.base, r.owner)
 	if r.full() {
 		r.bf16 = root.w.Config.BF16
 		return r.start(root.w.Tensors(), kind, nil)

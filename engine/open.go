@@ -48,6 +48,7 @@ func (e *Engine) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 
 // client makes a sampling client, which ends held when it is closed or collected.
 func (e *Engine) client(v *version, owner string, held *memoryUse) *samplingClient {
+	e.memory.usedBy(v.base, owner)
 	c := &samplingClient{e: e, version: v, queue: &samplingQueue{owner: owner, share: newShare(owner)}, held: held}
 	c.collected = runtime.AddCleanup(c, (*memoryUse).end, held)
 	return c

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -16,6 +17,7 @@ type resident struct {
 	version *version // of the untouched weights; nil while they are not in memory or being read
 	bytes   int64    // 0: not in memory
 	users   int      // training runs, sampling clients and requests
+	owners  []string // tenants that have used them since they are in memory
 	used    time.Time
 	timer   *time.Timer // ends the idle time; nil before the first
 	parent  *base       // whose weights these share; nil: none
@@ -35,6 +37,15 @@ func (m *memory) enter(b *base) *memoryUse {
 	b.users++
 	b.used = time.Now()
 	return &memoryUse{release: func() { m.mu.Lock(); defer m.mu.Unlock(); m.leave(b) }}
+}
+
+// usedBy notes whose the user is that enter added.
+func (m *memory) usedBy(b *base, owner string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(b.owners, owner) {
+		b.owners = append(b.owners, owner)
+	}
 }
 
 // touch notes a use of a base model that has users.
@@ -76,11 +87,13 @@ func (m *memory) expire(b *base) {
 	}
 }
 
-// unload unloads a base model at once and reports whether it is out of memory; it stays while something uses it.
-func (m *memory) unload(b *base) bool {
+// unload unloads a base model at once and reports whether it is out of memory. It stays while something uses it, and if
+// another owner has used it.
+func (m *memory) unload(b *base, owner string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if b.users == 0 {
+	others := slices.ContainsFunc(b.owners, func(o string) bool { return o != owner })
+	if b.users == 0 && !others {
 		m.drop(b)
 	}
 	return b.bytes == 0
@@ -92,7 +105,7 @@ func (m *memory) drop(b *base) {
 	if b.bytes == 0 {
 		return
 	}
-	b.version, b.bytes = nil, 0
+	b.version, b.bytes, b.owners = nil, 0, nil
 	if b.parent != nil {
 		m.leave(b.parent)
 		b.parent = nil
@@ -228,11 +241,12 @@ func (e *Engine) LoadedUntil(baseModel string) (at time.Time, loaded bool) {
 	return e.memory.until(b)
 }
 
-// UnloadBase unloads the weights of a base model at once, unless a training run, a sampling client or a request uses
-// them. It reports whether they are out of memory.
-func (e *Engine) UnloadBase(baseModel string) bool {
+// UnloadBase unloads the weights of a base model for an owner at once, unless a training run, a sampling client or a
+// request uses them, or another owner has used them since they are in memory. It reports whether they are out of
+// memory.
+func (e *Engine) UnloadBase(baseModel, owner string) bool {
 	b, ok := e.bases[baseModel]
-	return ok && e.memory.unload(b)
+	return ok && e.memory.unload(b, owner)
 }
 
 // BaseMemory returns the bytes of the base weights in memory, computed from their shapes.

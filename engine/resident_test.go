@@ -37,7 +37,7 @@ func leaves(t testing.TB, e *Engine, name string) {
 
 func stays(t testing.TB, e *Engine, name, why string) {
 	t.Helper()
-	if e.UnloadBase(name) {
+	if e.UnloadBase(name, "") {
 		t.Errorf("the base model left memory although %s uses it", why)
 	}
 }
@@ -135,7 +135,7 @@ func TestStreamsKeepTheirBaseModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeSampler(c)
-	e.UnloadBase(baseName)
+	e.UnloadBase(baseName, "")
 	out, err := s.Result().Wait(testContext(t))
 	if err != nil || !sameAnswers(out, want) {
 		t.Errorf("the stream says %v and %v, want %v", out, err, want)
@@ -257,7 +257,7 @@ func TestChangedWeightsAreRefused(t *testing.T) {
 	dir := writeModel(t, true, true)
 	e := open(t, Options{Models: map[string]Model{baseName: {Dir: dir, Tokens: letters{}}}})
 	closeSampler(ofBase(t, e, baseName))
-	if !e.UnloadBase(baseName) {
+	if !e.UnloadBase(baseName, "") {
 		t.Fatal("an idle model stays")
 	}
 	later := time.Now().Add(time.Hour)
@@ -308,7 +308,7 @@ func TestManyClientsOfModelsThatComeAndGo(t *testing.T) {
 				}
 				answered[g]++
 				if n%5 == 0 {
-					e.UnloadBase(names[i])
+					e.UnloadBase(names[i], "")
 				}
 			}
 		})

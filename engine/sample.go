@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"strconv"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -72,6 +74,7 @@ func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
 	if err != nil {
 		return err
 	}
+	s.scope = c.e.scopeOf(c.version, c.queue.owner, req.CacheSalt)
 	held := c.e.memory.enter(c.version.base)
 	s.ctx, s.queue, s.drawn = ctx, c.queue, drawn
 	s.resolve = func(out tinker.SampleResponse, err error) {
@@ -94,6 +97,8 @@ func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
 type samplingRequest struct {
 	version *version
 	queue   *samplingQueue
+	scope   cache.Scope // of the prefixes that it shares
+	looked  bool        // it has looked for the prefix of its prompt
 	prompt  []int32
 	first   int // index of the first sample; of a range of a request's samples not 0
 	n       int // samples
@@ -169,6 +174,16 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 	s.out.Sequences = make([]tinker.SampledSequence, s.n)
 	s.makeScores()
 	return s, nil
+}
+
+// scopeOf says which prefixes a tenant's request shares: those of the tenant with the same salt, and those of others if
+// Options.SharePrefixes says so. Then only its own count as hits, which would tell what others asked.
+func (e *Engine) scopeOf(v *version, tenant, salt string) cache.Scope {
+	s := cache.Scope{Version: v.id, Room: salt, User: tenant}
+	if !e.opts.SharePrefixes {
+		s.Room = strconv.Quote(tenant) + salt
+	}
+	return s
 }
 
 // end resolves the request.

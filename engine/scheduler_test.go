@@ -76,6 +76,37 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 	}
 }
 
+// What a tenant's prompt costs does not tell what another tenant asked, nor what the same one asked with another salt;
+// where the operator lets tenants share, only their own count. Answers are the same.
+func TestPrefixesOfTenants(t *testing.T) {
+	prompt := tokens(3, 70)
+	for _, shares := range []bool{false, true} {
+		e := open(t, Options{CacheBytes: 1 << 21, SharePrefixes: shares})
+		var first tinker.SampleResponse
+		for i, q := range []struct {
+			tenant, salt string
+			hits         int
+		}{{"alice", "", 0}, {"bob", "", 0}, {"alice", "x", 0}, {"alice", "", 64}, {"bob", "", 64}, {"alice", "x", 64},
+			{"ali", "ce", 0}} {
+			s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName,
+				Owner: q.tenant})
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := sampleRequest(2, 8, 2, prompt)
+			req.CacheSalt = q.salt
+			got := draw(t, s, req)
+			if i == 0 {
+				first = got
+			}
+			if got.PromptCacheHitTokens != q.hits || !sameSamples(first, got) {
+				t.Errorf("shares %v: request %d: %d hits, want %d; same samples %v", shares, i,
+					got.PromptCacheHitTokens, q.hits, sameSamples(first, got))
+			}
+		}
+	}
+}
+
 func TestPrefixesAreShared(t *testing.T) {
 	e := open(t, Options{CacheBytes: 1 << 21})
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})

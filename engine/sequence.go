@@ -60,10 +60,12 @@ func (l *sequence) resume() {
 	if l.prompting() && l.s.wantsPrompt() {
 		return
 	}
-	l.add(l.cache().Lookup(l.s.version.id, l.tokens))
+	pages, own := l.cache().Lookup(l.s.scope, l.tokens)
+	l.add(pages)
 	l.done = len(l.pages) * cache.PageLen
-	if l.prompting() {
-		l.s.out.PromptCacheHitTokens = l.done
+	if l.prompting() && !l.s.looked { // later it finds the pages that it kept itself
+		l.s.looked = true
+		l.s.out.PromptCacheHitTokens = own * cache.PageLen
 	}
 }
 
@@ -100,7 +102,7 @@ func (l *sequence) computed() {
 	if l.done/cache.PageLen == before {
 		return
 	}
-	l.cache().Keep(l.s.version.id, l.tokens[:l.done], l.pages)
+	l.cache().Keep(l.s.scope, l.tokens[:l.done], l.pages)
 	for i, p := range l.pages {
 		l.view[i] = &p.Page
 	}

@@ -110,6 +110,9 @@ func (r *trainingRun) root() (root *version, err error) {
 		return nil, nil
 	}
 	root, r.held, err = r.e.use(r.base, r.promised)
+	if err == nil {
+		r.e.memory.usedBy(r.base, r.owner)
+	}
 	return root, err
 }
 

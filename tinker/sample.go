@@ -20,6 +20,9 @@ type SampleRequest struct {
 	// PromptAltTokens is the number of tokens drawn at each prompt position after the first, independently and with
 	// replacement, from the model's distribution at Params.Temperature; top_k and top_p do not cut it.
 	PromptAltTokens int `json:"prompt_alt_tokens_k,omitempty"`
+	// CacheSalt keeps the computed beginning of the prompt from requests with another salt. It changes no answer. The
+	// Tinker protocol has no such parameter.
+	CacheSalt string `json:"cache_salt,omitempty"`
 }
 
 // SamplingParams shape the draw. The zero value is not useful: start from DefaultSampling.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -107,10 +109,19 @@ func (c *debugCmd) serveModel(s *surroundings, name string) error {
 	if err != nil {
 		return err
 	}
-	data := dataFlag{Data: filepath.Join(c.OutputDir, "serve")}
 	if modelname.MadeOfGGUF(name) {
 		dir = name
 	}
-	serve := &serveStart{dataFlag: data, Addr: c.Addr, Models: []string{dir}, MinFree: 256}
+	serve, err := c.server(dir)
+	if err != nil {
+		return err
+	}
 	return serve.Run(s)
+}
+
+// server is trinity serve for one model, with the defaults of its flags.
+func (c *debugCmd) server(model string) (*serveStart, error) {
+	serve := &serveStart{dataFlag: dataFlag{Data: filepath.Join(c.OutputDir, "serve")}, Addr: c.Addr,
+		Models: []string{model}}
+	return serve, kong.ApplyDefaults(serve)
 }

@@ -38,13 +38,9 @@ type keyFile struct {
 
 	mu   sync.Mutex
 	keys []key
-	ever bool      // the file has existed, so there were keys at some time
-	read time.Time // when the file was last looked at
-	mod  time.Time // the file's modification time
+	ever bool        // the file has existed, so there were keys at some time
+	seen os.FileInfo // the file that was read; nil: none
 }
-
-// keyLook bounds how often the file is checked; a revoked key works at most that much longer.
-const keyLook = time.Second
 
 // openKeys reads the keys; a missing file has no keys.
 func openKeys(path string) (*keyFile, error) {
@@ -55,7 +51,7 @@ func openKeys(path string) (*keyFile, error) {
 func (f *keyFile) load() error {
 	st, err := os.Stat(f.path)
 	if errors.Is(err, os.ErrNotExist) {
-		f.keys = nil
+		f.keys, f.seen = nil, nil
 		return nil
 	}
 	f.ever = true // even if it cannot be read: then no key is accepted
@@ -71,7 +67,7 @@ func (f *keyFile) load() error {
 		return fmt.Errorf("serve: %s is damaged: %w; restore it from a backup, or delete it and create new keys",
 			f.path, err)
 	}
-	f.keys, f.mod = keys, st.ModTime()
+	f.keys, f.seen = keys, st
 	return nil
 }
 
@@ -106,19 +102,16 @@ func (f *keyFile) Owner(tenant string) (name string, operator bool) {
 	return "", false
 }
 
-// look reads the file again if it has changed. The caller holds f.mu.
+// look reads the file again if it has changed, so that the next request knows of a revoked key. Whoever saves the keys
+// puts a new file in place of the old one. The caller holds f.mu.
 func (f *keyFile) look() {
-	now := time.Now()
-	if now.Sub(f.read) <= keyLook {
-		return
-	}
-	f.read = now
 	st, err := os.Stat(f.path)
-	if err == nil && st.ModTime().Equal(f.mod) {
+	if err == nil && f.seen != nil && os.SameFile(st, f.seen) && st.ModTime().Equal(f.seen.ModTime()) &&
+		st.Size() == f.seen.Size() {
 		return
 	}
 	if f.load() != nil {
-		f.keys = nil
+		f.keys, f.seen = nil, nil
 	}
 }
 

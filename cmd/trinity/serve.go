@@ -47,10 +47,11 @@ type serveStart struct {
 	Memory byteSize      `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
 	Replay time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
 	engineFlags
-	Verify  bool          `help:"Check the data folder and exit."`
-	Repair  bool          `help:"With --verify: move unreadable records aside; list what is lost."`
-	Idle    time.Duration `help:"Idle time after which a run or model leaves memory; 0: never." default:"5m"`
-	Verbose bool          `short:"v" help:"Log every request."`
+	SharePrefixes bool          `help:"Let keys reuse the computed beginnings of each other's prompts (timing tells)."`
+	Verify        bool          `help:"Check the data folder and exit."`
+	Repair        bool          `help:"With --verify: move unreadable records aside; list what is lost."`
+	Idle          time.Duration `help:"Idle time after which a run or model leaves memory; 0: never." default:"5m"`
+	Verbose       bool          `short:"v" help:"Log every request."`
 }
 
 // shutdownWait bounds how long active requests may take at shutdown. Waiting requests are released at once.
@@ -109,7 +110,8 @@ func (c *serveStart) Run(s *surroundings) error {
 func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
 	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
-		Threads: c.Threads, Order: c.Order, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle, Log: log}
+		Threads: c.Threads, Order: c.Order, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle,
+		SharePrefixes: c.SharePrefixes, Log: log}
 	eo.Fit(physicalMemory())
 	workers, err := c.openFleet(ctx, &eo, log)
 	if err != nil {

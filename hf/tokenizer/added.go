@@ -99,10 +99,10 @@ func (m *matcher) candidate(s string, from int) int {
 
 // cut appends the sections of s to out. A token with lstrip or rstrip swallows
 // the white space on that side; one with single_word counts only where no
-// letter or digit touches it.
-func (m *matcher) cut(out []section, s string) []section {
+// letter or digit touches it. It ends after more than most tokens.
+func (m *matcher) cut(out []section, s string, most int) []section {
 	done := 0 // s[:done] has been put out
-	for from := 0; ; {
+	for from, tokens := 0, 0; tokens <= most; {
 		start, end, token := m.find(s, from)
 		if token == nil {
 			break
@@ -122,6 +122,7 @@ func (m *matcher) cut(out []section, s string) []section {
 			out = append(out, section{text: s[done:start]})
 		}
 		out = append(out, section{text: s[start:max(start, end)], token: token})
+		tokens++
 		done = max(done, end)
 		from = max(from, done)
 	}

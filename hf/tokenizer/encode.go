@@ -1,17 +1,30 @@
 package tokenizer
 
+import "math"
+
 // Encode returns the ids of text. Added tokens written in the text are
 // recognised. With addSpecial the tokens that the post-processor puts around a
 // text (most often a BOS) are added; rendered chat templates already hold
 // theirs, so they are encoded without.
 func (t *Tokenizer) Encode(text string, addSpecial bool) []int32 {
+	return t.EncodeMost(text, addSpecial, math.MaxInt)
+}
+
+// EncodeMost is Encode that ends when there are more than most ids, since the
+// rest of such a text is of no use. The ids of a text that has at most so many
+// are Encode's.
+func (t *Tokenizer) EncodeMost(text string, addSpecial bool, most int) []int32 {
 	w := t.work.Get().(*workspace)
+	w.most = most
 	out := w.ids[:0]
 	if addSpecial {
 		out = append(out, t.prefix...)
 	}
-	w.outer = t.raw.cut(w.outer[:0], text)
+	w.outer = t.raw.cut(w.outer[:0], text, most)
 	for i, s := range w.outer {
+		if len(out) > most {
+			break
+		}
 		if s.token != nil {
 			out = append(out, s.token.ID)
 			continue
@@ -34,7 +47,7 @@ func (t *Tokenizer) encodeNormal(w *workspace, out []int32, text string, start b
 	if t.normalize != nil {
 		text = t.normalize(text)
 	}
-	w.inner = t.norm.cut(w.inner[:0], text)
+	w.inner = t.norm.cut(w.inner[:0], text, w.most)
 	for i, s := range w.inner {
 		if s.token != nil {
 			out = append(out, s.token.ID)
@@ -56,12 +69,14 @@ func (t *Tokenizer) encodeWords(w *workspace, out []int32, text string) []int32 
 	next := t.splitters[last].next
 	if next == nil {
 		for _, word := range w.split(text, t.splitters) {
-			out = w.encodeWord(t.model, out, word)
+			if out = w.encodeWord(t.model, out, word); len(out) > w.most {
+				break
+			}
 		}
 		return out
 	}
 	for _, s := range w.split(text, t.splitters[:last]) {
-		for len(s) > 0 {
+		for len(s) > 0 && len(out) <= w.most {
 			n := next(s)
 			out = w.encodeWord(t.model, out, s[:n])
 			s = s[n:]
@@ -76,6 +91,7 @@ type workspace struct {
 	outer, inner []section
 	words, spare []string
 	ids          []int32
+	most         int // ids after which a text is not encoded further
 
 	known memory
 }

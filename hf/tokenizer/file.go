@@ -240,8 +240,9 @@ func (t *Tokenizer) add(name string, id int32, special bool) error {
 	if t.pieces != nil {
 		t.tokens[id] = t.pieces.entry(name)
 		t.tokens[id].special = special
-		return nil
+	} else {
+		t.tokens[id] = entry{name: name, bytes: bytesOf(name), special: special, known: true}
 	}
-	t.tokens[id] = entry{name: name, bytes: bytesOf(name), special: special, known: true}
+	t.longest = max(t.longest, 1, len(t.tokens[id].bytes))
 	return nil
 }

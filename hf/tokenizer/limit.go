@@ -18,6 +18,11 @@ const (
 	maxTrie    = 1 << 20 // bytes of all added tokens
 )
 
+// Memory is an upper bound of the bytes of memory that one Encode takes for
+// each byte of the text: a text that is one long word has a list of symbols and
+// a heap of candidates.
+const Memory = 64
+
 // parts counts the parts of a section while it is read.
 type parts struct {
 	section string

@@ -41,6 +41,7 @@ type Tokenizer struct {
 	model     *bpe
 	pieces    *sentencePiece // nil for a byte-level file
 	maxIDs    int            // while the file is read
+	longest   int            // bytes of a token
 
 	prefix, suffix []int32 // what the post-processor puts around a text
 
@@ -76,6 +77,10 @@ func Load(path string) (*Tokenizer, error) {
 // below it may stand for no token.
 func (t *Tokenizer) VocabSize() int { return len(t.tokens) }
 
+// Longest returns the bytes of the longest token: a text of n bytes has at
+// least n / Longest tokens, unless the file drops characters.
+func (t *Tokenizer) Longest() int { return t.longest }
+
 // TokenID returns the id of the token spelled name in tokenizer.json, where a
 // space inside an ordinary token is written Ġ and added tokens are plain text.
 func (t *Tokenizer) TokenID(name string) (int32, bool) {
@@ -98,6 +103,9 @@ func (t *Tokenizer) Bytes(id int32) []byte {
 	}
 	return []byte(e.bytes)
 }
+
+// Size returns the number of bytes that a token stands for.
+func (t *Tokenizer) Size(id int32) int { return len(t.at(id).bytes) }
 
 // IsSpecial reports whether id is an added token that the file marks special.
 func (t *Tokenizer) IsSpecial(id int32) bool {

@@ -218,3 +218,35 @@ func TestDecoderHoldsBack(t *testing.T) {
 		t.Errorf("second Flush = %q, want nothing", got)
 	}
 }
+
+// A text of at most so many ids has the same with and without a limit; one of more ends soon after it.
+func TestEncodeMost(t *testing.T) {
+	for _, name := range names(t) {
+		tok := load(t, name)
+		for _, text := range []string{"", "a", "The quick  brown fox.\n", strings.Repeat("ab ", 500),
+			strings.Repeat("x", 700), strings.Repeat("<s></s><|im_end|>\n", 200)} {
+			whole := tok.Encode(text, true)
+			if got := tok.EncodeMost(text, true, len(whole)); !slices.Equal(got, whole) {
+				t.Errorf("%s: %.20q: with a limit of %d ids it has %d", name, text, len(whole), len(got))
+			}
+			for most := 0; most < len(whole); most += 50 {
+				if got := tok.EncodeMost(text, true, most); len(got) <= most {
+					t.Errorf("%s: %.20q: %d of %d ids with a limit of %d", name, text, len(got), len(whole), most)
+				}
+			}
+			if n := len(text) / tok.Longest(); n > len(whole) && tok.Decode(whole, false) == text {
+				t.Errorf("%s: %.20q has %d ids, and its longest token would make %d", name, text, len(whole), n)
+			}
+		}
+	}
+}
+
+func TestEncodeMostEndsEarly(t *testing.T) {
+	for _, name := range names(t) {
+		tok := load(t, name)
+		text := strings.Repeat("ab <s>", 10000)
+		if got := tok.EncodeMost(text, false, 100); len(got) > 120 {
+			t.Errorf("%s: %d ids with a limit of 100", name, len(got))
+		}
+	}
+}

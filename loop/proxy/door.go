@@ -1,16 +1,17 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
@@ -21,12 +22,13 @@ type door struct {
 	now     func() time.Time
 	log     func(string) // nil: errors are not logged
 	calls   *rollouts
+	bodies  *web.Bodies
 	closing context.Context // ends when no more work is handed out
 	close   context.CancelFunc
 }
 
 func newDoor(name string, text *openai.Text, now func() time.Time, log func(string)) *door {
-	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now)}
+	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now), bodies: openai.NewBodies()}
 	d.closing, d.close = context.WithCancel(context.Background())
 	return d
 }
@@ -69,10 +71,8 @@ type answerer func(ctx context.Context, w http.ResponseWriter, tenant string, bo
 // post serves a handler of package openai.
 func (d *door) post(h answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-		if err != nil {
-			err = bad("the body cannot be read: %v", err)
-		} else {
+		body, err := d.bodies.ReadWeighed(r, openai.MaxBody)
+		if err == nil {
 			err = h(r.Context(), w, "", body)
 		}
 		if err != nil {
@@ -115,19 +115,29 @@ func reply(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }
 
-// most bytes of a request.
-const most = 32 << 20
+// most bytes of a body that says something about rollouts.
+const most = 4 << 20
 
 // read reads a body, which is one JSON value.
-func read(w http.ResponseWriter, r *http.Request, v any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
-	err := d.Decode(v)
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("something follows the JSON value")
-		}
-	}
+func (d *door) read(r *http.Request, v any) error {
+	body, err := d.bodies.ReadWeighed(r, most)
 	if err != nil {
+		return err
+	}
+	return unmarshal(body, v)
+}
+
+// readIfAny reads a body that may be empty.
+func (d *door) readIfAny(r *http.Request, v any) error {
+	body, err := d.bodies.ReadWeighed(r, most)
+	if err != nil || len(bytes.TrimSpace(body)) == 0 {
+		return err
+	}
+	return unmarshal(body, v)
+}
+
+func unmarshal(body []byte, v any) error {
+	if err := json.Unmarshal(body, v); err != nil {
 		return bad("the body is not the JSON that is expected: %v", err)
 	}
 	return nil

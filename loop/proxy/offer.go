@@ -43,7 +43,7 @@ func (o *Offers) Handler() http.Handler {
 	m.HandleFunc("GET /v1/models", o.door.models)
 	m.HandleFunc("GET /health", health)
 	o.door.routes(m)
-	return m
+	return o.door.bodies.Handler(m)
 }
 
 // outside refuses calls that are of no rollout: the weights that a step samples with are those of its rollouts.

@@ -100,7 +100,7 @@ func (s *Server) Handler() http.Handler {
 	m.HandleFunc("GET /metrics", s.metrics)
 	m.HandleFunc("POST /feedback", s.feedback)
 	m.HandleFunc("POST /commit", s.commit)
-	return m
+	return s.door.bodies.Handler(m)
 }
 
 func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +110,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		Task   string   `json:"task_id"`
 		Run    int      `json:"run_id"`
 	}
-	if err := read(w, r, &in); err != nil {
+	if err := s.door.read(r, &in); err != nil {
 		s.door.fail(w, err)
 		return
 	}

@@ -3,8 +3,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -143,7 +141,7 @@ func (d *door) next(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Wait float64 `json:"wait"` // seconds
 	}
-	if err := readIfAny(w, r, &in); err != nil {
+	if err := d.readIfAny(r, &in); err != nil {
 		d.fail(w, err)
 		return
 	}
@@ -185,7 +183,7 @@ func (d *door) feedback(w http.ResponseWriter, r *http.Request, id string) {
 		Task   string   `json:"task_id"`
 		Run    int      `json:"run_id"`
 	}
-	if err := read(w, r, &in); err != nil {
+	if err := d.read(r, &in); err != nil {
 		d.fail(w, err)
 		return
 	}
@@ -205,7 +203,7 @@ func (d *door) event(w http.ResponseWriter, r *http.Request, id string) {
 			Value *float64 `json:"value"`
 		} `json:"data"`
 	}
-	if err := read(w, r, &in); err != nil {
+	if err := d.read(r, &in); err != nil {
 		d.fail(w, err)
 		return
 	}
@@ -239,17 +237,5 @@ func (d *door) reward(ctx context.Context, one *rollout, g grade) error {
 		return err
 	}
 	d.calls.remove(one, one.over())
-	return nil
-}
-
-// readIfAny reads a body that may be empty.
-func readIfAny(w http.ResponseWriter, r *http.Request, v any) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	if err != nil || len(strings.TrimSpace(string(body))) == 0 {
-		return err
-	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return bad("the body is not the JSON that is expected: %v", err)
-	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (d *door) query(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		IDs []string `json:"session_ids"`
 	}
-	if err := read(w, r, &in); err != nil {
+	if err := d.read(r, &in); err != nil {
 		d.fail(w, err)
 		return
 	}
@@ -57,7 +57,7 @@ func (d *door) create(w http.ResponseWriter, r *http.Request) {
 		ID       string          `json:"session_id"`
 		Metadata json.RawMessage `json:"metadata"` // not used
 	}
-	if err := readIfAny(w, r, &in); err != nil {
+	if err := d.readIfAny(r, &in); err != nil {
 		d.fail(w, err)
 		return
 	}

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
@@ -90,7 +90,12 @@ func invalid(format string, args ...any) error {
 
 func (s *Studio) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known refusal
-	if !errors.As(err, &known) {
+	var p *web.Problem
+	switch {
+	case errors.As(err, &known):
+	case errors.As(err, &p):
+		known = refusal{p.Status, "invalid_request", "studio: " + p.Error()}
+	default:
 		known = refusal{http.StatusInternalServerError, "internal", err.Error()}
 		s.opts.Log.Warn("a request failed", "path", r.URL.Path, "error", err)
 	}
@@ -118,11 +123,11 @@ func answer(w http.ResponseWriter, v any) error {
 
 // body reads a request's JSON.
 func body(r *http.Request, v any) error {
-	data, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	if err == nil {
-		err = json.Unmarshal(data, v)
-	}
+	data, err := web.ReadSmall(r)
 	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
 		return invalid("the body is no JSON as it is described in /api/openapi.json: %v", err)
 	}
 	return nil

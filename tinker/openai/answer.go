@@ -34,49 +34,58 @@ func (a *API) Complete(ctx context.Context, w http.ResponseWriter, tenant string
 // serve reads a request, samples and answers.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, body []byte,
 	read func(fields, *Text) (*request, error), prefix string) error {
-	f, name, m, err := a.open(ctx, tenant, body)
+	out, err := a.read(ctx, w.Header(), tenant, body, read, prefix)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
-	given := f.names()
-	r, err := read(f, m.Text)
-	if err != nil {
-		return err
-	}
-	if err := f.rest(); err != nil {
-		return err
-	}
-	r.model, r.unique = cmp.Or(m.Name, name), newID("")
-	out := &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix(), pacer: a.pacer}
-	if err := out.settle(given, w.Header()); err != nil {
-		return err
-	}
-	if err := r.fit(m.Context); err != nil {
-		return err
-	}
-	if r.form == nil {
-		r.form = openaiForm{}
-	}
-	if r.stream {
+	defer out.model.Close()
+	if out.request.stream {
 		return out.stream(ctx, w)
 	}
 	return out.whole(ctx, w)
 }
 
+// read reads a request as far as it can be sampled.
+func (a *API) read(ctx context.Context, h http.Header, tenant string, body []byte,
+	read func(fields, *Text) (*request, error), prefix string) (out *answer, err error) {
+	o, err := a.open(ctx, tenant, body)
+	if err != nil {
+		return nil, err
+	}
+	f, m := o.fields, o.model
+	defer func() {
+		if o.done(); err != nil {
+			m.Close()
+		}
+	}()
+	given := f.names()
+	r, err := read(f, m.Text)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.rest(); err != nil {
+		return nil, err
+	}
+	r.model, r.unique = cmp.Or(m.Name, o.name), newID("")
+	if r.form == nil {
+		r.form = openaiForm{}
+	}
+	out = &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix(), pacer: a.pacer}
+	if err := out.settle(given, h); err != nil {
+		return nil, err
+	}
+	return out, r.fit(m.Context)
+}
+
 // open reads a body and opens the model that it names.
-func (a *API) open(ctx context.Context, tenant string, body []byte) (f fields, name string, m *Model, err error) {
-	if f, err = readFields(body); err != nil {
-		return nil, "", nil, err
-	}
-	if _, err = f.take("model", &name); err != nil {
-		return nil, "", nil, err
-	}
-	m, err = a.models.Open(ctx, tenant, name)
-	if name == "" && errors.Is(err, tinker.ErrNotFound) {
-		err = invalid("model", "model is missing; GET models lists the names")
-	}
-	return f, name, m, err
+func (a *API) open(ctx context.Context, tenant string, body []byte) (*opened, error) {
+	return open(ctx, body, func(name string) (*Model, error) {
+		m, err := a.models.Open(ctx, tenant, name)
+		if name == "" && errors.Is(err, tinker.ErrNotFound) {
+			err = invalid("model", "model is missing; GET models lists the names")
+		}
+		return m, err
+	})
 }
 
 // whole waits for all samples and sends them as one JSON object.

@@ -18,10 +18,12 @@ func (a *API) Messages(ctx context.Context, w http.ResponseWriter, tenant string
 
 // CountTokens answers POST messages/count_tokens: the length of the prompt that the same request of Messages has.
 func (a *API) CountTokens(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	f, _, m, err := a.open(ctx, tenant, body)
+	o, err := a.open(ctx, tenant, body)
 	if err != nil {
 		return err
 	}
+	defer o.done()
+	f, m := o.fields, o.model
 	defer m.Close()
 	chat, err := f.translate()
 	if err != nil {
@@ -70,7 +72,7 @@ func (f fields) readAnthropic(t *Text) (*request, error) {
 
 // sharedParameters have the same name and meaning in a message and in a chat. Those after stream are vLLM's.
 var sharedParameters = []string{"max_tokens", "temperature", "top_p", "top_k", "stream", "min_p", "seed",
-	"stop_token_ids", "return_token_ids", "logprobs", "top_logprobs"}
+	"stop_token_ids", "return_token_ids", "logprobs", "top_logprobs", "cache_salt"}
 
 // anthropicLabels are parameters that do not change an answer: names for accounting, and marks for a cache, which is
 // automatic here.

@@ -140,6 +140,25 @@ func TestMessageErrors(t *testing.T) {
 }
 
 // A prompt whose beginning another request had is reported as read from the cache, in both interfaces and in streams.
+// Prompts share what is computed with those that have the same cache_salt.
+func TestCacheSalt(t *testing.T) {
+	m := newTiny(t)
+	long := strings.Repeat("Ann has 12 apples and gets 30 more. ", 12)
+	said := `"messages":[{"role":"user","content":"` + long + `"}],"max_tokens":2`
+	for i, salt := range []string{"", `,"cache_salt":"a"`, `,"cache_salt":"b"`, `,"cache_salt":"a"`} {
+		got := message(t, m, `{"model":"tiny",`+said+salt+"}").Usage["cache_read_input_tokens"]
+		if again := i == 3; (got > 0) != again {
+			t.Errorf("request %d (%s) has %d cached tokens", i, salt, got)
+		}
+	}
+	for _, salt := range []string{`""`, `7`, `"` + strings.Repeat("a", maxSalt+1) + `"`} {
+		w := ask(t, m, "chat", `{"model":"tiny","cache_salt":`+salt+","+said+"}")
+		if w.Code != 400 || !strings.Contains(w.Body.String(), `"param":"cache_salt"`) {
+			t.Errorf("cache_salt %.20s: %d %s", salt, w.Code, w.Body)
+		}
+	}
+}
+
 func TestCachedTokens(t *testing.T) {
 	m := newTiny(t)
 	long := strings.Repeat("Ann has 12 apples and gets 30 more. ", 12)

@@ -88,7 +88,8 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 		c.inside = false
 	}
 	text += c.begun
-	return c, prompt{tokens: t.Tokenizer.Encode(text, false), text: text}, nil
+	ids, err := t.encode(text, false)
+	return c, prompt{tokens: ids, text: text}, err
 }
 
 // rendering reads how the messages are rendered. An assistant's last message is continued unless the request says

@@ -33,9 +33,13 @@ func (f fields) readChatTokens(t *Text) (*request, error) {
 			"prompt; use auto or none")
 	}
 	if last := r.chat.messages[len(r.chat.messages)-1]; last.Role != "assistant" {
-		text := t.Tokenizer.Decode(ids, false)
+		text, err := t.decode(ids, false)
+		if err != nil {
+			return nil, err
+		}
 		r.chat.inside = strings.HasSuffix(strings.TrimRight(text, blank), thinkOpen)
 	}
-	r.prompts = []prompt{{tokens: ids, text: t.Tokenizer.Decode(ids, true), fixed: true}}
-	return r, nil
+	text, err := t.decode(ids, true)
+	r.prompts = []prompt{{tokens: ids, text: text, fixed: true}}
+	return r, err
 }

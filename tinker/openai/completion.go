@@ -79,8 +79,15 @@ func readPrompts(raw json.RawMessage, t *Text, special bool) ([]prompt, error) {
 			"list of such lists", brief(raw))
 	}
 	var out []prompt
+	if n := len(texts) + len(lists); n > maxChoices {
+		return nil, invalid("prompt", "prompt has %d prompts; one request may have %d", n, maxChoices)
+	}
 	for _, text := range texts {
-		out = append(out, prompt{tokens: t.Tokenizer.Encode(text, special), text: text})
+		ids, err := t.encode(text, special)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, prompt{tokens: ids, text: text})
 	}
 	for _, list := range lists {
 		for i, id := range list {
@@ -89,7 +96,11 @@ func readPrompts(raw json.RawMessage, t *Text, special bool) ([]prompt, error) {
 					t.Tokenizer.VocabSize()-1)
 			}
 		}
-		out = append(out, prompt{tokens: list, text: t.Tokenizer.Decode(list, true), fixed: true})
+		text, err := t.decode(list, true)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, prompt{tokens: list, text: text, fixed: true})
 	}
 	if len(out) == 0 {
 		return nil, invalid("prompt", "prompt is an empty list")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -55,12 +56,19 @@ const retryAfter = time.Second
 // ErrorOf returns err in OpenAI's form.
 func ErrorOf(err error) *Error {
 	var e *Error
+	var p *web.Problem
 	text := ""
 	if err != nil {
 		text = tinker.BriefText(err.Error())
 	}
 	switch {
 	case errors.As(err, &e):
+		return e
+	case errors.As(err, &p):
+		e = &Error{Status: p.Status, Type: invalidRequest, Message: text, After: p.After}
+		if e.Status >= 500 {
+			e.Type = serverError
+		}
 		return e
 	case errors.Is(err, tinker.ErrNotFound):
 		return &Error{Status: http.StatusNotFound, Type: invalidRequest, Code: "model_not_found", Param: "model",

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,10 +15,6 @@ import (
 func (a *API) Generate(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
 	return a.serve(ctx, w, tenant, body, fields.readGenerate, "gen-")
 }
-
-// generateLabels are parameters that do not change an answer: the engine's cache needs no salt, since samples with
-// other weights never share it.
-var generateLabels = []string{"cache_salt"}
 
 // generateUnsupported are the parameters that are refused unless they ask for what happens anyway.
 var generateUnsupported = refusals{
@@ -75,14 +72,18 @@ func (f fields) readGenerate(t *Text) (*request, error) {
 			delete(f, name)
 		}
 	}
-	if err := outer.form(r); err != nil {
+	if err := errors.Join(outer.form(r), f.cacheSalt(r)); err != nil {
 		return nil, first(err)
 	}
 	if r.stream && form.promptTop >= 0 {
 		return nil, invalid("prompt_logprobs", "prompt_logprobs are not streamed; set stream to false")
 	}
-	r.form, r.prompts = form, []prompt{{tokens: ids, text: t.Tokenizer.Decode(ids, true), fixed: true}}
-	if err := f.refuse(generateLabels, generateUnsupported); err != nil {
+	text, err := t.decode(ids, true)
+	if err != nil {
+		return nil, err
+	}
+	r.form, r.prompts = form, []prompt{{tokens: ids, text: text, fixed: true}}
+	if err := f.refuse(nil, generateUnsupported); err != nil {
 		return nil, err
 	}
 	clear(f)
@@ -104,7 +105,7 @@ func (p fields) sampling(t *Text, form *tokenForm) (*request, error) {
 			delete(p, name)
 		}
 	}
-	for _, name := range []string{"stream", "stream_options", "return_token_ids"} {
+	for _, name := range []string{"stream", "stream_options", "return_token_ids", "cache_salt"} {
 		if _, ok := p[name]; ok {
 			return nil, invalid(name, "%s is not a sampling parameter", name)
 		}

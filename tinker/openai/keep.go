@@ -93,7 +93,7 @@ func (a *answer) encoder(p prompt) func(string) ([]int32, error) {
 		if part == p.text {
 			return p.tokens, nil
 		}
-		return a.model.Text.Tokenizer.Encode(part, false), nil
+		return a.model.Text.encode(part, false)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -59,15 +60,18 @@ type Card struct {
 	Until   time.Time // when a model in memory leaves it if nothing uses it; zero: when others need the memory
 }
 
-// Text is the text side of a model. It does not change.
+// Text is the text side of a model. It does not change. What is done with it is bounded during a request (bound.go).
 type Text struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template // nil: the model has none, and chats are refused
 	Ends      []int32        // tokens that end an answer
 	Config    map[string]any // tokenizer_config.json, with the chat template; nil if there is none
 
-	Thinking *bool // enable_thinking for the template where a request says nothing; nil: the template's own way
-	Plain    bool  // completions have the tokens of their text alone, unless a request sets add_special_tokens
+	Thinking *bool      // enable_thinking for the template where a request says nothing; nil: the template's own way
+	context  int        // of the model, during a request; 0: not bounded
+	share    *web.Share // of the request
+
+	Plain bool // completions have the tokens of their text alone, unless a request sets add_special_tokens
 }
 
 // LoadText reads tokenizer and chat template from a model's folder. The end tokens are that of the template and those

@@ -14,6 +14,7 @@ const (
 	maxChoices = 4096 // answers
 	maxStops   = 64   // stop strings
 	maxTop     = 20   // of top_logprobs, as OpenAI and vLLM
+	maxSalt    = 256  // bytes of cache_salt
 )
 
 // request is what both kinds of request come to.
@@ -32,7 +33,8 @@ type request struct {
 	echo          bool
 	silent        bool // max_tokens 0: nothing is generated, the prompt is only scored
 
-	form    form // nil: OpenAI's
+	salt    string // only prompts with the same one share what is computed
+	form    form   // nil: OpenAI's
 	prompts []prompt
 	chat    *conversation // nil: plain completions
 }
@@ -47,7 +49,7 @@ type prompt struct {
 // common reads the parameters that both kinds of request have.
 func (f fields) common(t *Text) (*request, error) {
 	r := &request{params: tinker.DefaultSampling(), n: 1}
-	if err := errors.Join(f.draw(&r.params), f.form(r)); err != nil {
+	if err := errors.Join(f.draw(&r.params), f.form(r), f.cacheSalt(r)); err != nil {
 		return nil, first(err)
 	}
 	var err error
@@ -114,6 +116,15 @@ func (f fields) form(r *request) error {
 		err6 = invalid("stream_options", "stream_options: only include_usage is supported; leave the others out")
 	}
 	return errors.Join(err1, err2, err3, err4, err5, err6)
+}
+
+// cacheSalt reads cache_salt.
+func (f fields) cacheSalt(r *request) error {
+	there, err := f.take("cache_salt", &r.salt)
+	if err == nil && there && (r.salt == "" || len(r.salt) > maxSalt) {
+		err = invalid("cache_salt", "cache_salt has %d bytes; it must have 1 to %d", len(r.salt), maxSalt)
+	}
+	return err
 }
 
 // ends sets the tokens that end an answer: those asked for and, unless eos is ignored, those of the model.
@@ -186,7 +197,8 @@ func (r *request) fit(limit int) error {
 
 // sample is the request of one prompt.
 func (r *request) sample(p prompt) tinker.SampleRequest {
-	out := tinker.SampleRequest{Prompt: tinker.Text(p.tokens), NumSamples: r.n, Params: r.params}
+	out := tinker.SampleRequest{Prompt: tinker.Text(p.tokens), NumSamples: r.n, Params: r.params,
+		CacheSalt: r.salt}
 	if r.silent {
 		out.Params.MaxTokens = 1
 	}

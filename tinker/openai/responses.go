@@ -47,7 +47,8 @@ var responseEcho = map[string]string{"instructions": "null", "max_output_tokens"
 var responseNames = map[string]string{"max_output_tokens": "max_tokens", "temperature": "temperature",
 	"top_p": "top_p", "parallel_tool_calls": "parallel_tool_calls", "stream": "stream",
 	"chat_template_kwargs": "chat_template_kwargs", "top_k": "top_k", "min_p": "min_p", "seed": "seed",
-	"stop_token_ids": "stop_token_ids", "return_token_ids": "return_token_ids"}
+	"stop_token_ids": "stop_token_ids", "return_token_ids": "return_token_ids",
+	"cache_salt": "cache_salt"}
 
 // readResponse reads the parameters of a response.
 func (f fields) readResponse(t *Text) (*request, error) {

@@ -19,11 +19,11 @@ import (
 // Tokenize answers POST tokenize: the tokens of a text (prompt), or those that a chat with the same messages, tools and
 // template variables has as its prompt.
 func (a *API) Tokenize(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	f, m, err := a.openText(ctx, tenant, body)
+	f, m, done, err := a.openText(ctx, tenant, body)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer done()
 	spell := false
 	if _, err := f.take("return_token_strs", &spell); err != nil {
 		return err
@@ -64,22 +64,22 @@ func (f fields) tokenize(t *Text) ([]int32, error) {
 		return nil, err
 	}
 	if !chat {
-		return t.Tokenizer.Encode(text, special), nil
+		return t.encode(text, special)
 	}
 	_, p, err := f.conversation(t)
 	if err != nil || !special {
 		return p.tokens, err
 	}
-	return t.Tokenizer.Encode(p.text, true), nil
+	return t.encode(p.text, true)
 }
 
 // Detokenize answers POST detokenize: the text of tokens, special tokens too.
 func (a *API) Detokenize(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	f, m, err := a.openText(ctx, tenant, body)
+	f, m, done, err := a.openText(ctx, tenant, body)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer done()
 	var ids []int32
 	there, err := f.take("tokens", &ids)
 	switch {
@@ -94,7 +94,11 @@ func (a *API) Detokenize(ctx context.Context, w http.ResponseWriter, tenant stri
 	if err := f.rest(); err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, object{"prompt": m.Text.Tokenizer.Decode(ids, false)})
+	text, err := m.Text.decode(ids, false)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, object{"prompt": text})
 	return nil
 }
 
@@ -123,18 +127,13 @@ func (t *Text) check(param string, ids []int32) error {
 	return nil
 }
 
-// openText reads a body and opens the model that it names, or the only one.
-func (a *API) openText(ctx context.Context, tenant string, body []byte) (fields, *Model, error) {
-	f, err := readFields(body)
+// openText reads a body and opens the model that it names, or the only one. The caller calls done.
+func (a *API) openText(ctx context.Context, tenant string, body []byte) (f fields, m *Model, done func(), err error) {
+	o, err := open(ctx, body, func(name string) (*Model, error) { return a.named(ctx, tenant, name) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	name := ""
-	if _, err := f.take("model", &name); err != nil {
-		return nil, nil, err
-	}
-	m, err := a.named(ctx, tenant, name)
-	return f, m, err
+	return o.fields, o.model, func() { o.model.Close(); o.done() }, nil
 }
 
 // named opens a model by its name, "" the only one.

@@ -16,8 +16,8 @@ import (
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	code := codeOf(err)
 	var se *statusError
-	if errors.As(err, &se) && se.after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(se.after.Seconds())))
+	if errors.As(err, &se) && se.After > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(se.After.Seconds())))
 	}
 	told := err
 	if code == http.StatusInsufficientStorage && se == nil {
@@ -36,7 +36,7 @@ func codeOf(err error) int {
 	var se *statusError
 	switch {
 	case errors.As(err, &se):
-		return se.code
+		return se.Status
 	case errors.Is(err, tinker.ErrUnusable):
 		return http.StatusBadRequest
 	case errors.Is(err, tinker.ErrNotFound):

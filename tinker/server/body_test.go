@@ -102,33 +102,6 @@ func noise(n int) []byte {
 	return b
 }
 
-// One tenant's bodies leave room for another's, and memory is reserved as bytes arrive.
-func TestBodiesShareOneBudget(t *testing.T) {
-	b := newBudget(1000, 400)
-	alice, bob := b.share("alice"), b.share("bob")
-	if err := alice.take(400); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		who  *reservation
-		n    int64
-		want int
-	}{{alice, 1, http.StatusRequestEntityTooLarge}, {b.share("alice"), 1, http.StatusServiceUnavailable}, {bob, 301,
-		http.StatusServiceUnavailable},
-		{bob, 300, 0}, {b.share("carol"), 151, http.StatusServiceUnavailable}, {b.share("carol"), 501,
-			http.StatusRequestEntityTooLarge}} {
-		err := tt.who.take(tt.n)
-		if (err == nil) != (tt.want == 0) || err != nil && codeOf(err) != tt.want {
-			t.Errorf("%s takes %d: %v, want %d", tt.who.tenant, tt.n, err, tt.want)
-		}
-	}
-	alice.release()
-	bob.release()
-	if b.used != 0 || len(b.own) != 0 {
-		t.Errorf("after all is released: %d, %v", b.used, b.own)
-	}
-}
-
 // Unfinished bodies hold only the bytes that have arrived, and without a key none.
 func TestHalfBodies(t *testing.T) {
 	r := newRig(t, Options{MaxBodies: 8 << 20})
@@ -148,8 +121,8 @@ func TestHalfBodies(t *testing.T) {
 		c, _ := half("tml-mallory")
 		open = append(open, c)
 	}
-	eventually(t, func() string { return unless(r.server.bodies.inUse() >= 10*100<<10, "bytes are missing") })
-	if used := r.server.bodies.inUse(); used > 10*256<<10 {
+	eventually(t, func() string { return unless(r.server.bodies.Budget().InUse() >= 10*100<<10, "bytes are missing") })
+	if used := r.server.bodies.Budget().InUse(); used > 10*256<<10 {
 		t.Errorf("ten bodies of which 100 KiB came hold %d bytes", used)
 	}
 	_, answer := half("")

@@ -257,8 +257,10 @@ func (r *rig) counters() (list string) {
 		add(q.what, int64(all.requests))
 		add("bytes of "+q.what, all.bytes)
 	}
-	add("bodies", s.bodies.inUse())
-	add("inflaters", int64(cap(s.inflaters)-len(s.inflaters)))
+	add("bodies", s.bodies.Budget().InUse())
+	if !s.bodies.Idle() {
+		add("inflaters", 1)
+	}
 	for id, p := range s.state.samplers {
 		add("busy "+id, int64(p.busy))
 	}

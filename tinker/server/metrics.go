@@ -55,7 +55,7 @@ func (t *serverMetrics) watch(s *Server) {
 	gauge("trinity_training_bytes_waiting", "Their bytes.",
 		func() float64 { all, _ := s.training.now(""); return float64(all.bytes) })
 	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.",
-		func() float64 { return float64(s.bodies.inUse()) })
+		func() float64 { return float64(s.bodies.Budget().InUse()) })
 	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
 		func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
 	gauge("trinity_samples_kept", "asample requests known, done or not.",

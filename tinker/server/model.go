@@ -125,7 +125,7 @@ func (s *Server) memoryRoom(r modelRecord) error {
 	}
 	if errors.Is(err, tinker.ErrBusy) {
 		s.stats.pushedBack.Inc()
-		return &statusError{http.StatusServiceUnavailable, err, 10 * time.Second}
+		return statusAfter(http.StatusServiceUnavailable, err, 10*time.Second)
 	}
 	return err
 }
@@ -218,8 +218,8 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 	case <-s.ctx.Done():
 		return nil, context.Cause(s.ctx)
 	case <-time.After(makeWait):
-		return nil, &statusError{http.StatusServiceUnavailable,
-			fmt.Errorf("model %s is still being created; its base model may be large", id), 2 * time.Second}
+		return nil, statusAfter(http.StatusServiceUnavailable,
+			fmt.Errorf("model %s is still being created; its base model may be large", id), 2*time.Second)
 	}
 	if m.err != nil {
 		return nil, fmt.Errorf("model %s could not be created: %w", id, m.err)

@@ -41,8 +41,9 @@ const latest = ":latest"
 type weightsInMemory interface {
 	// LoadedUntil reports whether base weights are in memory, and when they leave if nothing uses them; zero is never.
 	LoadedUntil(baseModel string) (at time.Time, loaded bool)
-	// UnloadBase unloads base weights that nothing uses, and reports whether they are out of memory.
-	UnloadBase(baseModel string) bool
+	// UnloadBase unloads base weights that nothing uses and that no other owner has used, and reports whether they are
+	// out of memory.
+	UnloadBase(baseModel, owner string) bool
 }
 
 // Loaded implements openai.LoadedModels: the base models whose weights are in memory, and the tenant's checkpoints that
@@ -70,7 +71,7 @@ func (m *endpointModels) Loaded(ctx context.Context, tenant string) ([]openai.Ca
 }
 
 // Unload implements openai.LoadedModels: weights that no other request, sampling session or training run uses leave
-// memory at once.
+// memory at once, those of a base model only if no other tenant has used them.
 func (m *endpointModels) Unload(ctx context.Context, tenant, name string) error {
 	key, err := m.find(tenant, name)
 	if err != nil {
@@ -85,7 +86,7 @@ func (m *endpointModels) Unload(ctx context.Context, tenant, name string) error 
 	}
 	m.s.mu.Unlock()
 	if engine, ok := m.s.opts.Store.(weightsInMemory); ok && key.path == "" {
-		engine.UnloadBase(key.base)
+		engine.UnloadBase(key.base, tenant)
 	}
 	return nil
 }

@@ -110,15 +110,9 @@ func (s *Server) openaiError(r *http.Request, err error) *openai.Error {
 	var se *statusError
 	code := codeOf(err)
 	switch {
-	case errors.As(err, &se):
-		e = openai.Error{Status: se.code, Type: "invalid_request_error", Message: se.Error(), After: se.after}
-		if se.code >= 500 {
-			e.Type = "server_error"
-		}
-		if se.code == http.StatusUnauthorized {
-			e.Code = "invalid_api_key"
-			e.Message = "Incorrect API key provided: " + e.Message // words by which LiteLLM knows the error
-		}
+	case errors.As(err, &se) && se.Status == http.StatusUnauthorized:
+		e.Code = "invalid_api_key"
+		e.Message = "Incorrect API key provided: " + e.Message // words by which LiteLLM knows the error
 	case e.Status == http.StatusInternalServerError && code != e.Status: // such as a malformed body
 		e.Status, e.Type = code, "invalid_request_error"
 	}

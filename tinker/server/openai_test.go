@@ -287,7 +287,7 @@ func TestOpenAIClientsVanish(t *testing.T) {
 		r.server.mu.Lock()
 		defer r.server.mu.Unlock()
 		return fmt.Sprintf("%d sequences, %d requests, %d weights, %d bytes", stats.Running,
-			stats.Waiting[tinker.Sampling].Requests, len(r.server.lent), r.server.bodies.inUse())
+			stats.Waiting[tinker.Sampling].Requests, len(r.server.lent), r.server.bodies.Budget().InUse())
 	}
 	const nothing = "0 sequences, 0 requests, 0 weights, 0 bytes"
 	eventually(t, func() string { now := left(); return unless(now == nothing, now) })

@@ -129,6 +129,29 @@ func TestOllamaUnloads(t *testing.T) {
 	}
 }
 
+// keep_alive 0 of one tenant does not unload a base model that another one has used.
+func TestOllamaUnloadsForItsOwnTenant(t *testing.T) {
+	alice := restless(t, 0)
+	bob := alice.as("tml-bob")
+	for i, ask := range []struct {
+		who   *rig
+		body  string
+		there bool
+	}{
+		{alice, `{"model":"tiny"}`, true}, {bob, `{"model":"tiny","keep_alive":0}`, true},
+		{bob, `{"model":"tiny","prompt":"1 + 2","options":{"num_predict":3},"keep_alive":0}`, true},
+		{alice, `{"model":"tiny","keep_alive":0}`, true},
+		{alice, `{"model":"small"}`, true}, {alice, `{"model":"small","keep_alive":0}`, true},
+	} {
+		if code, _, raw := ask.who.send("POST", "/api/generate", rawJSON(ask.body)); code != http.StatusOK {
+			t.Fatalf("%s: %d %s", ask.body, code, raw)
+		}
+		if _, there := alice.loaded()["tiny"]; there != ask.there {
+			t.Errorf("after request %d the model is in memory: %v, want %v", i, there, ask.there)
+		}
+	}
+}
+
 // Three models share memory for two. Sampling sessions that are idle give theirs up, and each model answers as it did
 // alone.
 func TestModelsTakeTurnsInMemory(t *testing.T) {

@@ -58,11 +58,11 @@ func unwritable(err error) error {
 // room refuses new work while the disk is nearly full, to keep space for what was accepted.
 func (s *Server) room() error {
 	if s.ctx.Err() != nil {
-		return &statusError{http.StatusServiceUnavailable,
-			fmt.Errorf("the server is closing; it continues after its next start"), time.Second}
+		return statusAfter(http.StatusServiceUnavailable,
+			fmt.Errorf("the server is closing; it continues after its next start"), time.Second)
 	}
 	if err := s.writable(); err != nil {
-		return &statusError{http.StatusInsufficientStorage, err, 10 * time.Second}
+		return statusAfter(http.StatusInsufficientStorage, err, 10*time.Second)
 	}
 	if s.opts.Free == nil {
 		return nil
@@ -77,10 +77,10 @@ func (s *Server) room() error {
 		s.free = freeSpace{n, now}
 	}
 	if s.free.bytes < s.opts.MinFree {
-		return &statusError{http.StatusInsufficientStorage,
+		return statusAfter(http.StatusInsufficientStorage,
 			fmt.Errorf("the disk of %s has %d MiB left, less than the %d MiB kept free: delete checkpoints (tinker "+
 				"checkpoint delete) or free some space; nothing accepted is lost",
-				s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10 * time.Second}
+				s.opts.Dir, s.free.bytes>>20, s.opts.MinFree>>20), 10*time.Second)
 	}
 	return nil
 }

@@ -3,10 +3,10 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -17,25 +17,21 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	body   []byte
-	share  *reservation // its memory in the budget of requests in flight
-	weight int64        // bytes that the body takes when it is decoded
+	share  *web.Share // its memory in the budget of requests in flight
+	weight int64      // bytes that the body takes when it is decoded
 }
 
 // errAnswered is returned by handlers that have written their answer themselves.
 var errAnswered = errors.New("answered")
 
 // statusError is an error with its HTTP status.
-type statusError struct {
-	code  int
-	err   error
-	after time.Duration // Retry-After; 0 is none
-}
+type statusError = web.Problem
 
-func (e *statusError) Error() string { return e.err.Error() }
-func (e *statusError) Unwrap() error { return e.err }
+func status(code int, format string, args ...any) error { return web.Problemf(code, format, args...) }
 
-func status(code int, format string, args ...any) error {
-	return &statusError{code: code, err: fmt.Errorf(format, args...)}
+// statusAfter is an error that asks the client to wait so long before it sends the request again.
+func statusAfter(code int, err error, wait time.Duration) error {
+	return &statusError{Status: code, Err: err, After: wait}
 }
 
 // clientGone is the status in metrics of requests whose client has disconnected.
@@ -206,8 +202,9 @@ func (h *route) enter(c *call) (any, error) {
 		return nil, s.noKey()
 	}
 	s.activity.request(c.tenant, s.opts.Now())
-	c.share = s.bodies.share(c.tenant)
-	defer c.share.release()
+	c.share = s.bodies.Budget().Share(c.tenant)
+	defer c.share.Release()
+	c.ctx = web.WithShare(c.ctx, c.share)
 	err := s.read(c, kind)
 	if err == nil {
 		err = s.weigh(c, kind)

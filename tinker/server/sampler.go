@@ -138,7 +138,7 @@ func (s *Server) firstClient(c *call, req tinker.SamplingClientRequest) (tinker.
 	client, err := s.client(c.ctx, req)
 	if errors.Is(err, tinker.ErrBusy) {
 		s.stats.pushedBack.Inc()
-		return nil, &statusError{http.StatusServiceUnavailable, err, fullMemory}
+		return nil, statusAfter(http.StatusServiceUnavailable, err, fullMemory)
 	}
 	return client, err
 }
@@ -285,5 +285,5 @@ func busy(c *call, what string) error {
 	if c.r.Header.Get(wire.HeaderBackpressure) != "" {
 		code = http.StatusTooManyRequests // such a client retries it later
 	}
-	return &statusError{code, fmt.Errorf("%s; send this one again later", what), time.Second}
+	return statusAfter(code, fmt.Errorf("%s; send this one again later", what), time.Second)
 }

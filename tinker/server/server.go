@@ -23,14 +23,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/wal"
+	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // Backend is the durable service behind a server, such as journal.Journal.
@@ -76,8 +77,7 @@ type Server struct {
 	activity *activity
 	hider    *strings.Replacer
 
-	bodies    *budget   // of requests in flight
-	inflaters inflaters // of zstd
+	bodies *web.Bodies // of requests in flight
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -104,8 +104,8 @@ type Server struct {
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
 	s := &Server{backend: b, opts: opts, stats: newStats(), activity: newActivity(), hider: hider(opts.Private),
-		state: newState(), lent: map[lentKey]*lentWeights{}, bodies: newBudget(opts.MaxBodies, opts.MaxTenantBodies),
-		inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
+		state: newState(), lent: map[lentKey]*lentWeights{}, bodies: web.NewBodies(web.BodyOptions{
+			Most: opts.MaxBodies, Tenant: opts.MaxTenantBodies, Unpack: opts.MaxUnpack, Malformed: wire.ErrMalformed})}
 	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
 	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)
 	s.listening = newQuota("calls", opts.MaxListening, math.MaxInt64/2)

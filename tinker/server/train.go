@@ -75,7 +75,7 @@ func unreadable(err error) bool {
 	var se *statusError
 	var undecoded *undecodedError
 	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &undecoded) ||
-		errors.As(err, &se) && se.code == http.StatusRequestEntityTooLarge
+		errors.As(err, &se) && se.Status == http.StatusRequestEntityTooLarge
 }
 
 // refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the
@@ -129,7 +129,7 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 		if errors.Is(err, tinker.ErrBusy) {
 			s.stats.pushedBack.Inc()
-			return nil, &statusError{http.StatusServiceUnavailable, err, 5 * time.Second}
+			return nil, statusAfter(http.StatusServiceUnavailable, err, 5*time.Second)
 		}
 		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) &&
 			!errors.Is(err, tinker.ErrUnusable) && !s.known(m, seq) {
@@ -150,12 +150,12 @@ func (s *Server) queueRoom(m *model, tokens int, size int64) error {
 	tenant := s.tenantOf(m)
 	if err := s.training.room(tenant, size); err != nil {
 		s.stats.pushedBack.Inc()
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
-			5 * time.Second}
+		return statusAfter(http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
+			5*time.Second)
 	}
 	if err := s.crowded(tinker.Training, tenant, tokens); err != nil {
-		return &statusError{http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
-			5 * time.Second}
+		return statusAfter(http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
+			5*time.Second)
 	}
 	return nil
 }

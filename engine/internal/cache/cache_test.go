@@ -50,7 +50,7 @@ func TestPrefixes(t *testing.T) {
 	c := newCache(10)
 	tokens := seq(0, 3*PageLen+5)
 	pages := c.Alloc(4, false)
-	c.Keep(1, tokens, pages)
+	c.Keep(Scope{Version: 1}, tokens, pages)
 
 	fork := append(seq(0, 2*PageLen), seq(900, 40)...)
 	for _, q := range []struct {
@@ -66,7 +66,7 @@ func TestPrefixes(t *testing.T) {
 		{"the last token is left out", 1, tokens[:3*PageLen], 2},
 		{"short", 1, tokens[:PageLen], 0},
 	} {
-		got := c.Lookup(q.version, q.tokens)
+		got, _ := c.Lookup(Scope{Version: q.version}, q.tokens)
 		if len(got) != q.want || !slices.Equal(got, pages[:q.want]) {
 			t.Errorf("%s: %d pages, want %d", q.name, len(got), q.want)
 		}
@@ -75,7 +75,7 @@ func TestPrefixes(t *testing.T) {
 
 	twin := c.Alloc(3, false)
 	own := slices.Clone(twin)
-	c.Keep(1, tokens[:3*PageLen], twin)
+	c.Keep(Scope{Version: 1}, tokens[:3*PageLen], twin)
 	if !slices.Equal(twin, pages[:3]) || c.InUse() != 4 {
 		t.Errorf("equal pages were kept twice: %v, %v, %d in use", twin, own, c.InUse())
 	}
@@ -85,14 +85,14 @@ func TestPrefixes(t *testing.T) {
 		t.Errorf("%d pages kept, want 3", c.InUse())
 	}
 	other := c.Alloc(1, false)
-	c.Keep(2, tokens[:PageLen], other)
-	held := c.Lookup(1, tokens)
+	c.Keep(Scope{Version: 2}, tokens[:PageLen], other)
+	held := find(c, 1, tokens)
 	c.Forget(1)
-	if len(c.Lookup(1, tokens)) != 0 || c.InUse() != 4 {
+	if len(find(c, 1, tokens)) != 0 || c.InUse() != 4 {
 		t.Errorf("a forgotten version is known, or its pages were taken from their user: %d in use", c.InUse())
 	}
 	c.Release(held)
-	if got := c.Lookup(2, tokens); c.InUse() != 1 || len(got) != 1 {
+	if got := find(c, 2, tokens); c.InUse() != 1 || len(got) != 1 {
 		t.Errorf("%d in use, %d pages of the other version; want 1, 1", c.InUse(), len(got))
 	}
 }
@@ -101,11 +101,11 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	c := newCache(4)
 	keep := func(from, n int) {
 		p := c.Alloc(n, false)
-		c.Keep(1, seq(from, n*PageLen), p)
+		c.Keep(Scope{Version: 1}, seq(from, n*PageLen), p)
 		c.Release(p)
 	}
 	known := func(from, n int) int {
-		p := c.Lookup(1, seq(from, n*PageLen+1))
+		p := find(c, 1, seq(from, n*PageLen+1))
 		c.Release(p)
 		return len(p)
 	}
@@ -118,7 +118,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	if a, b := known(0, 2), known(1000, 2); a != 2 || b != 1 {
 		t.Errorf("%d and %d pages known, want 2 and 1: the end of the older prefix goes first", a, b)
 	}
-	held := c.Lookup(1, seq(0, 2*PageLen+1))
+	held := find(c, 1, seq(0, 2*PageLen+1))
 	if c.Alloc(3, false) != nil {
 		t.Error("a page in use was handed out again")
 	}
@@ -145,7 +145,7 @@ func TestRandomUse(t *testing.T) {
 				for i := range tokens {
 					tokens[i] = int32(rapid.IntRange(0, 1).Draw(t, "page") * (i / PageLen)) // few different prefixes
 				}
-				pages := c.Lookup(1, tokens)
+				pages := find(c, 1, tokens)
 				for i, p := range pages {
 					if p.Data[0] != sign(tokens[:(i+1)*PageLen]) {
 						t.Fatalf("page %d of another prefix", i)
@@ -160,7 +160,7 @@ func TestRandomUse(t *testing.T) {
 					p.Data[0] = sign(tokens[:min(n, (len(pages)+i+1)*PageLen)])
 				}
 				l := sequence{tokens, append(pages, more...)}
-				c.Keep(1, tokens, l.pages)
+				c.Keep(Scope{Version: 1}, tokens, l.pages)
 				sequences = append(sequences, l)
 			},
 			"end": func(t *rapid.T) {
@@ -202,4 +202,31 @@ func sign(tokens []int32) float32 {
 		h += float32(v) * float32(i+1)
 	}
 	return h
+}
+
+func find(c *Cache, version uint64, tokens []int32) []*Page {
+	pages, _ := c.Lookup(Scope{Version: version}, tokens)
+	return pages
+}
+
+// A prefix is found in its own room alone, and hits are counted on pages that the same user has asked for.
+func TestScopes(t *testing.T) {
+	c := newCache(8)
+	tokens := seq(0, 3*PageLen)
+	alice, bob := Scope{1, "", "alice"}, Scope{1, "", "bob"}
+	c.Keep(alice, tokens, c.Alloc(3, false))
+	for _, q := range []struct {
+		name       string
+		s          Scope
+		pages, own int
+	}{
+		{"one's own", alice, 2, 2}, {"another's", bob, 2, 0}, {"another's, again", bob, 2, 2},
+		{"another room", Scope{1, "salt", "alice"}, 0, 0}, {"other weights", Scope{2, "", "alice"}, 0, 0},
+	} {
+		pages, own := c.Lookup(q.s, tokens)
+		if len(pages) != q.pages || own != q.own {
+			t.Errorf("%s: %d pages, %d of them one's own; want %d and %d", q.name, len(pages), own, q.pages, q.own)
+		}
+		c.Release(pages)
+	}
 }

@@ -3,7 +3,6 @@ package carried
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -12,14 +11,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
 )
 
-// mostBody is the most bytes of a request.
-const mostBody = 32 << 20
-
-// ServeHTTP implements http.Handler: the model's interfaces below /rollouts/{id}/v1/.
-func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := s.answer(w, r); err != nil {
-		openai.ErrorOf(err).Write(w)
-	}
+// handler serves the model's interfaces below /rollouts/{id}/v1/.
+func (s *Source) handler() http.Handler {
+	return s.bodies.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.answer(w, r); err != nil {
+			openai.ErrorOf(err).Write(w)
+		}
+	}))
 }
 
 func (s *Source) answer(w http.ResponseWriter, r *http.Request) error {
@@ -43,9 +41,9 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := e.comes(r.Header.Get("X-Session-ID")); err != nil {
 		return err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	body, err := s.bodies.ReadWeighed(r, openai.MaxBody)
 	if err != nil {
-		return refused(http.StatusBadRequest, "", "the body cannot be read: %v", err)
+		return err
 	}
 	return h(r.Context(), w, "", body)
 }

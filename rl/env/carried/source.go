@@ -33,9 +33,10 @@ type Options struct {
 
 // Source makes environments of one id. Any number of goroutines may use it. Close it.
 type Source struct {
-	o   Options
-	ctx context.Context
-	end context.CancelCauseFunc
+	o      Options
+	bodies *web.Bodies
+	ctx    context.Context
+	end    context.CancelCauseFunc
 
 	mu       sync.Mutex
 	url      string // of the server; "": it does not listen yet
@@ -64,7 +65,7 @@ func New(ctx context.Context, o Options) *Source {
 	if o.Random == nil {
 		o.Random = []string{"yes", "no"}
 	}
-	s := &Source{o: o, episodes: map[string]*episode{}}
+	s := &Source{o: o, bodies: openai.NewBodies(), episodes: map[string]*episode{}}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	return s
 }
@@ -160,7 +161,7 @@ func (s *Source) listen() error {
 		return fmt.Errorf("env: serving rollouts: %w", err)
 	}
 	s.url, s.served = "http://"+l.Addr().String(), make(chan struct{})
-	s.server = web.Server(web.Guard{}.Handler(s), web.Options{})
+	s.server = web.Server(web.Guard{}.Handler(s.handler()), web.Options{})
 	go func() {
 		defer close(s.served)
 		s.server.Serve(l) // until Close
