@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -64,8 +65,8 @@ func (unscored) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experien
 
 // Score computes the advantages of a step's experiences in the trainer and sets them; fetched is in the same order. It
 // does nothing when the method's advantages are not late. Its metrics are the advantage function's and, with a KL
-// penalty, critic/kl (the mean over experiences of the mean over their tokens) and critic/kl_coef. The error names what
-// is missing.
+// penalty, critic/kl (the mean over experiences with a trained token of the mean over those) and critic/kl_coef. The
+// error names what is missing.
 func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[string]float64, error) {
 	if m.Late == nil {
 		return nil, nil
@@ -77,7 +78,7 @@ func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[s
 	need := m.Late.Needs()
 	need.Old, need.Ref = need.Old || m.Penalty.Active(), need.Ref || m.Penalty.Active()
 	graded := make([]Graded, len(batch))
-	kl := 0.0
+	kl, trained := 0.0, max(1, trainedOf(batch))
 	for i, e := range batch {
 		graded[i] = Graded{Experience: e, Fetched: fetched[i]}
 		if err := graded[i].check(need); err != nil {
@@ -85,7 +86,7 @@ func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[s
 		}
 		graded[i].grade()
 		if m.Penalty.Active() {
-			kl += graded[i].penalise(m.Penalty) / float64(len(batch))
+			kl += graded[i].penalise(m.Penalty) / float64(trained)
 		}
 	}
 	metrics, err := m.Late.Assign(graded)
@@ -99,6 +100,16 @@ func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[s
 		metrics["critic/kl"], metrics["critic/kl_coef"] = kl, m.Penalty.Coef
 	}
 	return metrics, nil
+}
+
+// trainedOf is how many experiences have a trained token.
+func trainedOf(batch []*experience.Experience) (n int) {
+	for _, e := range batch {
+		if count(e.ActionMask) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (g *Graded) check(need Needs) error {
@@ -169,22 +180,17 @@ func (g *Graded) setTokens(advantages, returns []float64) {
 // whitened returns values [B][R] shifted and scaled to mean 0 and variance 1 over the trained tokens. Fewer than two
 // trained tokens have no variance and are returned as they are.
 func whitened(batch []Graded, values [][]float64) [][]float64 {
-	n, sum := 0, 0.0
-	each := func(f func(v float64)) {
-		for i := range batch {
-			for t, keep := range batch[i].ActionMask {
-				if keep {
-					f(values[i][t])
-				}
-			}
-		}
+	var trained []float64
+	for _, at := range trainedTokens(batch) {
+		trained = append(trained, values[at.i][at.t])
 	}
-	each(func(v float64) { n++; sum += v })
 	m, scale := 0.0, 1.0
-	if n > 1 {
+	if n := len(trained); n > 1 {
 		squares := 0.0
-		m = sum / float64(n)
-		each(func(v float64) { squares += float64((v - m) * (v - m)) })
+		m = moment.Mean(trained)
+		for _, v := range trained {
+			squares += float64((v - m) * (v - m))
+		}
 		scale = 1 / math.Sqrt(squares/float64(n-1)+1e-8)
 	}
 	out := make([][]float64, len(values))

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -52,16 +53,17 @@ func (f rewardStdFilter) Process(_ context.Context,
 	return keep(list, func(e *experience.Experience) bool { return !flat[e.EID.TID()] })
 }
 
+// rewardStd is 0 of rewards that are equal as the float32 numbers that advantages read, such as 0.3 and 0.1+0.2.
 func rewardStd(group []*experience.Experience) float64 {
-	sum, sum2, n := 0.0, 0.0, float64(len(group))
-	for _, e := range group {
-		sum += e.RewardOr(0)
+	rewards, read := make([]float64, len(group)), make([]float64, len(group))
+	for i, e := range group {
+		rewards[i] = e.RewardOr(0)
+		read[i] = float64(float32(rewards[i]))
 	}
-	for _, e := range group {
-		d := e.RewardOr(0) - sum/n
-		sum2 += float64(d * d)
+	if moment.Equal(read) {
+		return 0
 	}
-	return math.Sqrt(sum2 / n)
+	return moment.Deviation(rewards, moment.Mean(rewards), len(rewards))
 }
 
 // keep returns the experiences that ok accepts and counts the others.
