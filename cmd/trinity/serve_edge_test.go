@@ -171,16 +171,13 @@ func TestHostsAreChecked(t *testing.T) {
 // An unreadable model is named and does not stop the others.
 func TestOneModelDamaged(t *testing.T) {
 	root := t.TempDir()
-	for name, config := range map[string]string{"good": tinyConfig, "bad": "{"} {
-		dir := filepath.Join(root, name)
-		if err := os.Mkdir(dir, 0o755); err != nil {
+	for _, name := range []string{"good", "bad"} {
+		if err := os.CopyFS(filepath.Join(root, name), os.DirFS("../../examples/tiny/model")); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{"config.json": config, "model.safetensors": ""} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "bad", "config.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	var notes strings.Builder
 	m := newServed()
@@ -203,9 +200,3 @@ func TestOneModelDamaged(t *testing.T) {
 		t.Errorf("through a link, the model is %q: %v", got, err)
 	}
 }
-
-const tinyConfig = `{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","hidden_size":32,
-"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":2,
-"num_key_value_heads":1,"head_dim":16,"vocab_size":128,"max_position_embeddings":512,
-"rms_norm_eps":1e-6,"rope_theta":10000,"tie_word_embeddings":true,
-"torch_dtype":"bfloat16","hidden_act":"silu","attention_bias":false,"eos_token_id":0}`
