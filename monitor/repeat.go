@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
@@ -18,12 +19,12 @@ func Repeats(values []float64) Metrics {
 	if n == 0 {
 		return Metrics{}
 	}
-	mean := meanOf(values)
+	mean := moment.Mean(values)
 	m := Metrics{fmt.Sprintf("mean@%d", n): mean}
 	if n == 1 {
 		return m
 	}
-	m[fmt.Sprintf("std@%d", n)] = deviation(values, mean, n)
+	m[fmt.Sprintf("std@%d", n)] = moment.Deviation(values, mean, n)
 	for _, k := range subsetSizes(n) {
 		best, worst := bootstrap(values, k)
 		m[fmt.Sprintf("best@%d", k)], m[fmt.Sprintf("worst@%d", k)] = best, worst
@@ -46,6 +47,9 @@ const (
 
 // bootstrap returns the mean largest and the mean smallest of k values drawn with replacement.
 func bootstrap(values []float64, k int) (best, worst float64) {
+	if moment.Equal(values) {
+		return values[0], values[0]
+	}
 	r := python.Legacy(bootstrapSeed)
 	for range bootstrapDraws {
 		high, low := math.Inf(-1), math.Inf(1)
@@ -68,7 +72,7 @@ func Evaluation(prefix string, tasks []map[string][]float64, detailed bool) Metr
 	for _, task := range tasks {
 		for _, name := range slices.Sorted(maps.Keys(task)) {
 			if IsTime(name) {
-				columns[name] = append(columns[name], meanOf(task[name]))
+				columns[name] = append(columns[name], moment.Mean(task[name]))
 				continue
 			}
 			for k, v := range Repeats(task[name]) {
@@ -79,29 +83,11 @@ func Evaluation(prefix string, tasks []map[string][]float64, detailed bool) Metr
 	out := Metrics{prefix + "/finished_task_count": float64(len(tasks))}
 	for k, v := range columns {
 		if !detailed {
-			out[prefix+"/"+k] = meanOf(v)
+			out[prefix+"/"+k] = moment.Mean(v)
 			continue
 		}
 		out.Merge(Summary(prefix+"/"+k, v))
-		out[prefix+"/"+k+"/std"] = deviation(v, meanOf(v), max(1, len(v)-1))
+		out[prefix+"/"+k+"/std"] = moment.Deviation(v, moment.Mean(v), len(v)-1)
 	}
 	return out
-}
-
-func meanOf(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}
-
-// deviation is the standard deviation around mean with the given divisor.
-func deviation(x []float64, mean float64, divisor int) float64 {
-	sum := 0.0
-	for _, v := range x {
-		d := v - mean
-		sum += float64(d * d)
-	}
-	return math.Sqrt(sum / float64(divisor))
 }

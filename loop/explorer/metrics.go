@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -21,7 +22,7 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 			finished++
 		}
 		for name, values := range byMetric(g) {
-			perTask[name] = append(perTask[name], mean(values))
+			perTask[name] = append(perTask[name], moment.Mean(values))
 		}
 		if n := sumOf(g, workflow.NewSequences); len(g) > 0 && rare[workflow.NewSequences] > 0 {
 			perTask[workflow.NewSequences] = append(perTask[workflow.NewSequences], n/float64(len(g)))
@@ -32,7 +33,7 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 		m["rollout/out_of_room_count"] = n
 	}
 	for name, values := range perTask {
-		m["rollout/"+name+"/mean"], m["rollout/"+name+"/max"], m["rollout/"+name+"/min"] = mean(values),
+		m["rollout/"+name+"/mean"], m["rollout/"+name+"/max"], m["rollout/"+name+"/min"] = moment.Mean(values),
 			slices.Max(values), slices.Min(values)
 	}
 	return m
@@ -92,12 +93,4 @@ func byMetric(g []*experience.Experience) map[string][]float64 {
 		}
 	}
 	return values
-}
-
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
@@ -43,10 +44,10 @@ func rolloutTimes(m monitor.Metrics, tasks []took) {
 	var run, task, grade []float64
 	for i := range tasks {
 		if t := &tasks[i]; len(t.run) > 0 {
-			run, task = append(run, mean(t.run)), append(task, mean(t.task))
+			run, task = append(run, moment.Mean(t.run)), append(task, moment.Mean(t.task))
 		}
 		if t := &tasks[i]; len(t.grade) > 0 {
-			grade = append(grade, mean(t.grade))
+			grade = append(grade, moment.Mean(t.grade))
 		}
 	}
 	m.Merge(monitor.Summary("rollout/"+runTime, run))

@@ -1,9 +1,9 @@
 package gem
 
 import (
-	"math"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -68,14 +68,8 @@ func normalize(values []float64) {
 
 // moments are the mean and the sample standard deviation (n−1; 0 for fewer than two values).
 func moments(values []float64) (mean, std float64) {
-	for _, v := range values {
-		mean += v
-	}
-	mean /= float64(max(1, len(values)))
-	for _, v := range values {
-		std += float64((v - mean) * (v - mean))
-	}
-	return mean, math.Sqrt(std / float64(max(1, len(values)-1)))
+	mean = moment.Mean(values)
+	return mean, moment.Deviation(values, mean, len(values)-1)
 }
 
 // groupAdvantages gives every turn of an episode (R − mean) / (deviation + 1e-9) over the returns R of its group.

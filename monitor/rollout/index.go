@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 )
 
 // Index knows where the records of a folder are. It is safe for concurrent use.
@@ -274,27 +276,20 @@ func indexed(f File, s *Segment) *Indexed {
 }
 
 func (g *Group) measure(rows []Row) {
-	n, sum, low, high, most := 0, 0.0, math.Inf(1), math.Inf(-1), 0.0
+	var rewards []float64
+	most := 0.0
 	for _, i := range g.Rows {
 		if v := rows[i].Reward; !math.IsNaN(v) {
-			n++
-			sum += v
-			low, high = min(low, v), max(high, v)
+			rewards = append(rewards, v)
 		}
 		most = max(most, math.Abs(orZero(rows[i].Advantage)))
 	}
-	g.Equal = n > 1 && low == high && most < 1e-9
-	if g.Mean, g.Std = math.NaN(), math.NaN(); n == 0 {
+	g.Equal = len(rewards) > 1 && moment.Equal(rewards) && most < 1e-9
+	if g.Mean, g.Std = math.NaN(), math.NaN(); len(rewards) == 0 {
 		return
 	}
-	g.Mean = sum / float64(n)
-	sq := 0.0
-	for _, i := range g.Rows {
-		if v := rows[i].Reward; !math.IsNaN(v) {
-			sq += float64((v - g.Mean) * (v - g.Mean))
-		}
-	}
-	g.Std = math.Sqrt(sq / float64(max(1, n-1)))
+	g.Mean = moment.Mean(rewards)
+	g.Std = moment.Deviation(rewards, g.Mean, len(rewards)-1)
 }
 
 // orZero is 0 for NaN.

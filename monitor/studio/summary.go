@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
 )
@@ -80,12 +81,8 @@ func mean(values []float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	sum /= float64(len(values))
-	return &sum
+	m := moment.Mean(values)
+	return &m
 }
 
 var evaluationName = regexp.MustCompile(

@@ -3,11 +3,11 @@ package algorithm
 import (
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -40,7 +40,7 @@ func newReinforce(args Args) (Advantage, error) { return reinforce{}, arg.Read(a
 func (reinforce) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
 	error) {
 	return assignByGroup(list, func(rewards []float64) ([]float64, map[string]float64) {
-		return rewards, map[string]float64{"reward_mean": mean(rewards)}
+		return rewards, map[string]float64{"reward_mean": moment.Mean(rewards)}
 	})
 }
 
@@ -67,8 +67,7 @@ func assignByGroup(list []*experience.Experience, score func([]float64) ([]float
 	return out, stats.metrics(), nil
 }
 
-// rewardsOf returns the rewards rounded to float32, as upstream holds them. In float64 the sum of up to 2^29 equal
-// ones is exact, so that a group of equal rewards has exactly its reward as mean and 0 as deviation.
+// rewardsOf returns the rewards rounded to float32, as upstream holds them.
 func rewardsOf(group []*experience.Experience) ([]float64, error) {
 	out := make([]float64, len(group))
 	for i, e := range group {
@@ -114,11 +113,4 @@ func (s *groupStats) metricsUnder(prefix string) map[string]float64 {
 }
 
 // stdDev is the sample standard deviation (n-1), n >= 2, around m.
-func stdDev(x []float64, m float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		d := v - m
-		sum += float64(d * d)
-	}
-	return math.Sqrt(sum / float64(len(x)-1))
-}
+func stdDev(x []float64, m float64) float64 { return moment.Deviation(x, m, len(x)-1) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -31,7 +32,7 @@ func (o opmd) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience
 		for i, r := range rewards {
 			scores[i] = r - base
 		}
-		return scores, map[string]float64{"group_baseline": base, "reward_mean": mean(rewards)}
+		return scores, map[string]float64{"group_baseline": base, "reward_mean": moment.Mean(rewards)}
 	})
 }
 
@@ -40,7 +41,7 @@ func (o opmd) baseline(rewards []float64) float64 {
 	case len(rewards) == 1:
 		return 0
 	case !o.logAvgExp:
-		return mean(rewards)
+		return moment.Mean(rewards)
 	}
 	top := slices.Max(rewards)
 	sum := 0.0
@@ -64,7 +65,7 @@ func (a asymRE) baseline(rewards []float64) float64 {
 	if len(rewards) == 1 {
 		return 0
 	}
-	return mean(rewards) + a.shift
+	return moment.Mean(rewards) + a.shift
 }
 
 func (a asymRE) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
@@ -110,7 +111,7 @@ func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*ex
 		}
 		m, std := 0.0, 1.0
 		if len(kept) > 1 {
-			m = mean(kept)
+			m = moment.Mean(kept)
 			std = stdDev(kept, m) * math.Sqrt(float64(len(kept)-1)/float64(len(kept)))
 		}
 		scale := 1.0
@@ -128,7 +129,7 @@ func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*ex
 
 // surplus draws as many of the rewards below the mean as there are more of them than of the others.
 func surplus(rewards []float64, r *rand.Rand) map[int]bool {
-	m := mean(rewards)
+	m := moment.Mean(rewards)
 	var bad []int
 	for i, x := range rewards {
 		if x < m {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -74,7 +75,7 @@ func spread(key string, values []float64) map[string]float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	return map[string]float64{key + "/mean": mean(values), key + "/max": slices.Max(values), key +
+	return map[string]float64{key + "/mean": moment.Mean(values), key + "/max": slices.Max(values), key +
 		"/min": slices.Min(values)}
 }
 

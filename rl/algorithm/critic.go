@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 )
 
 // Critic reads values out of a language model: the value before a token is the mean of a categorical distribution over
@@ -194,13 +195,13 @@ func CriticMetrics(returns, values [][]float32, masks [][]bool) map[string]float
 			}
 		}
 	}
-	m := map[string]float64{"critic/vf_loss": 0, "critic/vpred_mean": mean(val), "critic/vf_explained_var": 0}
+	m := map[string]float64{"critic/vf_loss": 0, "critic/vpred_mean": moment.Mean(val), "critic/vf_explained_var": 0}
 	for _, d := range off {
 		m["critic/vf_loss"] += float64(d*d) / float64(2*len(off))
 	}
 	if len(ret) > 1 {
-		if all := stdDev(ret, mean(ret)); all > 0 {
-			rest := stdDev(off, mean(off))
+		if all := stdDev(ret, moment.Mean(ret)); all > 0 {
+			rest := stdDev(off, moment.Mean(off))
 			m["critic/vf_explained_var"] = 1 - float64(rest*rest)/(all*all)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 )
 
 // clipB and clipV are grpo_verl with some tokens of negative advantage left out of training: those whose loss of
@@ -110,12 +111,17 @@ func trainedTokens(batch []Graded) []tokenAt {
 
 // populationMoments is mean and variance (over n) of f; 0 when there are no tokens.
 func populationMoments(tokens []tokenAt, f func(tokenAt) float64) (m, variance float64) {
+	values := make([]float64, len(tokens))
 	n := float64(max(1, len(tokens)))
-	for _, at := range tokens {
-		m += f(at) / n
+	for i, at := range tokens {
+		values[i] = f(at)
+		m += values[i] / n
 	}
-	for _, at := range tokens {
-		d := f(at) - m
+	if len(values) > 0 && moment.Equal(values) {
+		return values[0], 0
+	}
+	for _, v := range values {
+		d := v - m
 		variance += float64(d*d) / n
 	}
 	return m, variance

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -90,7 +91,7 @@ func groupMoments(rewards []float64, stats *groupStats) (m, std float64) {
 		stats.add("reward_std", 0)
 		return 0, 1
 	}
-	m = mean(rewards)
+	m = moment.Mean(rewards)
 	std = stdDev(rewards, m)
 	stats.add("reward_mean", m)
 	stats.add("reward_std", std)
@@ -101,7 +102,7 @@ func batchDeviation(all []float64) float64 {
 	if len(all) <= 1 {
 		return 1
 	}
-	return stdDev(all, mean(all))
+	return stdDev(all, moment.Mean(all))
 }
 
 // penalised multiplies each reward by 1 - rank/N*penalty, where the least likely of the N samples (by its mean

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -169,22 +170,17 @@ func (g *Graded) setTokens(advantages, returns []float64) {
 // whitened returns values [B][R] shifted and scaled to mean 0 and variance 1 over the trained tokens. Fewer than two
 // trained tokens have no variance and are returned as they are.
 func whitened(batch []Graded, values [][]float64) [][]float64 {
-	n, sum := 0, 0.0
-	each := func(f func(v float64)) {
-		for i := range batch {
-			for t, keep := range batch[i].ActionMask {
-				if keep {
-					f(values[i][t])
-				}
-			}
-		}
+	var trained []float64
+	for _, at := range trainedTokens(batch) {
+		trained = append(trained, values[at.i][at.t])
 	}
-	each(func(v float64) { n++; sum += v })
 	m, scale := 0.0, 1.0
-	if n > 1 {
+	if n := len(trained); n > 1 {
 		squares := 0.0
-		m = sum / float64(n)
-		each(func(v float64) { squares += float64((v - m) * (v - m)) })
+		m = moment.Mean(trained)
+		for _, v := range trained {
+			squares += float64((v - m) * (v - m))
+		}
 		scale = 1 / math.Sqrt(squares/float64(n-1)+1e-8)
 	}
 	out := make([][]float64, len(values))

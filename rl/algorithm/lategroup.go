@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 )
 
 // lateGroup scores each task's experiences by their sums of token rewards: the group functions as verl computes them.
@@ -54,7 +55,7 @@ func newRLOO(args Args) (LateAdvantage, error) {
 		if n == 1 {
 			return scores
 		}
-		return shifted(scores, mean(scores), n/(n-1))
+		return shifted(scores, moment.Mean(scores), n/(n-1))
 	}}, arg.Read(args).Close()
 }
 
@@ -70,7 +71,7 @@ func newLateGRPO(args Args) (LateAdvantage, error) {
 func groupNormalised(scores []float64, epsilon float64) []float64 {
 	m, std := 0.0, 1.0
 	if len(scores) > 1 {
-		m = mean(scores)
+		m = moment.Mean(scores)
 		std = stdDev(scores, m)
 	}
 	return shifted(scores, m, 1/(std+epsilon))
@@ -138,7 +139,7 @@ func sequenceMetrics(key string, sums []float64, batch []Graded) map[string]floa
 	n := float64(max(1, len(batch)))
 	m := map[string]float64{key + "/mean": 0, key + "/std": 0, "advantages/mean": advantages / n}
 	if len(sums) > 0 {
-		m[key+"/mean"] = mean(sums)
+		m[key+"/mean"] = moment.Mean(sums)
 	}
 	if len(sums) > 1 {
 		m[key+"/std"] = stdDev(sums, m[key+"/mean"])

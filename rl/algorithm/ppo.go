@@ -3,6 +3,7 @@ package algorithm
 import (
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 )
 
 // ppo is the clipped surrogate of proximal policy optimisation (Schulman et al., arXiv 1707.06347) with asymmetric
@@ -106,7 +107,7 @@ func (l ppo) Loss(batch []Sequence, agg Aggregation) Loss {
 	}
 	if l.masking {
 		m["seq_mask/masked_tokens"] = l.maskedShare(batch, dropped)
-		m["seq_mask/mean_sequence_kl"] = mean(drift)
+		m["seq_mask/mean_sequence_kl"] = moment.Mean(drift)
 	}
 	return Loss{v, g, m}
 }
@@ -147,15 +148,4 @@ func indicator(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-func mean(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
 }

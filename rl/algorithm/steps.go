@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -212,7 +213,7 @@ func (a gigpo) anchored(list []*experience.Experience,
 func (a gigpo) normalised(x []float64) (scores []float64, m, denominator float64) {
 	denominator = 1
 	if len(x) > 1 {
-		m = mean(x)
+		m = moment.Mean(x)
 		if a.normalise {
 			denominator = stdDev(x, m)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
@@ -134,13 +135,9 @@ func (d *difficulty) learn(rates []Rate) {
 	if len(rates) == 0 {
 		return
 	}
-	var rate, weak, strong float64
-	n := float64(len(rates))
-	for _, r := range rates {
-		rate += r.Value / n
-		weak += d.features[r.Index][0] / n
-		strong += d.features[r.Index][1] / n
-	}
+	rate := meanOf(rates, func(r Rate) float64 { return r.Value })
+	weak := meanOf(rates, func(r Rate) float64 { return d.features[r.Index][0] })
+	strong := meanOf(rates, func(r Rate) float64 { return d.features[r.Index][1] })
 	b := &d.belief
 	c := (rate - weak) / (strong - weak + 1e-6)
 	if b.Known {
@@ -152,15 +149,24 @@ func (d *difficulty) learn(rates []Rate) {
 		guess[i] = min(max(float64((f[1]-f[0])*c)+f[0], 0), 1)
 	}
 	if d.adaptive {
-		off := 0.0
-		for _, r := range rates {
-			off += math.Abs(guess[r.Index]-r.Value) / n
-		}
-		if off >= 0.25 {
+		if meanOf(rates, func(r Rate) float64 { return math.Abs(guess[r.Index] - r.Value) }) >= 0.25 {
 			b.Rho /= 2
 		}
 	}
 	d.take(rates, guess)
+}
+
+// meanOf is the mean of f over rates: exactly the number that all of them have, if they do.
+func meanOf(rates []Rate, f func(Rate) float64) (sum float64) {
+	values := make([]float64, len(rates))
+	for i, r := range rates {
+		values[i] = f(r)
+		sum += values[i] / float64(len(rates))
+	}
+	if moment.Equal(values) {
+		return moment.Mean(values)
+	}
+	return sum
 }
 
 // take is the update of the distributions: old evidence fades by lambda, measured rates count 1-rho and interpolated

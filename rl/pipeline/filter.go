@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -53,15 +54,11 @@ func (f rewardStdFilter) Process(_ context.Context,
 }
 
 func rewardStd(group []*experience.Experience) float64 {
-	sum, sum2, n := 0.0, 0.0, float64(len(group))
-	for _, e := range group {
-		sum += e.RewardOr(0)
+	rewards := make([]float64, len(group))
+	for i, e := range group {
+		rewards[i] = e.RewardOr(0)
 	}
-	for _, e := range group {
-		d := e.RewardOr(0) - sum/n
-		sum2 += float64(d * d)
-	}
-	return math.Sqrt(sum2 / n)
+	return moment.Deviation(rewards, moment.Mean(rewards), len(rewards))
 }
 
 // keep returns the experiences that ok accepts and counts the others.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -95,16 +96,8 @@ func (s rewardShaping) Process(_ context.Context,
 	if len(diffs) == 0 {
 		return list, nil, nil
 	}
-	return list, map[string]float64{"reward_diff/mean": mean(diffs), "reward_diff/max": slices.Max(diffs),
+	return list, map[string]float64{"reward_diff/mean": moment.Mean(diffs), "reward_diff/max": slices.Max(diffs),
 		"reward_diff/min": slices.Min(diffs)}, nil
-}
-
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
 }
 
 // passRate reports how hard the tasks of a step were for the model: the shares of tasks by their mean reward.
@@ -137,7 +130,7 @@ func (p *passRate) measure(list []*experience.Experience) {
 	}
 	p.rates = nil
 	for _, r := range order {
-		p.rates = append(p.rates, dataset.Rate{Taskset: r.set, Index: r.index, Value: mean(rewards[r])})
+		p.rates = append(p.rates, dataset.Rate{Taskset: r.set, Index: r.index, Value: moment.Mean(rewards[r])})
 	}
 }
 
@@ -152,7 +145,7 @@ func (p *passRate) Process(_ context.Context,
 		for _, e := range g.Experiences {
 			rewards = append(rewards, e.RewardOr(0))
 		}
-		r := mean(rewards)
+		r := moment.Mean(rewards)
 		for name, in := range map[string]bool{
 			"valid_ratio": r > 0 && r < 1, "strict_valid_ratio": r > edge+slack && r < 1-edge-slack,
 			"<1_ratio": r < 1, ">0_ratio": r > 0, "<15_16_ratio": r < 1-edge-slack, ">1_16_ratio": r > edge+slack,
