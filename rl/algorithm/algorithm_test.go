@@ -82,6 +82,11 @@ func TestSchedule(t *testing.T) {
 			100: 1, 200: 1}},
 		{"warm-up by ratio", -1, 0.1, 0, 100, "constant", map[int]float64{5: 0.5, 10: 1}},
 		{"cosine", 10, 0, 0.01, 100, "cosine", map[int]float64{10: 1, 55: 0.505, 100: 0.01, 500: 0.01}},
+		{"warm-up as long as a cosine run", 10, 0, 0.01, 10, "cosine", map[int]float64{1: 0.109, 9: 0.901, 10: 1, 11: 0.01}},
+		{"warm-up as long as a constant run", -1, 1, 0.01, 10, "constant", map[int]float64{1: 0.109, 9: 0.901, 10: 1,
+			11: 1}},
+		{"warm-up longer than a cosine run", 20, 0, 0, 10, "cosine", map[int]float64{1: 0.05, 10: 0.5, 19: 0.95, 20: 1}},
+		{"cosine of one step", 0, 0, 0.01, 1, "cosine", map[int]float64{1: 0.01}},
 		{"cosine without warm-up", 0, 0, 0, 100, "cosine", map[int]float64{1: (1 + math.Cos(math.Pi/100)) / 2, 50: 0.5,
 			100: 0}},
 	}

@@ -22,7 +22,7 @@ func (k KL) Active() bool { return k.estimate != nil && k.Coef != 0 }
 //	none          0
 //	k1            d
 //	k2            d*d/2
-//	k3            exp(-d) - 1 + d
+//	k3            exp(-d) - 1 + d; for d < -60, where that leaves float32, its tangent at -60
 //	low_var_kl    k3 with d clamped to +-20 and the result to +-10
 //	abs           |d|
 //	corrected_k3  k3 * clamp(exp(lp-old), 0, 2), the ratio not detached
@@ -85,10 +85,13 @@ func k2(lp, ref, _ float64, _ bool) term {
 	return term{d * d / 2, d}
 }
 
+// farthestK3 is the smallest d at which k3 is the exponential: times a coefficient and summed, e^60 stays a float32.
+const farthestK3 = -60
+
 func k3(lp, ref, _ float64, _ bool) term {
-	d := lp - ref
+	d := max(lp-ref, farthestK3)
 	e := elementary.Expm1(-d)
-	return term{e + d, -e}
+	return term{e + d - float64(e*(lp-ref-d)), -e}
 }
 
 func lowVarKL(lp, ref, _ float64, _ bool) term {

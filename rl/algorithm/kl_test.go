@@ -1,6 +1,9 @@
 package algorithm
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func mustKL(t *testing.T, name string, args Args) KL {
 	t.Helper()
@@ -78,5 +81,33 @@ func TestKLActive(t *testing.T) {
 		if got := mustKL(t, tt.name, tt.args).Active(); got != tt.want {
 			t.Errorf("%s%v is active: %v, want %v", tt.name, tt.args, got, tt.want)
 		}
+	}
+}
+
+// Estimates and their slopes stay finite float32 numbers, however unlikely a token has become, and k3 goes on evenly
+// where it stops being an exponential.
+func TestKLIsFinite(t *testing.T) {
+	for name := range KLs() {
+		k := mustKL(t, name, Args{"kl_coef": 1.0})
+		if name == "none" {
+			continue
+		}
+		for _, lp := range []float64{-60, -61, -100, -800, -3000} {
+			for _, old := range []float64{0, -1, lp, lp + 1, lp - 800} {
+				got := k.estimate(lp, 0, old, true)
+				for _, v := range []float64{got.value, got.slope} {
+					if x := float32(v); x != x || math.IsInf(float64(x), 0) {
+						t.Errorf("%s at lp %v, ref 0, old %v is %+v, want finite numbers", name, lp, old, got)
+					}
+				}
+			}
+		}
+	}
+	at, beyond := k3(farthestK3, 0, 0, false), k3(farthestK3-1, 0, 0, false)
+	if beyond.slope != at.slope || math.Abs(beyond.value-(at.value-at.slope)) > 1e-9*at.value {
+		t.Errorf("k3 is %+v at -60 and %+v at -61, want the same slope on", at, beyond)
+	}
+	if got, want := k3(-30, 0, 0, false).value, math.Expm1(30)-30; math.Abs(got-want) > 1e-12*want {
+		t.Errorf("k3 at -30 is %v, want %v", got, want)
 	}
 }

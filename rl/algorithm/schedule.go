@@ -46,7 +46,9 @@ func NewSchedule(lr, minRatio float64, warmupSteps int, warmupRatio float64, tot
 // MinRatio, W = Warmup and T = Total:
 //
 //	t < W: LR * (m + (1-m)*t/W)
-//	else:  LR * max(m, m + (1-m)*g), g = 1 or (1+cos(pi*p))/2, p = (t-W)/(T-W) up to 1
+//	else:  LR * max(m, m + (1-m)*g), g = 1 or (1+cos(pi*p))/2, p = (t-W)/max(1,T-W) up to 1
+//
+// So the last step of a cosine has the floor, and that of a warm-up as long as the run the peak.
 func (s Schedule) At(step int) float64 {
 	m := s.MinRatio
 	if step < s.Warmup {
@@ -55,9 +57,6 @@ func (s Schedule) At(step int) float64 {
 	if !s.Cosine {
 		return s.LR
 	}
-	p := 1.0
-	if step < s.Total {
-		p = float64(step-s.Warmup) / float64(max(1, s.Total-s.Warmup))
-	}
+	p := min(1, float64(step-s.Warmup)/float64(max(1, s.Total-s.Warmup)))
 	return s.LR * max(m, m+float64((1-m)*(1+elementary.Cos(math.Pi*p))/2))
 }
