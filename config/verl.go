@@ -12,7 +12,6 @@ type Verl struct {
 	Epochs       int  // optimizer steps of the actor on each batch
 	CriticEpochs int  // and of the critic
 	Recompute    bool // old logprobs are those of the weights that a step begins with, not the samplers'
-	MicroBatch   int  // sequences that are aggregated together; 0: all of a batch
 	CriticWarmup *int // steps in which the critic alone learns
 	CriticLR     *float64
 }
@@ -51,12 +50,6 @@ func (c *Config) Verl() Verl {
 	if bypass, ok := c.verlBool(verlBypass); ok {
 		v.Recompute = !bypass
 	}
-	if !c.verlPacks() {
-		v.MicroBatch = 1
-		if n, ok := c.verlInt(verlMicroBatch); ok {
-			v.MicroBatch = n
-		}
-	}
 	if n, ok := c.verlInt(verlCriticWarmup); ok {
 		n = max(0, n-1) // verl's actor learns from step critic_warmup on
 		v.CriticWarmup = &n
@@ -65,14 +58,6 @@ func (c *Config) Verl() Verl {
 		v.CriticLR = &lr
 	}
 	return v
-}
-
-// verlPacks reports whether verl would pack micro-batches by tokens, which depends on the GPUs: use_dynamic_bsz.
-func (c *Config) verlPacks() bool {
-	if packs, ok := c.verlBool(verlDynamic); ok {
-		return packs
-	}
-	return c.Trainer.UseDynamicBsz
 }
 
 // verlValue is what the tree has at a dotted path; null is nothing.
@@ -137,16 +122,13 @@ func (c *Config) deriveVerl() {
 		c.note("%s.%s %d is not used: as in Trinity-RFT a mini-batch is buffer.train_batch_size", verlTree,
 			verlMiniBatch, n)
 	}
-	used := []string{verlEpochs, verlMiniBatch, verlDynamic, verlGradClip, verlTokenScale, verlBypass, verlKeep}
+	used := []string{verlEpochs, verlMiniBatch, verlGradClip, verlTokenScale, verlBypass, verlKeep}
 	if Algorithms()[c.Algorithm.Type].Critic {
 		used = append(used, verlCriticEpochs, verlCriticLR, verlCriticWarmup)
 	}
-	if !c.verlPacks() {
-		used = append(used, verlMicroBatch)
-	}
 	c.trace.idle = slices.DeleteFunc(c.trace.idle, func(key string) bool {
 		path, inTree := strings.CutPrefix(key, verlTree+".")
-		return inTree && slices.Contains(used, path) || key == "trainer.use_dynamic_bsz" && !c.verlPacks()
+		return inTree && slices.Contains(used, path)
 	})
 }
 

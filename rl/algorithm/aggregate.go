@@ -15,11 +15,10 @@ const (
 	TokenMean           Aggregation = "token-mean"              // mean over all trained tokens of the batch
 	SeqMeanTokenSum     Aggregation = "seq-mean-token-sum"      // mean over sequences of the sum over their tokens
 	SeqMeanTokenMean    Aggregation = "seq-mean-token-mean"     // mean over sequences of the mean over their tokens
-	SeqMeanTokenSumNorm Aggregation = "seq-mean-token-sum-norm" // sum over everything / width of the longest response
+	SeqMeanTokenSumNorm Aggregation = "seq-mean-token-sum-norm" // sum over everything / tokens of the longest response
 	meanEps                         = 1e-8                      // keeps the mean over no tokens at 0
 
-	// seqMeanTokenSumNorm is SeqMeanTokenSumNorm of each sequence by itself: the mean over sequences of sum / own
-	// width.
+	// seqMeanTokenSumNorm is the mean over sequences of the sum over their tokens / tokens of the longest response.
 	seqMeanTokenSumNorm Aggregation = "sequence's seq-mean-token-sum-norm"
 )
 
@@ -43,16 +42,40 @@ func (a Aggregation) per(sequence bool) Aggregation {
 	return a
 }
 
-// weights returns the weight of each token of masks [B][R]; 0 where the mask is false.
-func (a Aggregation) weights(masks [][]bool) [][]float64 {
-	total, width := 0, 0
-	for _, m := range masks {
-		total += count(m)
-		width = max(width, len(m))
+// masks are the masks [B][R] of sequences that are aggregated together, and how many tokens the longest response of
+// their step has.
+type masks struct {
+	rows    [][]bool
+	longest int
+}
+
+func (m *masks) add(s *Sequence) {
+	m.rows = append(m.rows, s.Mask)
+	m.longest = max(m.longest, s.Longest)
+}
+
+func masksOf(batch []Sequence) masks {
+	var m masks
+	for i := range batch {
+		m.add(&batch[i])
 	}
-	rows := float64(len(masks))
-	out := make([][]float64, len(masks))
-	for i, m := range masks {
+	return m
+}
+
+// weights returns the weight of each token of masks; 0 where the mask is false. Sequences without a trained token count
+// nowhere.
+func (a Aggregation) weights(all masks) [][]float64 {
+	total, width, trained := 0, all.longest, 0
+	for _, m := range all.rows {
+		if n := count(m); n > 0 {
+			total += n
+			width = max(width, len(m))
+			trained++
+		}
+	}
+	rows := float64(max(1, trained))
+	out := make([][]float64, len(all.rows))
+	for i, m := range all.rows {
 		var w float64
 		switch a {
 		case SeqMeanTokenSum:
@@ -60,7 +83,7 @@ func (a Aggregation) weights(masks [][]bool) [][]float64 {
 		case SeqMeanTokenMean:
 			w = 1 / (float64(count(m)) + meanEps) / rows
 		case seqMeanTokenSumNorm:
-			w = 1 / (float64(len(m)) + meanEps) / rows
+			w = 1 / (float64(width) + meanEps) / rows
 		case SeqMeanTokenSumNorm:
 			w = 1 / (float64(width) + meanEps)
 		default:
@@ -91,11 +114,11 @@ type term struct{ value, slope float64 }
 
 // aggregate sums weight*term over all tokens whose mask is true, in order; at is not called for the others, so whatever
 // stands there (NaN included) does no harm. The gradient is [B][R].
-func (a Aggregation) aggregate(masks [][]bool, at func(i, t int) term) (value float64, grad [][]float64) {
-	grad = a.weights(masks)
+func (a Aggregation) aggregate(all masks, at func(i, t int) term) (value float64, grad [][]float64) {
+	grad = a.weights(all)
 	for i, row := range grad {
 		for t, w := range row {
-			if masks[i][t] {
+			if all.rows[i][t] {
 				x := at(i, t)
 				value += float64(w * x.value)
 				row[t] = w * x.slope
@@ -106,7 +129,7 @@ func (a Aggregation) aggregate(masks [][]bool, at func(i, t int) term) (value fl
 }
 
 // maskedMean is the mean of f over all tokens whose mask is true, 0 when there are none.
-func maskedMean(masks [][]bool, f func(i, t int) float64) float64 {
-	v, _ := TokenMean.aggregate(masks, func(i, t int) term { return term{value: f(i, t)} })
+func maskedMean(all masks, f func(i, t int) float64) float64 {
+	v, _ := TokenMean.aggregate(all, func(i, t int) term { return term{value: f(i, t)} })
 	return v
 }

@@ -12,7 +12,7 @@ import (
 // advantages,returns} and {response,prompt}_length with mean, max and min, the lengths also with clip_ratio
 // (the share that is as long as the longest), sample/model_version, sample/task_count and
 // perf/total_num_tokens. Advantages and returns are over all response tokens, masked ones included, as upstream
-// has them. What no experience has is left out; sample/unread_answer_count is how many rows of a data set had
+// has them, of the experiences with a trained token. What no experience has is left out; sample/unread_answer_count is how many rows of a data set had
 // no answer within the longest sequence, where there are some. Of an expert's experiences only lengths and
 // tokens count: nobody sampled or graded them.
 func BatchMetrics(list []*experience.Experience) map[string]float64 {
@@ -25,8 +25,10 @@ func BatchMetrics(list []*experience.Experience) map[string]float64 {
 				scores = append(scores, s)
 			}
 			versions = append(versions, float64(e.Info.ModelVersion))
-			advantages = appendFloat64s(advantages, e.Advantages)
-			returns = appendFloat64s(returns, e.Returns)
+			if count(e.ActionMask) > 0 {
+				advantages = appendFloat64s(advantages, e.Advantages)
+				returns = appendFloat64s(returns, e.Returns)
+			}
 		}
 		if e.Logprobs == nil && e.TruncateStatus == experience.PromptTruncated {
 			unread++

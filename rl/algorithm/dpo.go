@@ -31,14 +31,14 @@ func (l dpo) Step(batch []Sequence, agg Aggregation, _ bool) Loss { return l.Los
 //
 //	-(1-ls)*log sigmoid(beta*x) - ls*log sigmoid(-beta*x)
 //
-// A pair without a trained token on either side is counted with loss 0.
+// Pairs without a trained token on either side count nowhere.
 func (l dpo) Loss(batch []Sequence, _ Aggregation) Loss {
 	out := Loss{Gradient: make([][]float64, len(batch)), Metrics: map[string]float64{
 		"dpo_loss": 0, "chosen_reward": 0, "rejected_reward": 0, "accuracy_mean": 0}}
 	for i := range batch {
 		out.Gradient[i] = make([]float64, len(batch[i].Mask))
 	}
-	share := 2 / float64(max(2, len(batch)))
+	share := 1 / float64(max(1, pairsOf(batch)))
 	for i := 0; i+1 < len(batch); i += 2 {
 		chosen, rejected := &batch[i], &batch[i+1]
 		if count(chosen.Mask)+count(rejected.Mask) == 0 {
@@ -57,6 +57,16 @@ func (l dpo) Loss(batch []Sequence, _ Aggregation) Loss {
 	}
 	out.Value = out.Metrics["dpo_loss"]
 	return out
+}
+
+// pairsOf is how many pairs have a trained token.
+func pairsOf(batch []Sequence) (n int) {
+	for i := 0; i+1 < len(batch); i += 2 {
+		if count(batch[i].Mask)+count(batch[i+1].Mask) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Sequence) sumAboveRef() float64 {

@@ -45,12 +45,15 @@ func (e Entropy) Measured() bool { return e.measure }
 // EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the
 // loss of the step is less by Coef * sum of weight * entropy.
 func (o *Objective) EntropyWeights(batch []Sequence) [][]float32 {
-	out := make([][]float32, 0, len(batch))
+	out := make([][]float32, len(batch))
+	for i := range out {
+		out[i] = make([]float32, len(batch[i].Mask))
+	}
 	for _, part := range o.parts(batch) {
 		one := func(*Sequence, int) term { return term{slope: 1} }
 		_, weights := o.entropyOf(part.rows, part.agg, one)
-		for _, w := range weights {
-			out = append(out, rounded(w, part.scale))
+		for k, w := range weights {
+			out[part.at[k]] = rounded(w, part.scale)
 		}
 	}
 	return out

@@ -65,8 +65,8 @@ func (unscored) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experien
 
 // Score computes the advantages of a step's experiences in the trainer and sets them; fetched is in the same order. It
 // does nothing when the method's advantages are not late. Its metrics are the advantage function's and, with a KL
-// penalty, critic/kl (the mean over experiences of the mean over their tokens) and critic/kl_coef. The error names what
-// is missing.
+// penalty, critic/kl (the mean over experiences with a trained token of the mean over those) and critic/kl_coef. The
+// error names what is missing.
 func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[string]float64, error) {
 	if m.Late == nil {
 		return nil, nil
@@ -78,7 +78,7 @@ func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[s
 	need := m.Late.Needs()
 	need.Old, need.Ref = need.Old || m.Penalty.Active(), need.Ref || m.Penalty.Active()
 	graded := make([]Graded, len(batch))
-	kl := 0.0
+	kl, trained := 0.0, max(1, trainedOf(batch))
 	for i, e := range batch {
 		graded[i] = Graded{Experience: e, Fetched: fetched[i]}
 		if err := graded[i].check(need); err != nil {
@@ -86,7 +86,7 @@ func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[s
 		}
 		graded[i].grade()
 		if m.Penalty.Active() {
-			kl += graded[i].penalise(m.Penalty) / float64(len(batch))
+			kl += graded[i].penalise(m.Penalty) / float64(trained)
 		}
 	}
 	metrics, err := m.Late.Assign(graded)
@@ -100,6 +100,16 @@ func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[s
 		metrics["critic/kl"], metrics["critic/kl_coef"] = kl, m.Penalty.Coef
 	}
 	return metrics, nil
+}
+
+// trainedOf is how many experiences have a trained token.
+func trainedOf(batch []*experience.Experience) (n int) {
+	for _, e := range batch {
+		if count(e.ActionMask) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (g *Graded) check(need Needs) error {

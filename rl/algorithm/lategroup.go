@@ -129,22 +129,21 @@ func (a distill) Assign(batch []Graded) (map[string]float64, error) {
 
 // sequenceMetrics are, as upstream has them, <key>/mean and <key>/std (over n-1, 0 for one alone) of what each
 // sequence's tokens add up to, and advantages/mean, the mean over the sequences of the sum of their advantages.
+// Sequences without a trained token do not count.
 func sequenceMetrics(key string, sums []float64, batch []Graded) map[string]float64 {
 	advantages := 0.0
+	var counted []float64
 	for i := range batch {
 		for _, a := range batch[i].Advantages {
 			advantages += float64(a)
 		}
+		if count(batch[i].ActionMask) > 0 {
+			counted = append(counted, sums[i])
+		}
 	}
-	n := float64(max(1, len(batch)))
-	m := map[string]float64{key + "/mean": 0, key + "/std": 0, "advantages/mean": advantages / n}
-	if len(sums) > 0 {
-		m[key+"/mean"] = moment.Mean(sums)
-	}
-	if len(sums) > 1 {
-		m[key+"/std"] = stdDev(sums, m[key+"/mean"])
-	}
-	return m
+	n, m := len(counted), moment.Mean(counted)
+	return map[string]float64{key + "/mean": m, key + "/std": moment.Deviation(counted, m, n-1),
+		"advantages/mean": advantages / float64(max(1, n))}
 }
 
 // setEach sets the advantage of each trained token to coef*f(t), and returns the sum of f.

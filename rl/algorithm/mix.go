@@ -161,10 +161,11 @@ func (m mix) combined(batch []Sequence, agg Aggregation, perSequence bool,
 	return out
 }
 
+// ofKind are the sequences of a kind that have a trained token.
 func ofKind(batch []Sequence, expert bool) []int {
 	var at []int
 	for i := range batch {
-		if batch[i].Expert == expert {
+		if batch[i].Expert == expert && count(batch[i].Mask) > 0 {
 			at = append(at, i)
 		}
 	}

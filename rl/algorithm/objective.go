@@ -7,7 +7,8 @@ package algorithm
 // where all three are aggregated over the part; the step's loss is the sum over parts.
 //
 // On the Tinker path each sequence is a part with scale 1/n for n sequences: TokenMean is the mean over sequences of
-// each sequence's mean over its tokens. On the verl path (Batched) a part is a micro-batch with scale rows/n.
+// each sequence's mean over its tokens. On the verl path (Batched) the step is one part. Sequences without a trained
+// token, and pairs without one, are in no part and not among the n.
 type Objective struct {
 	Policy      PolicyLoss
 	KL          KL
@@ -15,11 +16,10 @@ type Objective struct {
 	Aggregation Aggregation
 
 	// TokenScale is trainer.fix_actor_microbatch_loss_scale. When Aggregation is TokenMean it takes scale = 1 on the
-	// Tinker path, and on the verl path the part's share of the step's trained tokens.
+	// Tinker path.
 	TokenScale bool
 
-	Batched    bool // aggregate as verl does
-	MicroBatch int  // sequences per part when Batched; 0 is all of them
+	Batched bool // aggregate as verl does
 }
 
 // Needs says what the loss reads.
@@ -87,15 +87,16 @@ func (o *Objective) entropyOf(batch []Sequence, agg Aggregation,
 	each func(s *Sequence, t int) term) (float64, [][]float64) {
 	grad := make([][]float64, len(batch))
 	var at []int
-	var masks [][]bool
-	for i, s := range batch {
-		if o.Entropy.usualOnly && s.Expert {
-			grad[i] = make([]float64, len(s.Mask))
+	var usual masks
+	for i := range batch {
+		if o.Entropy.usualOnly && batch[i].Expert {
+			grad[i] = make([]float64, len(batch[i].Mask))
 			continue
 		}
-		at, masks = append(at, i), append(masks, s.Mask)
+		at = append(at, i)
+		usual.add(&batch[i])
 	}
-	v, g := agg.aggregate(masks, func(k, t int) term { return each(&batch[at[k]], t) })
+	v, g := agg.aggregate(usual, func(k, t int) term { return each(&batch[at[k]], t) })
 	for k, i := range at {
 		grad[i] = g[k]
 	}

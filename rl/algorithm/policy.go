@@ -10,6 +10,7 @@ type Sequence struct {
 	Advantages []float32
 	Entropy    []float32 // exact, nil unless the service gave it
 	Mask       []bool    // which tokens are trained
+	Longest    int       // tokens of the longest response of the step; 0: of those it is aggregated with
 
 	Expert bool // it comes from an expert data set (mix)
 	Step   int  // the step being trained, the first is 1 (mix_chord)
@@ -81,14 +82,6 @@ func (s *Sequence) check(need Needs) error {
 		}
 	}
 	return nil
-}
-
-func masksOf(batch []Sequence) [][]bool {
-	masks := make([][]bool, len(batch))
-	for i := range batch {
-		masks[i] = batch[i].Mask
-	}
-	return masks
 }
 
 // logRatio is lp-old of a token, without clamping.

@@ -87,7 +87,7 @@ func (l ppo) Loss(batch []Sequence, agg Aggregation) Loss {
 	tokens := make([][]ppoToken, len(batch))
 	v, g := agg.aggregate(masks, func(i, t int) term {
 		if tokens[i] == nil {
-			tokens[i] = make([]ppoToken, len(masks[i]))
+			tokens[i] = make([]ppoToken, len(batch[i].Mask))
 		}
 		tok := l.token(&batch[i], t)
 		tokens[i][t] = tok

@@ -3,18 +3,24 @@ package algorithm
 import "fmt"
 
 // Evaluate gives the loss of all sequences of a step and its derivative by each logprob, and averages their metrics as
-// Trinity-RFT does (each metric over the parts that have it). The outcomes are in the order of the batch. The error
-// names an input that is missing or has the wrong length.
+// Trinity-RFT does (each metric over the parts that have it). The outcomes are in the order of the batch; those of
+// sequences that count nowhere are zeros without metrics. The error names an input that is missing or has the wrong
+// length.
 func (o *Objective) Evaluate(batch []Sequence) ([]Outcome, map[string]float64, error) {
 	if err := o.check(batch); err != nil {
 		return nil, nil, err
 	}
-	out := make([]Outcome, 0, len(batch))
+	out := make([]Outcome, len(batch))
+	for i := range out {
+		out[i].Gradient = make([]float32, len(batch[i].Mask))
+	}
 	sums := make(map[string]float64)
 	counts := make(map[string]float64)
 	for _, p := range o.parts(batch) {
 		got := o.evaluatePart(p)
-		out = append(out, got...)
+		for k, i := range p.at {
+			out[i] = got[k]
+		}
 		for k, v := range got[0].Metrics {
 			sums[k] += v
 			counts[k]++
@@ -43,6 +49,7 @@ func (o *Objective) check(batch []Sequence) error {
 // stepPart is sequences that are aggregated together.
 type stepPart struct {
 	rows   []Sequence
+	at     []int // where they are in the step
 	policy func([]Sequence, Aggregation) Loss
 	agg    Aggregation // of entropy and KL
 	scale  float64
@@ -51,48 +58,53 @@ type stepPart struct {
 // parts divides a step. A loss that needs the whole step gets it as one part, in which perSequence aggregation gives
 // what parts of one sequence would.
 func (o *Objective) parts(batch []Sequence) []stepPart {
-	n := len(batch)
+	rows, at := o.counted(batch)
+	n := len(rows)
 	if n == 0 {
 		return nil
 	}
-	if whole, ok := o.Policy.(wholeStep); ok {
-		policy := func(rows []Sequence, agg Aggregation) Loss { return whole.Step(rows, agg, !o.Batched) }
-		scale := 1.0
-		if !o.Batched {
-			scale = o.scale(n) * float64(n)
-		}
-		return []stepPart{{batch, policy, o.Aggregation.per(!o.Batched), scale}}
+	part := stepPart{rows, at, o.Policy.Loss, o.Aggregation, 1}
+	whole, needsStep := o.Policy.(wholeStep)
+	if needsStep {
+		part.policy = func(rows []Sequence, agg Aggregation) Loss { return whole.Step(rows, agg, !o.Batched) }
 	}
-	size := 1
-	if o.Batched {
-		size = n
-		if o.MicroBatch > 0 {
-			size = o.MicroBatch
-		}
+	switch {
+	case o.Batched:
+		return []stepPart{part}
+	case needsStep:
+		part.agg, part.scale = o.Aggregation.per(true), o.scale(n)*float64(n)
+		return []stepPart{part}
 	}
-	var out []stepPart
-	for at := 0; at < n; at += size {
-		rows := batch[at:min(at+size, n)]
-		out = append(out, stepPart{rows, o.Policy.Loss, o.Aggregation, o.shareOf(rows, batch)})
+	out := make([]stepPart, n)
+	for i := range out {
+		out[i] = stepPart{rows[i : i+1], at[i : i+1], o.Policy.Loss, o.Aggregation, o.scale(n)}
 	}
 	return out
 }
 
-// shareOf is the scale of a part of a step.
-func (o *Objective) shareOf(rows, batch []Sequence) float64 {
-	switch {
-	case !o.Batched:
-		return o.scale(len(batch))
-	case o.TokenScale && o.Aggregation == TokenMean:
-		return float64(tokens(rows)) / float64(max(1, tokens(batch)))
+// counted are the sequences of a step that have a trained token, or of whose pair one has, and where they are.
+func (o *Objective) counted(batch []Sequence) (rows []Sequence, at []int) {
+	size, longest := 1, 0
+	if o.Policy.Needs().Pairs {
+		size = 2
 	}
-	return float64(len(rows)) / float64(len(batch))
-}
-
-func tokens(batch []Sequence) int {
-	n := 0
-	for i := range batch {
-		n += count(batch[i].Mask)
+	for i := 0; i+size <= len(batch); i += size {
+		trained := 0
+		for _, s := range batch[i : i+size] {
+			trained += count(s.Mask)
+		}
+		if trained == 0 {
+			continue
+		}
+		for k, s := range batch[i : i+size] {
+			if count(s.Mask) > 0 {
+				longest = max(longest, len(s.Mask))
+			}
+			rows, at = append(rows, s), append(at, i+k)
+		}
 	}
-	return n
+	for i := range rows {
+		rows[i].Longest = longest
+	}
+	return rows, at
 }

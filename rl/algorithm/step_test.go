@@ -29,12 +29,11 @@ func TestStepGradients(t *testing.T) {
 	terms := Choice{Type: "grpo", KLLoss: "k3", KLLossArgs: Args{"kl_coef": 0.5}, Entropy: "mix",
 		EntropyArgs: Args{"entropy_coef": 0.25}}
 	for _, policy := range []string{"ppo", "mix"} {
-		for _, o := range []Objective{{}, {TokenScale: true}, {Batched: true}, {Batched: true, MicroBatch: 2},
-			{Batched: true, MicroBatch: 2, TokenScale: true}} {
+		for _, o := range []Objective{{}, {TokenScale: true}, {Batched: true}, {Batched: true, TokenScale: true}} {
 			for _, agg := range []Aggregation{TokenMean, SeqMeanTokenSum, SeqMeanTokenSumNorm} {
 				terms.PolicyLoss, terms.AggregationMode = policy, string(agg)
 				full := mustObjective(t, terms)
-				full.Batched, full.MicroBatch, full.TokenScale = o.Batched, o.MicroBatch, o.TokenScale
+				full.Batched, full.TokenScale = o.Batched, o.TokenScale
 				batch := policyFixture(t)
 				out, _, err := full.Evaluate(batch)
 				if err != nil || len(out) != len(batch) {
@@ -46,18 +45,13 @@ func TestStepGradients(t *testing.T) {
 	}
 }
 
-// verl's aggregation: values over the whole batch, from micro-batches, and by token share.
+// verl's aggregation is over the whole step.
 func TestBatchedAggregation(t *testing.T) {
 	batch := policyFixture(t)
 	ppo := mustPolicy(t, "ppo", nil)
-	value := func(rows []Sequence, agg Aggregation) float64 { return ppo.Loss(rows, agg).Value }
-	n := func(rows []Sequence) float64 { return float64(tokens(rows)) }
-	micro := value(batch[:2], TokenMean)*2/5 + value(batch[2:4], TokenMean)*2/5 + value(batch[4:], TokenMean)*1/5
-	shares := (value(batch[:2], TokenMean)*n(batch[:2]) + value(batch[2:4], TokenMean)*n(batch[2:4]) + value(batch[4:],
-		TokenMean)*n(batch[4:])) / 48
 	var single float64
 	for i := range batch {
-		single += value(batch[i:i+1], TokenMean) / 5
+		single += ppo.Loss(batch[i:i+1], TokenMean).Value / 5
 	}
 	for _, tt := range []struct {
 		name string
@@ -66,12 +60,8 @@ func TestBatchedAggregation(t *testing.T) {
 	}{
 		{"Tinker: mean of the sequences' means", Objective{Aggregation: TokenMean}, single},
 		{"verl: over all tokens", Objective{Aggregation: TokenMean, Batched: true}, 0.26889560},
-		{"verl: of micro-batches of two", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 2}, micro},
-		{"verl: of micro-batches of one", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 1}, single},
-		{"verl: micro-batches by their tokens", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 2,
-			TokenScale: true}, shares},
-		{"verl: by tokens is over all tokens", Objective{Aggregation: TokenMean, Batched: true, MicroBatch: 1,
-			TokenScale: true}, 0.26889560},
+		{"verl: by tokens is over all tokens", Objective{Aggregation: TokenMean, Batched: true, TokenScale: true},
+			0.26889560},
 		{"the two paths agree by sequence means", Objective{Aggregation: SeqMeanTokenMean, Batched: true}, single},
 	} {
 		tt.o.Policy = ppo

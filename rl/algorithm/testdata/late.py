@@ -97,7 +97,7 @@ def jsd(lam, coef, temp):
 
 def penalised(coef):
     kl = (old - ref) ** 2 / 2 * mask
-    return scores - coef * kl, (kl.sum(-1) / mask.sum(-1).clamp(min=1)).mean().item()
+    return scores - coef * kl, (kl.sum(-1) / mask.sum(-1))[mask.any(-1)].mean().item()
 
 
 def distill(coef):

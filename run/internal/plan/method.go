@@ -29,7 +29,7 @@ func Method(cfg *config.Config, own algorithm.Tables) (*algorithm.Method, error)
 		return nil, err
 	}
 	m.Objective.TokenScale = cfg.Trainer.FixMicrobatchLoss
-	m.Objective.Batched, m.Objective.MicroBatch = !cfg.Model.Tinker.Enable, verl.MicroBatch
+	m.Objective.Batched = !cfg.Model.Tinker.Enable
 	if cfg.Mode.Trains() && m.Schema == "experience" && cfg.Mode != config.Train && m.Advantage == nil {
 		return nil, fmt.Errorf("run: algorithm %s scores no groups, so it cannot explore; use mode train", a.Type)
 	}
