@@ -76,24 +76,29 @@ func (m *Method) CriticWarmup() int {
 
 func (gae) Needs() Needs { return Needs{Reward: true, Values: true} }
 
-// Assign is, backwards over each response, whose end has value 0,
+// Assign is, backwards over the trained tokens of each response, whose end has value 0,
 //
-//	delta(t) = r(t) + gamma*V(t+1) - V(t)
-//	A(t) = delta(t) + gamma*lambda*A(t+1)
+//	delta(t) = r(t) + gamma*V(next) - V(t)
+//	A(t) = delta(t) + gamma*lambda*A(next)
 //
-// with returns A+V and advantages A, whitened over the batch. Tokens outside the mask take part in the recursion.
+// with returns A+V and advantages A, whitened over the batch. Next is the next trained token: the model did not choose
+// the tokens between, such as observations, and nobody trains their values. Their rewards are part of r(t), and their
+// own A and return are those of the trained token after them.
 func (a gae) Assign(batch []Graded) (map[string]float64, error) {
 	advantages, returns := make([][]float64, len(batch)), make([][]float64, len(batch))
 	for i := range batch {
 		n := len(batch[i].Rewards)
 		advantages[i], returns[i] = make([]float64, n), make([]float64, n)
-		nextA, nextV := 0.0, 0.0
+		nextA, nextV, between := 0.0, 0.0, 0.0
 		for t := n - 1; t >= 0; t-- {
-			v := float64(batch[i].Values[t])
-			delta := batch[i].Rewards[t] + float64(a.gamma*nextV) - v
-			nextA = delta + float64(a.gamma*a.lambda*nextA)
-			nextV = v
-			advantages[i][t], returns[i][t] = nextA, nextA+v
+			between += batch[i].Rewards[t]
+			if batch[i].ActionMask[t] {
+				v := float64(batch[i].Values[t])
+				delta := between + float64(a.gamma*nextV) - v
+				nextA = delta + float64(a.gamma*a.lambda*nextA)
+				nextV, between = v, 0
+			}
+			advantages[i][t], returns[i][t] = nextA, nextA+nextV
 		}
 	}
 	for i, row := range whitened(batch, advantages) {
@@ -115,14 +120,18 @@ func newReinforcePlusPlus(args Args) (LateAdvantage, error) {
 
 func (reinforcePlusPlus) Needs() Needs { return Needs{Reward: true} }
 
-// Assign is G(t) = r(t) + gamma*G(t+1): returns are G, advantages G whitened, 0 outside the mask.
+// Assign is G(t) = r(t) + gamma*G(next) over the trained tokens, to which the rewards of the tokens after them belong as
+// in gae: returns are G, advantages G whitened, 0 outside the mask.
 func (a reinforcePlusPlus) Assign(batch []Graded) (map[string]float64, error) {
 	returns := make([][]float64, len(batch))
 	for i := range batch {
 		returns[i] = make([]float64, len(batch[i].Rewards))
-		next := 0.0
+		next, between := 0.0, 0.0
 		for t := len(returns[i]) - 1; t >= 0; t-- {
-			next = batch[i].Rewards[t] + float64(a.gamma*next)
+			between += batch[i].Rewards[t]
+			if batch[i].ActionMask[t] {
+				next, between = between+float64(a.gamma*next), 0
+			}
 			returns[i][t] = next
 		}
 	}
@@ -144,16 +153,14 @@ func newReMax(args Args) (LateAdvantage, error) { return remax{}, arg.Read(args)
 
 func (remax) Needs() Needs { return Needs{Reward: true, Baseline: true} }
 
-// Assign is G(t) = r(t)*mask(t) + G(t+1), A(t) = G(t) - baseline*mask(t).
+// Assign is G(t) = r(t) + G(t+1), A(t) = G(t) - baseline*mask(t).
 func (remax) Assign(batch []Graded) (map[string]float64, error) {
 	for i := range batch {
 		n := len(batch[i].Rewards)
 		advantages, returns := make([]float64, n), make([]float64, n)
 		next := 0.0
 		for t := n - 1; t >= 0; t-- {
-			if batch[i].ActionMask[t] {
-				next += batch[i].Rewards[t]
-			}
+			next += batch[i].Rewards[t]
 			advantages[t], returns[t] = next, next
 			if batch[i].ActionMask[t] {
 				advantages[t] -= *batch[i].Baseline

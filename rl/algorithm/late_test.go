@@ -137,6 +137,47 @@ func TestGAEByHand(t *testing.T) {
 	compare(t, "returns of nothing", batch[1].Returns, []float64{0, 0})
 }
 
+// Observations between trained tokens change neither advantages nor returns of those: not by their values, not by their
+// number; and a reward at one belongs to the token before it.
+func TestObservationsAreCarriedOver(t *testing.T) {
+	score := func(advantage string, mask []bool, rewards, values []float32) (advantages, returns []float32) {
+		e := &experience.Experience{Tokens: make([]int32, 1+len(mask)), PromptLength: 1, ActionMask: mask,
+			TokenRewards: rewards}
+		args := Args{"gamma": 0.9}
+		if advantage == "ppo" {
+			args["lam"] = 0.8
+		}
+		m := mustNew(t, Choice{Type: "rloo", Advantage: advantage, AdvantageArgs: args})
+		if _, err := m.Score([]*experience.Experience{e}, []Fetched{{Values: values}}); err != nil {
+			t.Fatal(err)
+		}
+		for k, keep := range mask {
+			if keep {
+				advantages, returns = append(advantages, e.Advantages[k]), append(returns, e.Returns[k])
+			}
+		}
+		return advantages, returns
+	}
+	for _, advantage := range []string{"ppo", "reinforceplusplus"} {
+		wantA, wantR := score(advantage, []bool{true, true, true}, []float32{0.5, 0.25, 1}, []float32{0.1, 0.2, 0.3})
+		for _, tt := range []struct {
+			mask            []bool
+			rewards, values []float32
+		}{
+			{[]bool{true, false, true, true}, []float32{0.5, 0, 0.25, 1}, []float32{0.1, 9, 0.2, 0.3}},
+			{[]bool{true, false, false, true, false, true}, []float32{0, 0.5, 0, 0.25, 0, 1},
+				[]float32{0.1, -7, 8, 0.2, 9, 0.3}},
+			{[]bool{false, true, true, true, false}, []float32{0, 0.5, 0.25, 0, 1}, []float32{5, 0.1, 0.2, 0.3, 6}},
+		} {
+			a, r := score(advantage, tt.mask, tt.rewards, tt.values)
+			if !slices.Equal(a, wantA) || !slices.Equal(r, wantR) {
+				t.Errorf("%s, mask %v: advantages %v, returns %v; without observations %v, %v", advantage, tt.mask, a, r,
+					wantA, wantR)
+			}
+		}
+	}
+}
+
 func TestScoreTokenRewards(t *testing.T) {
 	list, fetched := lateFixture()
 	for _, e := range list {
@@ -186,6 +227,7 @@ func TestTokenRewardsStayInPlace(t *testing.T) {
 	list, fetched := lateFixture()
 	rewards := []float32{1, 0, 4, 0, 0, 0, 0, 2}
 	list[0].TokenRewards, list[0].Reward = rewards, nil
+	list[0].ActionMask = slices.Repeat([]bool{true}, 8)
 	if _, err := mustNew(t, Choice{Type: "reinforceplusplus", AdvantageArgs: Args{"gamma": 0.5}}).Score(
 		list, fetched); err != nil {
 		t.Fatal(err)

@@ -28,27 +28,34 @@ def whiten(x):
 
 
 def gae(r, gamma, lam):
-    a, out = torch.zeros(B, dtype=torch.double), []
-    nxt = torch.zeros(B, dtype=torch.double)
+    """As verl carries over observation tokens, but with their rewards."""
+    a, nxt, between = (torch.zeros(B, dtype=torch.double) for _ in range(3))
+    advantages, returns = [], []
     for t in reversed(range(T)):
-        a = r[:, t] + gamma * nxt - values[:, t] + gamma * lam * a
-        nxt = values[:, t]
-        out.append(a)
-    a = torch.stack(out[::-1], 1)
-    return whiten(a), a + values
+        between = between + r[:, t]
+        m = mask[:, t]
+        a = torch.where(m, between + gamma * nxt - values[:, t] + gamma * lam * a, a)
+        nxt = torch.where(m, values[:, t], nxt)
+        between = torch.where(m, 0, between)
+        advantages.append(a)
+        returns.append(a + nxt)
+    return whiten(torch.stack(advantages[::-1], 1)), torch.stack(returns[::-1], 1)
 
 
 def plus(r, gamma):
-    g, out = torch.zeros(B, dtype=torch.double), []
+    g, between = (torch.zeros(B, dtype=torch.double) for _ in range(2))
+    out = []
     for t in reversed(range(T)):
-        g = r[:, t] + gamma * g
+        between = between + r[:, t]
+        g = torch.where(mask[:, t], between + gamma * g, g)
+        between = torch.where(mask[:, t], 0, between)
         out.append(g)
     g = torch.stack(out[::-1], 1)
     return whiten(g) * mask, g
 
 
 def remax(r):
-    g = (r * mask).flip(-1).cumsum(-1).flip(-1)
+    g = r.flip(-1).cumsum(-1).flip(-1)
     return g - baseline[:, None] * mask, g
 
 
