@@ -150,6 +150,10 @@ func reduce(into map[string]float64, key, how string, vals, weights []float64) {
 		sum, lo, hi = sum+v, min(lo, v), max(hi, v)
 		wsum, wn = wsum+float64(v*weights[i]), wn+weights[i]
 	}
+	mean := wsum / wn
+	if lo == hi {
+		mean = lo // exactly, and no slack
+	}
 	switch how {
 	case "sum":
 		into[key] = sum
@@ -158,9 +162,9 @@ func reduce(into map[string]float64, key, how string, vals, weights []float64) {
 	case "max":
 		into[key] = hi
 	case "mean":
-		into[key] = wsum / wn
+		into[key] = mean
 	case "slack":
-		into[key] = hi - wsum/wn
+		into[key] = hi - mean
 	case "unique":
 		into[key] = vals[0]
 		for i, v := range vals[1:] {

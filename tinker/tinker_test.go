@@ -64,6 +64,19 @@ func TestCombine(t *testing.T) {
 	}
 }
 
+// The mean of equal numbers is the number and their slack 0, whatever the sizes of the chunks.
+func TestCombineEqual(t *testing.T) {
+	var chunks []ForwardOutput
+	for _, size := range []int{5, 6, 7} {
+		chunks = append(chunks, ForwardOutput{LossFnOutputs: make([]map[string]Tensor, size),
+			Metrics: map[string]float64{"m:mean": 0.1, "s:slack": 0.1}})
+	}
+	got, err := Combine(chunks)
+	if want := map[string]float64{"m:mean": 0.1, "s:slack": 0}; err != nil || !reflect.DeepEqual(got.Metrics, want) {
+		t.Errorf("metrics %v, %v; want %v", got.Metrics, err, want)
+	}
+}
+
 func TestTensorJSONKeepsBits(t *testing.T) {
 	nan := math.Float32frombits(0x7fc12345)
 	for _, want := range []Tensor{
