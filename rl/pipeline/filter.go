@@ -53,10 +53,15 @@ func (f rewardStdFilter) Process(_ context.Context,
 	return keep(list, func(e *experience.Experience) bool { return !flat[e.EID.TID()] })
 }
 
+// rewardStd is 0 of rewards that are equal as the float32 numbers that advantages read, such as 0.3 and 0.1+0.2.
 func rewardStd(group []*experience.Experience) float64 {
-	rewards := make([]float64, len(group))
+	rewards, read := make([]float64, len(group)), make([]float64, len(group))
 	for i, e := range group {
 		rewards[i] = e.RewardOr(0)
+		read[i] = float64(float32(rewards[i]))
+	}
+	if moment.Equal(read) {
+		return 0
 	}
 	return moment.Deviation(rewards, moment.Mean(rewards), len(rewards))
 }

@@ -56,8 +56,8 @@ func TestOperators(t *testing.T) {
 		{"groups that differ", "reward_std_filter", nil, slices.Concat(group("a", 1, 1), group("b", 0, 1),
 			group("c", 5)), []float64{0, 1}, map[string]float64{"filtered_count": 3}},
 		{"groups of equal rewards that no sum of theirs is exact for", "reward_std_filter", nil, slices.Concat(
-			group("a", -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1), group("b", 0.7, 0.7, 0.7), group("c", 0.1, 0.2)),
-			[]float64{0.1, 0.2}, map[string]float64{"filtered_count": 11}},
+			group("a", -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1), group("b", 0.7, 0.7, 0.7), group("c", 0.1, 0.2),
+			group("d", 0.3, 0.30000000000000004)), []float64{0.1, 0.2}, map[string]float64{"filtered_count": 13}},
 		{"groups that differ enough", "reward_std_filter", map[string]any{"threshold": 0.5}, group("b", 0, 1), nil,
 			map[string]float64{"filtered_count": 2}},
 		{"(reward + quality) times a quarter of the difficulty, of the info", "reward_shaping_mapper",
