@@ -12,9 +12,9 @@ import (
 // advantages,returns} and {response,prompt}_length with mean, max and min, the lengths also with clip_ratio
 // (the share that is as long as the longest), sample/model_version, sample/task_count and
 // perf/total_num_tokens. Advantages and returns are over all response tokens, masked ones included, as upstream
-// has them, of the experiences with a trained token. What no experience has is left out; sample/unread_answer_count is how many rows of a data set had
-// no answer within the longest sequence, where there are some. Of an expert's experiences only lengths and
-// tokens count: nobody sampled or graded them.
+// has them, of the experiences with a trained token. What no experience has is left out;
+// sample/unread_answer_count is how many rows of a data set had no answer within the longest sequence, where there
+// are some. Of an expert's experiences only lengths and tokens count: nobody sampled or graded them.
 func BatchMetrics(list []*experience.Experience) map[string]float64 {
 	var scores, advantages, returns, responses, prompts, versions []float64
 	tokens, unread := 0, 0

@@ -139,8 +139,8 @@ func checkWithout(t *testing.T, o *Objective, batch []Sequence, size int) {
 	for k, i := range at {
 		if all[i].Loss != few[k].Loss || !slices.Equal(all[i].Gradient, few[k].Gradient) ||
 			!slices.Equal(weights[i], fewWeights[k]) {
-			t.Errorf("%T %s: sequence %d has loss %v, without the masked ones %v", o.Policy, o.Aggregation, i, all[i].Loss,
-				few[k].Loss)
+			t.Errorf("%T %s: sequence %d has loss %v, without the masked ones %v", o.Policy, o.Aggregation, i,
+				all[i].Loss, few[k].Loss)
 		}
 	}
 	for k, want := range wanted {
@@ -167,7 +167,8 @@ func TestHalfMaskedPair(t *testing.T) {
 	one := func(lp float32, keep bool) Sequence {
 		return Sequence{Logprobs: []float32{lp}, Ref: []float32{-1}, Mask: []bool{keep}}
 	}
-	o := Objective{Policy: mustPolicy(t, "dpo", nil), Aggregation: SeqMeanTokenSum, KL: mustKL(t, "k2", Args{"kl_coef": 1.0})}
+	o := Objective{Policy: mustPolicy(t, "dpo", nil), Aggregation: SeqMeanTokenSum,
+		KL: mustKL(t, "k2", Args{"kl_coef": 1.0})}
 	_, m, err := o.Evaluate([]Sequence{one(0, true), one(-9, false), one(-3, false), one(-4, false)})
 	if err != nil {
 		t.Fatal(err)

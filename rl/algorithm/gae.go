@@ -120,8 +120,8 @@ func newReinforcePlusPlus(args Args) (LateAdvantage, error) {
 
 func (reinforcePlusPlus) Needs() Needs { return Needs{Reward: true} }
 
-// Assign is G(t) = r(t) + gamma*G(next) over the trained tokens, to which the rewards of the tokens after them belong as
-// in gae: returns are G, advantages G whitened, 0 outside the mask.
+// Assign is G(t) = r(t) + gamma*G(next) over the trained tokens, to which the rewards of the tokens after them belong
+// as in gae: returns are G, advantages G whitened, 0 outside the mask.
 func (a reinforcePlusPlus) Assign(batch []Graded) (map[string]float64, error) {
 	returns := make([][]float64, len(batch))
 	for i := range batch {

@@ -171,8 +171,8 @@ func TestObservationsAreCarriedOver(t *testing.T) {
 		} {
 			a, r := score(advantage, tt.mask, tt.rewards, tt.values)
 			if !slices.Equal(a, wantA) || !slices.Equal(r, wantR) {
-				t.Errorf("%s, mask %v: advantages %v, returns %v; without observations %v, %v", advantage, tt.mask, a, r,
-					wantA, wantR)
+				t.Errorf("%s, mask %v: advantages %v, returns %v; without observations %v, %v", advantage, tt.mask, a,
+					r, wantA, wantR)
 			}
 		}
 	}
