@@ -32,11 +32,10 @@ var rooms = []string{
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"internal/foreign internal/charclass",
-	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered " +
-		"internal/logfile internal/moment internal/spell internal/web internal/pattern internal/sbom internal/sandbox " +
-		"internal/process internal/bound internal/zmtp hf/gguf " +
-		"engine/fleet/internal/message engine/fleet/internal/schedule",
+	"internal/foreign internal/charclass internal/moment",
+	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
+		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
+		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
 	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
 		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
