@@ -72,8 +72,8 @@ type Options struct {
 	// Memory is bytes for training runs, samplers' weights and base weights beyond the largest, as estimated; 0 is no
 	// limit.
 	Memory int64
-	// SharePrefixes lets tenants use the cached prefixes of each other's prompts, which they can notice by the time that
-	// an answer takes.
+	// SharePrefixes lets tenants use the cached prefixes of each other's prompts, which they can notice by the time
+	// that an answer takes.
 	SharePrefixes bool
 	// IdleAfter is how long base weights stay in memory that nothing uses; 0 is for ever.
 	IdleAfter time.Duration
