@@ -96,3 +96,15 @@ func TestLargeBodies(t *testing.T) {
 		}
 	}
 }
+
+// What is not served is said in OpenAI's form.
+func TestUnknownRoutes(t *testing.T) {
+	for name, h := range handlers(t) {
+		for _, path := range []string{"/v1/embeddings", "/nowhere", "/rollouts/a/nowhere", "/health"} {
+			w := sent(h, path, strings.NewReader(`{}`), 2)
+			if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `"code":"unknown_url"`) {
+				t.Errorf("%s: POST %s: %d %s", name, path, w.Code, w.Body)
+			}
+		}
+	}
+}

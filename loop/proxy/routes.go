@@ -21,6 +21,7 @@ func (d *door) routes(m *http.ServeMux) {
 	m.HandleFunc("/sessions/", d.under("/sessions/"))
 	m.HandleFunc("/proxy/rollout/", d.lightning("/proxy/rollout/"))
 	m.HandleFunc("/api/rollouts/", d.lightning("/api/rollouts/"))
+	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.fail(w, unknownPath(r)) })
 }
 
 // under serves what is below a prefix and the id of a rollout, which may have slashes: what follows the last /v1/ is

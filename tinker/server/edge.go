@@ -51,7 +51,7 @@ func preflight(h http.Header, r *http.Request) {
 
 // turnAway refuses a request in the form of its route, without reading its body.
 func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, err error) {
-	fail := s.fail
+	fail := s.failUnknown
 	if h, _ := s.mux.Handler(r); h != nil {
 		if route, ok := h.(*route); ok {
 			fail = route.fail

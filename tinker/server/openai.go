@@ -39,6 +39,7 @@ func (s *Server) openaiRoutes(mux *router) {
 	s.anthropicRoutes(mux, api)
 	s.ollamaRoutes(mux, api)
 	s.recordedRoutes(mux, api)
+	s.embeddingRoutes(mux)
 }
 
 // modelRoutes adds the lists of models, which at /v1 have the form of the client that asks.

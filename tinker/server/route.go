@@ -113,7 +113,7 @@ func (s *Server) routes() *router {
 		on(pattern, noBody, refuse(reason))
 	}
 	s.openaiRoutes(mux)
-	other := s.handlerFailing("other", noBody, s.unknown, s.fail)
+	other := s.handlerFailing("other", noBody, s.unknown, s.failUnknown)
 	mux.HandleFunc("GET /api/models/{repo...}", s.describe)
 	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.resolve(w, r, other) })
 	mux.Handle("/", other)
@@ -243,10 +243,4 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"version": s.opts.Version})
-}
-
-func (s *Server) unknown(c *call) (any, error) {
-	return nil, status(http.StatusNotFound, "%s %s is no route of this server; it has the Tinker protocol below %s, "+
-		"and parts of the interfaces of OpenAI (/v1), Anthropic (/v1/messages) and Ollama (/api)", c.r.Method,
-		c.r.URL.Path, wire.Prefix)
 }
