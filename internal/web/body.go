@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// BodyOptions limit the bodies of a listener. All are needed except Weigh and Malformed.
+// BodyOptions limit the bodies of a listener. Zero values mean their defaults.
 type BodyOptions struct {
-	Most      int64 // bytes of memory of all requests that are being read and decoded
-	Tenant    int64 // the same of one tenant
-	Unpack    int   // largest ratio of a body's unpacked to its packed size, beyond 16 MiB
-	Malformed error // is wrapped by the errors of bodies that cannot be unpacked
+	Most      int64 // bytes of memory of all requests that are being read and decoded; default 1 GiB
+	Tenant    int64 // the same of one tenant; default half of Most
+	Unpack    int   // largest ratio of a body's unpacked to its packed size, beyond 16 MiB; default 256
+	Malformed error // is wrapped by the errors of bodies that cannot be unpacked; nil: nothing
 	// Weigh returns the bytes that a body takes when it is decoded; nil: none.
 	Weigh func(body []byte) (int64, error)
 }
@@ -32,6 +33,8 @@ type Bodies struct {
 
 // NewBodies returns Bodies.
 func NewBodies(o BodyOptions) *Bodies {
+	o.Most = cmp.Or(o.Most, 1<<30)
+	o.Tenant, o.Unpack = cmp.Or(o.Tenant, o.Most/2), cmp.Or(o.Unpack, 256)
 	return &Bodies{o: o, budget: NewBudget(o.Most, o.Tenant), inflaters: newInflaters(max(4, runtime.GOMAXPROCS(0)))}
 }
 

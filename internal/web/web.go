@@ -1,5 +1,6 @@
 // Package web sets up HTTP servers that are open to untrusted clients: time limits for headers, bodies and answers,
-// and size limits for headers and connections. It is independent of the service.
+// size limits for headers and connections, a guard against web pages, and bodies that are read within a budget of
+// memory, which tenants share. It is independent of the service.
 package web
 
 import (

@@ -28,7 +28,8 @@ type door struct {
 }
 
 func newDoor(name string, text *openai.Text, now func() time.Time, log func(string)) *door {
-	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now), bodies: openai.NewBodies()}
+	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now),
+		bodies: web.NewBodies(web.BodyOptions{Weigh: openai.WeighBody})}
 	d.closing, d.close = context.WithCancel(context.Background())
 	return d
 }

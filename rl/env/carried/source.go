@@ -65,7 +65,8 @@ func New(ctx context.Context, o Options) *Source {
 	if o.Random == nil {
 		o.Random = []string{"yes", "no"}
 	}
-	s := &Source{o: o, bodies: openai.NewBodies(), episodes: map[string]*episode{}}
+	s := &Source{o: o, bodies: web.NewBodies(web.BodyOptions{Weigh: openai.WeighBody}),
+		episodes: map[string]*episode{}}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	return s
 }
