@@ -79,7 +79,8 @@ func TestExtendExamples(t *testing.T) {
 	o := options()
 	o.Out = &out
 	if _, err := Run(t.Context(),
-		load(t, dir, and(sft, append(steps(6), "algorithm.optimizer.lr_scheduler_type=cosine")...)...), o); err != nil {
+		load(t, dir, and(sft, append(steps(6), "algorithm.optimizer.lr_scheduler_type=cosine",
+			"algorithm.optimizer.lr_warmup_steps=1")...)...), o); err != nil {
 		t.Fatal(err)
 	}
 	if want := "steps 1 to 5 are those of a run of 5 steps, and from now on those of one of 6"; !strings.Contains(

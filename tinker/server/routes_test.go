@@ -206,6 +206,9 @@ func endpointRows(o *owned) (rows []routeRow) {
 	} {
 		rows = append(rows, routeRow{"POST " + path, 0, o.asks(path, rest)})
 	}
+	for _, path := range []string{"/v1/embeddings", "/oai/api/v1/embeddings", "/api/embed", "/api/embeddings"} {
+		rows = append(rows, routeRow{"POST " + path, 404, o.asks(path, `"input":"Hi"`)})
+	}
 	for _, prefix := range append([]string{"/anthropic/api/v1"}, openaiPrefixes...) {
 		rows = append(rows, routeRow{"GET " + prefix + "/models", 200, []attempt{{prefix + "/models", nil}}},
 			routeRow{"GET " + prefix + "/models/{name...}", 0, []attempt{
