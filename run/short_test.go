@@ -186,7 +186,8 @@ func TestMoreThanPlanned(t *testing.T) {
 		return twice{}, nil
 	}}
 	sum, out := said(t, o, and(tiny, operatorsOf("{name: twice}"))...)
-	if n := 3 * 4; sum.Steps != 3 || !strings.Contains(out, fmt.Sprintf("left     %d samples were not trained", n)) {
+	// the explorer may be at its third step when the trainer ends
+	if sum.Steps != 3 || !strings.Contains(out, "samples were not trained: rollouts gave more than the 4 of") {
 		t.Errorf("%d steps:\n%s", sum.Steps, out)
 	}
 	if _, out = said(t, options(), tiny...); strings.Contains(out, "were not trained") {
