@@ -59,7 +59,6 @@ type commands struct {
 	Studio     studioCmd     `cmd:"" help:"Show runs in a browser, down to the token."`
 	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
 	Completion completionCmd `cmd:"" help:"Print the shell code that enables completion."`
-	Man        manCmd        `cmd:"" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 
 	"github.com/alecthomas/kong"
-	mangokong "github.com/alecthomas/mango-kong"
 	kongcompletion "github.com/jotaen/kong-completion"
-	"github.com/muesli/roff"
 	"github.com/posener/complete"
 )
 
@@ -35,13 +32,4 @@ func addDefaults(node *kong.Node, c *complete.Command) {
 		}
 		addDefaults(child, &sub)
 	}
-}
-
-// manCmd prints the man page. It comes from the same definitions as --help.
-type manCmd struct{}
-
-// Run implements the command.
-func (manCmd) Run(c *kong.Context, s *surroundings) error {
-	_, err := fmt.Fprint(s.out, mangokong.NewManPage(1, c.Model).Build(roff.NewDocument()))
-	return err
 }
