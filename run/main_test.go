@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 		os.Exit(agentMain(role))
 	}
 	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(1 << 30) // beyond it garbage is collected at once: many jobs are open beside each other
 	flag.Parse()
 	manyAtOnce()
 	os.Exit(inMemory(m.Run))
