@@ -29,15 +29,16 @@ type Foreign struct{ Header, Value string }
 // Error says what a person can do about it.
 func (f *Foreign) Error() string {
 	if f.Header == "Host" {
-		return fmt.Sprintf("Host is %q, which is not a name of this server; reach it by its address, as localhost or "+
-			"by a name without dots", f.Value)
+		return fmt.Sprintf("Host is %q, which is not a name of this server; reach it by its address or as localhost",
+			f.Value)
 	}
 	return fmt.Sprintf("%s is %q: web pages of another origin may not call this server", f.Header, f.Value)
 }
 
 // Check returns nil or a *Foreign.
 func (g Guard) Check(r *http.Request) error {
-	if host := hostOf(r.Host); !g.AnyHost && !private(host) && !slices.Contains(g.Hosts, host) {
+	host := hostOf(r.Host)
+	if !g.AnyHost && !local(host) && !(private(host) && fromAfar(r)) && !slices.Contains(g.Hosts, host) {
 		return &Foreign{"Host", host}
 	}
 	origin := r.Header.Get("Origin")
@@ -73,14 +74,24 @@ func (g Guard) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// private reports whether no owner of a public name can point host at this machine: it is an address, a name without
-// dots, or below a domain that the public DNS does not have. A request without a Host comes from no browser.
+// local reports whether host is an address or a name of loopback, which no owner of a name can point here. A request
+// without a Host comes from no browser.
+func local(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// private reports whether host is a name that the public DNS does not have. Somebody in the network of this machine may
+// have it, who reaches what is open to the network anyway, and must not reach loopback by it.
 func private(host string) bool {
-	if _, err := netip.ParseAddr(host); err == nil || !strings.Contains(host, ".") {
-		return true
-	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	return slices.Contains([]string{"localhost", "local", "internal", "lan"}, last)
+	return last == host || slices.Contains([]string{"local", "internal", "lan"}, last)
+}
+
+// fromAfar reports whether a request came to another address than loopback.
+func fromAfar(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && !at.IP.IsLoopback()
 }
 
 // own reports whether a page comes from the server itself, under the name of the request or its public URL. Where every

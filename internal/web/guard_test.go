@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,9 +24,9 @@ func TestGuard(t *testing.T) {
 		{plain, "0.0.0.0:8000", "", "", ""},
 		{plain, "[::1]:8000", "", "", ""},
 		{plain, "10.1.2.3", "", "none", ""},
-		{plain, "trainer:8000", "", "", ""},
-		{plain, "host.docker.internal:8000", "", "", ""},
-		{plain, "box.local", "", "", ""},
+		{plain, "trainer:8000", "", "", "Host"},
+		{plain, "host.docker.internal:8000", "", "", "Host"},
+		{plain, "box.local", "", "", "Host"},
 		{plain, "", "", "", ""},
 		{plain, "evil.example:8000", "", "", "Host"},
 		{plain, "evil.example:8000", "http://evil.example:8000", "", "Host"},
@@ -61,6 +63,27 @@ func TestGuard(t *testing.T) {
 		refused := w.Code == http.StatusForbidden && strings.Contains(w.Body.String(), "foreign_page")
 		if refused != (c.f != "") {
 			t.Errorf("Host %q, Origin %q: %d %s", c.host, c.origin, w.Code, w.Body)
+		}
+	}
+}
+
+// What is open to the network may be reached by private names, and loopback may not.
+func TestGuardOfTheNetwork(t *testing.T) {
+	for _, c := range []struct {
+		at, host string
+		refused  bool
+	}{
+		{"10.0.0.7", "trainer:8000", false}, {"10.0.0.7", "box.local", false},
+		{"10.0.0.7", "host.docker.internal", false}, {"10.0.0.7", "evil.example", true},
+		{"127.0.0.1", "trainer:8000", true}, {"::1", "box.local", true},
+		{"127.0.0.1", "0.0.0.0:8000", false},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Host = c.host
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+			net.Addr(&net.TCPAddr{IP: net.ParseIP(c.at), Port: 8000})))
+		if err := (Guard{}).Check(r); (err != nil) != c.refused {
+			t.Errorf("Host %q at %s: %v", c.host, c.at, err)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestStopCutsLongAnswersOff(t *testing.T) {
 		})
 		served := make(chan error, 1)
 		go func() { served <- newDoor("m", nil, time.Now, nil).serve(t.Context(), slow, l, stop) }()
-		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		<-asked

@@ -82,7 +82,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		{[]string{}, nil, "", "10.0.0.1:8000", "", ""},
 		{[]string{}, nil, "", "evil.example:8000", "", "--allow-host evil.example"},
 		{[]string{}, nil, "", "localhost.evil.example", "", "--allow-host localhost.evil.example"},
-		{[]string{}, nil, "", "notlocalhost", "", ""},
+		{[]string{}, nil, "", "notlocalhost", "", "--allow-host notlocalhost"},
 		{[]string{"lab.example"}, nil, "", "lab.example:8000", "", ""},
 		{[]string{"lab.example"}, nil, "", "Lab.Example.", "", ""},
 		{[]string{"lab.example"}, nil, "", "x.lab.example", "", "--allow-host x.lab.example"},
