@@ -195,9 +195,6 @@ func (t *Trainer) keep(ctx context.Context, s slot) (Turns, error) {
 	return turns, err
 }
 
-// mostReward bounds the rewards of an episode together: gradients of larger returns overflow float32.
-const mostReward = 1e15
-
 // play plays an episode to its end. Whatever fails loses all of it.
 func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 	var turns Turns
@@ -219,9 +216,9 @@ func (t *Trainer) play(ctx context.Context, o opened, s slot) (Turns, error) {
 		}
 		x := turn.Experience(experience.EID{Batch: strconv.Itoa(s.step), Task: s.name(), Step: len(turns)})
 		x.SetReward(next.Reward)
-		if total += math.Abs(next.Reward); !(total <= mostReward) {
+		if total += math.Abs(next.Reward); !(total <= experience.MaxReturn) {
 			return nil, fmt.Errorf("the environment gave reward %v; the rewards of an episode must be finite numbers "+
-				"that add up to at most %v", next.Reward, mostReward)
+				"that add up to at most %v", next.Reward, experience.MaxReturn)
 		}
 		x.Info.ModelVersion = s.step
 		if turn.Stop == experience.StopLength {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// mostAdvantage bounds advantages and returns: gradients of larger ones overflow float32.
-const mostAdvantage = 1e15
+// MaxReturn bounds advantages and returns: gradients of larger ones overflow float32.
+const MaxReturn = 1e15
 
 // Finite reports whether v is a number in float32, the type in which rewards are used.
 func Finite(v float64) bool { return math.Abs(v) <= math.MaxFloat32 }
@@ -47,9 +47,9 @@ func (e *Experience) checkScores() error {
 		values []float32
 	}{{"advantage", e.Advantages}, {"return", e.Returns}} {
 		for i, v := range c.values {
-			if !(math.Abs(float64(v)) <= mostAdvantage) {
+			if !(math.Abs(float64(v)) <= MaxReturn) {
 				return fmt.Errorf("the %s of its response token %d is %v; it must be a finite number of at most %v",
-					c.name, i, v, mostAdvantage)
+					c.name, i, v, MaxReturn)
 			}
 		}
 	}
