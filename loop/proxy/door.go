@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // door answers programs over HTTP: OpenAI's interface below the URLs of rollouts, and what is said about rollouts.
 type door struct {
 	name    string // of the model
-	text    *openai.Text
+	text    *endpoint.Text
 	now     func() time.Time
 	log     func(string) // nil: errors are not logged
 	calls   *rollouts
@@ -27,9 +27,9 @@ type door struct {
 	close   context.CancelFunc
 }
 
-func newDoor(name string, text *openai.Text, now func() time.Time, log func(string)) *door {
+func newDoor(name string, text *endpoint.Text, now func() time.Time, log func(string)) *door {
 	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now),
-		bodies: web.NewBodies(web.BodyOptions{Weigh: openai.WeighBody})}
+		bodies: web.NewBodies(web.BodyOptions{Weigh: endpoint.WeighBody})}
 	d.closing, d.close = context.WithCancel(context.Background())
 	return d
 }
@@ -42,7 +42,7 @@ const (
 
 // problem is an error that the client hears of, in OpenAI's form.
 func problem(status int, code, format string, args ...any) error {
-	return &openai.Error{Status: status, Type: invalidRequest, Code: code, Message: fmt.Sprintf(format, args...)}
+	return &endpoint.Error{Status: status, Type: invalidRequest, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func bad(format string, args ...any) error {
@@ -51,8 +51,8 @@ func bad(format string, args ...any) error {
 
 // fail sends an error in OpenAI's form. What the model's service cannot do is 502: the proxy is not at fault.
 func (d *door) fail(w http.ResponseWriter, err error) {
-	e := *openai.ErrorOf(err)
-	var own *openai.Error
+	e := *endpoint.ErrorOf(err)
+	var own *endpoint.Error
 	switch {
 	case errors.As(err, &own):
 	case e.Status == http.StatusInternalServerError:
@@ -72,7 +72,7 @@ type answerer func(ctx context.Context, w http.ResponseWriter, tenant string, bo
 // post serves a handler of package openai.
 func (d *door) post(h answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := d.bodies.ReadWeighed(r, openai.MaxBody)
+		body, err := d.bodies.ReadWeighed(r, endpoint.MaxBody)
 		if err == nil {
 			err = h(r.Context(), w, "", body)
 		}
@@ -100,8 +100,8 @@ func health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusO
 
 // models lists the model.
 func (d *door) models(w http.ResponseWriter, r *http.Request) {
-	if openai.ForAnthropic(r) {
-		d.sendModels(w, r, openai.New(&during{door: d}, d.now))
+	if endpoint.ForAnthropic(r) {
+		d.sendModels(w, r, endpoint.New(&during{door: d}, d.now))
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"object": "list",

@@ -7,11 +7,11 @@ import (
 	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // during is the model for the calls of one rollout, by any name if the rollout does not limit them. It implements
-// openai.Models.
+// endpoint.Models.
 type during struct {
 	*door
 	id      string
@@ -19,8 +19,8 @@ type during struct {
 	at      *rollout // once Open found it
 }
 
-// Open implements openai.Models.
-func (m *during) Open(ctx context.Context, _, name string) (*openai.Model, error) {
+// Open implements endpoint.Models.
+func (m *during) Open(ctx context.Context, _, name string) (*endpoint.Model, error) {
 	r, err := m.calls.find(ctx, m.id, true)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (m *during) Open(ctx context.Context, _, name string) (*openai.Model, error
 	}
 	k := &taker{rollout: r, session: m.session, version: version, text: m.text, now: m.now, begun: m.now(),
 		grow: m.calls.grow}
-	return &openai.Model{Text: m.text, Context: cmp.Or(r.context, math.MaxInt32), Sampler: whileOpen{sampler, r},
+	return &endpoint.Model{Text: m.text, Context: cmp.Or(r.context, math.MaxInt32), Sampler: whileOpen{sampler, r},
 		Close: func() {}, Name: m.name, Keeper: k}, nil
 }
 
@@ -53,9 +53,9 @@ func (m *during) ended(h answerer) answerer {
 	}
 }
 
-// List implements openai.Models.
-func (m *during) List(context.Context, string) ([]openai.Card, error) {
-	return []openai.Card{{ID: m.name, Context: m.calls.context(m.id), Kind: "base"}}, nil
+// List implements endpoint.Models.
+func (m *during) List(context.Context, string) ([]endpoint.Card, error) {
+	return []endpoint.Card{{ID: m.name, Context: m.calls.context(m.id), Kind: "base"}}, nil
 }
 
 // whileOpen samples until the rollout is over. It implements tinker.Streamer.

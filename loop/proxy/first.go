@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // begin makes a rollout of serve mode, which begins with its first call. Its calls sample with the newest weights. It
@@ -28,7 +28,7 @@ func (s *Server) begin(ctx context.Context, id string) (*rollout, error) {
 	r := newRollout(id)
 	r.params, r.context = s.Params, s.Context
 	r.sampling = func() (tinker.SamplingClient, int, error) { s.asked.Add(1); return s.sampling() }
-	r.seed = func(a *openai.Asked) (uint64, error) { return seedOf(a.ID) }
+	r.seed = func(a *endpoint.Asked) (uint64, error) { return seedOf(a.ID) }
 	task, run := groupOf(id)
 	r.finish = func(ctx context.Context, e *experience.Experience, g grade) error {
 		if g.task == "" {

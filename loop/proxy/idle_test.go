@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // A rollout without a reward is given up a day after its last call, when another one begins; its memory is counted
@@ -26,7 +26,7 @@ func TestIdleRolloutsAreGivenUp(t *testing.T) {
 	left, busy := find("left"), find("busy")
 	for _, r := range []*rollout{left, busy} {
 		k := &taker{rollout: r, text: linewise(t), now: func() time.Time { return now }, begun: now, grow: s.grow}
-		if err := k.Record(t.Context(), openai.Kept{ID: "answer-" + r.id,
+		if err := k.Record(t.Context(), endpoint.Kept{ID: "answer-" + r.id,
 			Sequences: []tinker.SampledSequence{{Tokens: []int32{1}, Logprobs: []float32{0}}},
 			Message:   func(int) json.RawMessage { return nil }}); err != nil {
 			t.Fatal(err)

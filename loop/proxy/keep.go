@@ -10,10 +10,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// keeper records the answers to one request, each as an experience of its own. It implements openai.Keeper.
+// keeper records the answers to one request, each as an experience of its own. It implements endpoint.Keeper.
 type keeper struct {
 	server  *Server
 	version int                   // of the weights
@@ -23,16 +23,16 @@ type keeper struct {
 	anew      bool // it has answers and continues none: a new sequence
 }
 
-// Prompt implements openai.Keeper: a prompt that continues a recorded sequence begins with its ids.
+// Prompt implements endpoint.Keeper: a prompt that continues a recorded sequence begins with its ids.
 func (k *keeper) Prompt(text string, encode func(string) ([]int32, error)) (tokens []int32, err error) {
 	known := k.server.recall.find(text)
 	tokens, k.continues, err = known.Next(text, encode)
 	return tokens, err
 }
 
-// Params implements openai.Keeper. The temperature is the run's, as training needs it; the other values of the run are
+// Params implements endpoint.Keeper. The temperature is the run's, as training needs it; the other values of the run are
 // for what the request leaves open. An answer ends where the context ends.
-func (k *keeper) Params(a *openai.Asked) (overrode []string, err error) {
+func (k *keeper) Params(a *endpoint.Asked) (overrode []string, err error) {
 	if len(a.Prompts) != 1 {
 		return nil, bad("there are %d prompts; each must be a request of its own, so that its answer has an id of its "+
 			"own", len(a.Prompts))
@@ -67,7 +67,7 @@ func (k *keeper) Params(a *openai.Asked) (overrode []string, err error) {
 var lengths = []string{"max_tokens", "max_completion_tokens", "max_output_tokens"}
 
 // end sets where an answer ends: where the run's answers do, unless the request names tokens, and with the context.
-func end(a *openai.Asked, given tinker.SamplingParams) {
+func end(a *endpoint.Asked, given tinker.SamplingParams) {
 	p := a.Params
 	p.StopStrings = append(slices.Clone(given.StopStrings), p.StopStrings...)
 	if !p.NoStop && !a.Gives("stop_token_ids") {
@@ -93,8 +93,8 @@ func seedOf(id string) (uint64, error) {
 	return binary.LittleEndian.Uint64(raw), nil
 }
 
-// Record implements openai.Keeper.
-func (k *keeper) Record(ctx context.Context, kept openai.Kept) error {
+// Record implements endpoint.Keeper.
+func (k *keeper) Record(ctx context.Context, kept endpoint.Kept) error {
 	var list []*experience.Experience
 	for i, q := range kept.Sequences {
 		id := experience.EID{Task: kept.ID, Run: i, Suffix: kept.ID[len(kept.ID)-6:]}
@@ -115,7 +115,7 @@ func (k *keeper) Record(ctx context.Context, kept openai.Kept) error {
 }
 
 // experience makes an answer one. The tokens that complete a stop string are part of it, and not of what clients read.
-func (s *Server) experience(id experience.EID, kept openai.Kept, q tinker.SampledSequence) *experience.Experience {
+func (s *Server) experience(id experience.EID, kept endpoint.Kept, q tinker.SampledSequence) *experience.Experience {
 	turn := experience.Turn{Prompt: kept.Prompt, Response: q.Tokens, Logprobs: q.Logprobs,
 		Text: s.Text.Tokenizer.Decode(q.Tokens, true), Stop: experience.StopReason(q.StopReason)}
 	e := turn.Experience(id)

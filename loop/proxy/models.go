@@ -6,14 +6,14 @@ import (
 	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// newest is the model with its newest weights, whatever name a request has. It implements openai.Models.
+// newest is the model with its newest weights, whatever name a request has. It implements endpoint.Models.
 type newest struct{ *Server }
 
-// Open implements openai.Models.
-func (s newest) Open(context.Context, string, string) (*openai.Model, error) {
+// Open implements endpoint.Models.
+func (s newest) Open(context.Context, string, string) (*endpoint.Model, error) {
 	s.asked.Add(1)
 	sampler, version, err := s.sampling()
 	if err != nil {
@@ -22,9 +22,9 @@ func (s newest) Open(context.Context, string, string) (*openai.Model, error) {
 	return s.model(sampler, &keeper{server: s.Server, version: version, given: s.Params}), nil
 }
 
-// List implements openai.Models.
-func (s newest) List(context.Context, string) ([]openai.Card, error) {
-	return []openai.Card{{ID: s.Name, Context: s.Context, Kind: "base"}}, nil
+// List implements endpoint.Models.
+func (s newest) List(context.Context, string) ([]endpoint.Card, error) {
+	return []endpoint.Card{{ID: s.Name, Context: s.Context, Kind: "base"}}, nil
 }
 
 // sampling returns the newest weights.
@@ -32,17 +32,17 @@ func (s *Server) sampling() (tinker.SamplingClient, int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.sampler == nil {
-		return nil, 0, &openai.Error{Status: http.StatusServiceUnavailable, Type: serverError, Code: "not_ready",
+		return nil, 0, &endpoint.Error{Status: http.StatusServiceUnavailable, Type: serverError, Code: "not_ready",
 			Message: "the model is not loaded yet; try again"}
 	}
 	return s.sampler, s.version, nil
 }
 
 // model is the model for one request.
-func (s *Server) model(sampler tinker.SamplingClient, k openai.Keeper) *openai.Model {
+func (s *Server) model(sampler tinker.SamplingClient, k endpoint.Keeper) *endpoint.Model {
 	most := s.Context
 	if most == 0 {
 		most = math.MaxInt32
 	}
-	return &openai.Model{Text: s.Text, Context: most, Sampler: sampler, Close: func() {}, Name: s.Name, Keeper: k}
+	return &endpoint.Model{Text: s.Text, Context: most, Sampler: sampler, Close: func() {}, Name: s.Name, Keeper: k}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // Offers serves the rollouts that a workflow opens, beside a loop that explores. It implements workflow.Rollouts.
@@ -16,7 +16,7 @@ type Offers struct{ door *door }
 // OfferOptions set Offers up.
 type OfferOptions struct {
 	Name string // of the model, as clients see it
-	Text *openai.Text
+	Text *endpoint.Text
 	Now  func() time.Time
 	Log  func(string) // of requests that failed; called from several goroutines
 	Work bool         // a workflow opens rollouts

@@ -17,13 +17,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // Options set a Server up.
 type Options struct {
 	Name    string // of the model, as clients see it
-	Text    *openai.Text
+	Text    *endpoint.Text
 	Params  tinker.SamplingParams // what requests leave open; the temperature is always this one, as training needs it
 	Context int                   // the most tokens of prompt and answer together; 0: no limit here
 	Now     func() time.Time
@@ -90,7 +90,7 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 // Handler returns the endpoints.
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
-	api := openai.New(newest{s}, s.Now)
+	api := endpoint.New(newest{s}, s.Now)
 	for below, h := range asking(api) {
 		m.HandleFunc("POST "+pathOf(below), s.door.inSession(below, s.door.post(h)))
 	}

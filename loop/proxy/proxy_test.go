@@ -22,7 +22,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // lines is a template that renders messages as role:content lines and begins the model's turn.
@@ -34,9 +34,9 @@ const lines = "{%- for m in messages %}{%- if m.role == 'nobody' %}{{ raise_exce
 const tinyModel = "../../examples/tiny/model"
 
 // linewise is the shipped tokenizer, whose ids of single characters are their bytes, with that template.
-func linewise(t testing.TB) *openai.Text { return templated(t, lines) }
+func linewise(t testing.TB) *endpoint.Text { return templated(t, lines) }
 
-func templated(t testing.TB, words string) *openai.Text {
+func templated(t testing.TB, words string) *endpoint.Text {
 	t.Helper()
 	tok, err := tokenizer.Load(tinyModel)
 	if err != nil {
@@ -54,7 +54,7 @@ func templated(t testing.TB, words string) *openai.Text {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &openai.Text{Tokenizer: tok, Template: template, Ends: ends, Plain: true}
+	return &endpoint.Text{Tokenizer: tok, Template: template, Ends: ends, Plain: true}
 }
 
 // scripted answers every sample with one text.

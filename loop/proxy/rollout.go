@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // rollout is one session of a program: its calls, until it is rewarded or given up. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type rollout struct {
 	// sampling returns the weights of the next call.
 	sampling func() (tinker.SamplingClient, int, error)
 	params   tinker.SamplingParams
-	seed     func(a *openai.Asked) (uint64, error)
+	seed     func(a *endpoint.Asked) (uint64, error)
 	context  int // tokens; 0: not known
 	limits   workflow.Limits
 	// finish is called once with the whole rollout when the reward arrives; if it fails, there was no reward.
@@ -108,8 +108,8 @@ func (r *rollout) calls() []*call {
 
 // seeds returns the seeds of a rollout's calls. They depend on the prompt and how often it was asked before, and so
 // not on the order in which calls that run at the same time arrive.
-func (r *rollout) seeds(seed uint64) func(*openai.Asked) (uint64, error) {
-	return func(a *openai.Asked) (uint64, error) {
+func (r *rollout) seeds(seed uint64) func(*endpoint.Asked) (uint64, error) {
+	return func(a *endpoint.Asked) (uint64, error) {
 		h := noHash
 		for _, id := range a.Prompts[0] {
 			for shift := 0; shift < 32; shift += 8 {
@@ -123,12 +123,12 @@ func (r *rollout) seeds(seed uint64) func(*openai.Asked) (uint64, error) {
 	}
 }
 
-// taker records the calls of a rollout. It implements openai.Keeper.
+// taker records the calls of a rollout. It implements endpoint.Keeper.
 type taker struct {
 	rollout *rollout
 	session string
 	version int
-	text    *openai.Text
+	text    *endpoint.Text
 	now     func() time.Time
 	begun   time.Time
 	grow    func(r *rollout, answer string, bytes int) error
@@ -137,7 +137,7 @@ type taker struct {
 	parent *call
 }
 
-// Prompt implements openai.Keeper: it continues the calls of the rollout.
+// Prompt implements endpoint.Keeper: it continues the calls of the rollout.
 func (k *taker) Prompt(text string, encode func(string) ([]int32, error)) (ids []int32, err error) {
 	k.rollout.mu.Lock()
 	defer k.rollout.mu.Unlock()
@@ -146,14 +146,14 @@ func (k *taker) Prompt(text string, encode func(string) ([]int32, error)) (ids [
 	return ids, err
 }
 
-// Params implements openai.Keeper: sampling is the run's. A request may ask for fewer tokens than the run allows, and
+// Params implements endpoint.Keeper: sampling is the run's. A request may ask for fewer tokens than the run allows, and
 // for further stops.
-func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
+func (k *taker) Params(a *endpoint.Asked) (overrode []string, err error) {
 	if len(a.Prompts) != 1 {
 		return nil, bad("there are %d prompts; in a rollout each must be a request of its own", len(a.Prompts))
 	}
 	if a.N != 1 {
-		return nil, &openai.Error{Status: http.StatusBadRequest, Type: invalidRequest, Param: "n",
+		return nil, &endpoint.Error{Status: http.StatusBadRequest, Type: invalidRequest, Param: "n",
 			Message: "n is above 1; in a rollout each call has one answer, so send as many requests"}
 	}
 	r, p, was := k.rollout, a.Params, *a.Params
@@ -193,8 +193,8 @@ func (k *taker) Params(a *openai.Asked) (overrode []string, err error) {
 	return overrode, nil
 }
 
-// Record implements openai.Keeper.
-func (k *taker) Record(ctx context.Context, kept openai.Kept) error {
+// Record implements endpoint.Keeper.
+func (k *taker) Record(ctx context.Context, kept endpoint.Kept) error {
 	r, q := k.rollout, kept.Sequences[0]
 	c := &call{id: kept.ID, session: k.session, parent: k.parent, prompt: kept.Prompt, sampled: q.Tokens,
 		logprobs: q.Logprobs,

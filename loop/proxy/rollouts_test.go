@@ -18,7 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 const question = `{"model":"any","messages":[{"role":"user","content":"2+2?"}]}`
@@ -199,7 +199,7 @@ func TestServeSessions(t *testing.T) {
 	requested(t, "POST", f.URL+"/sessions/s/v1/chat/completions", "", question)
 	requested(t, "POST", f.URL+"/sessions/s/v1/completions", "", `{"prompt":"a"}`)
 	status, _, body = requested(t, "GET", f.URL+"/sessions/s/traces", "", "")
-	var list []openai.Trace
+	var list []endpoint.Trace
 	if err := json.Unmarshal([]byte(body), &list); err != nil || status != 200 || len(list) != 2 {
 		t.Fatalf("%d %v %s", status, err, body)
 	}

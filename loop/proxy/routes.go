@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // routes adds the URLs of rollouts to m.
@@ -94,7 +94,7 @@ func unknownPath(r *http.Request) error {
 // model serves a path of OpenAI's interface for a rollout.
 func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
 	m := &during{door: d, id: id, session: r.Header.Get(session)}
-	api := openai.New(m, d.now)
+	api := endpoint.New(m, d.now)
 	if head, ok := strings.CutSuffix(id, "/inference"); ok && below == "generate" {
 		m.id, below = head, "inference/v1/generate"
 	}
@@ -110,9 +110,9 @@ func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
 }
 
 // sendModels answers with the models, in the form of the client that asks.
-func (d *door) sendModels(w http.ResponseWriter, r *http.Request, api *openai.API) {
+func (d *door) sendModels(w http.ResponseWriter, r *http.Request, api *endpoint.API) {
 	var err error
-	if openai.ForAnthropic(r) {
+	if endpoint.ForAnthropic(r) {
 		err = api.ListAnthropic(r.Context(), w, "", r.URL.Query())
 	} else {
 		err = api.List(r.Context(), w, "")
@@ -123,7 +123,7 @@ func (d *door) sendModels(w http.ResponseWriter, r *http.Request, api *openai.AP
 }
 
 // asking are the handlers that ask the model, by their paths below v1; that of generate is below the root.
-func asking(api *openai.API) map[string]answerer {
+func asking(api *endpoint.API) map[string]answerer {
 	return map[string]answerer{"chat/completions": api.Chat, "chat/completions/tokens": api.ChatTokens,
 		"completions": api.Complete, "responses": api.Respond,
 		"messages": api.Messages, "messages/count_tokens": api.CountTokens, "inference/v1/generate": api.Generate}

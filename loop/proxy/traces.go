@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-func (d *door) traceOf(session string, c *call) openai.Trace {
-	t := openai.Trace{ID: c.id, Session: session, Model: d.name, Messages: c.messages, PromptIDs: c.prompt,
+func (d *door) traceOf(session string, c *call) endpoint.Trace {
+	t := endpoint.Trace{ID: c.id, Session: session, Model: d.name, Messages: c.messages, PromptIDs: c.prompt,
 		Message: c.message, IDs: c.sampled, Logprobs: c.logprobs, Finish: string(c.stop), Version: c.version}
 	return t.Finished(c.begun, c.took)
 }
@@ -23,9 +23,9 @@ func (d *door) traces(w http.ResponseWriter, r *http.Request, id string) {
 	reply(w, http.StatusOK, d.list(nil, one))
 }
 
-func (d *door) list(list []openai.Trace, one *rollout) []openai.Trace {
+func (d *door) list(list []endpoint.Trace, one *rollout) []endpoint.Trace {
 	if list == nil {
-		list = []openai.Trace{}
+		list = []endpoint.Trace{}
 	}
 	for _, c := range one.calls() {
 		list = append(list, d.traceOf(one.id, c))
@@ -42,7 +42,7 @@ func (d *door) query(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, err)
 		return
 	}
-	list := []openai.Trace{}
+	list := []endpoint.Trace{}
 	for _, id := range in.IDs {
 		if one, err := d.calls.find(r.Context(), id, false); err == nil {
 			list = d.list(list, one)

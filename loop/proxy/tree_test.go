@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // grown asks for a prompt and records an answer of those ids, which stand for the text.
@@ -119,4 +119,4 @@ func TestTreeDoesNotRepeatTheEnd(t *testing.T) {
 	}
 }
 
-func askedOf(ids []int32) *openai.Asked { return &openai.Asked{Prompts: [][]int32{ids}} }
+func askedOf(ids []int32) *endpoint.Asked { return &endpoint.Asked{Prompts: [][]int32{ids}} }

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // asking are the arguments of a call back to the model.
@@ -89,7 +89,7 @@ type renderer interface {
 
 // render renders a conversation, as a prompt if the model is to continue it.
 func (s *session) render(a *asking, prompt bool) (string, []int32, error) {
-	messages, err := openai.ReadMessages(a.Messages)
+	messages, err := endpoint.ReadMessages(a.Messages)
 	if err != nil {
 		return "", nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // convert makes a finished conversation one experience, in which the assistant's messages are trained. What was sampled
@@ -54,7 +54,7 @@ type span struct{ from, to int }
 // spans renders a conversation up to its last message of the assistant, and finds where the assistant's messages are:
 // those from the last user's message on, if the template mentions <think> and so drops earlier thoughts, else all.
 func (s *session) spans(a *asking) (text string, list []span, err error) {
-	messages, err := openai.ReadMessages(a.Messages)
+	messages, err := endpoint.ReadMessages(a.Messages)
 	if err != nil {
 		return "", nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // judge answers a request to an auxiliary model: the texts of n answers.
@@ -36,7 +36,7 @@ func askJudge(ctx context.Context, judges []workflow.Judge, i int, raw json.RawM
 	if i < 0 || i >= len(judges) {
 		return nil, fmt.Errorf("there is no auxiliary model %d; explorer.auxiliary_models has %d", i, len(judges))
 	}
-	messages, err := openai.ReadMessages(raw)
+	messages, err := endpoint.ReadMessages(raw)
 	if err != nil {
 		return nil, err
 	}

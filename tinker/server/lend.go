@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // lentKey names weights that requests without a sampling session use. seq distinguishes the checkpoints that had the
@@ -159,11 +159,11 @@ func (s *Server) oldestIdle() (oldest *lentKey) {
 // modelTexts are the tokenizers and chat templates of base models, read at first use. The zero value is ready.
 type modelTexts struct {
 	mu sync.Mutex
-	of map[string]*openai.Text
+	of map[string]*endpoint.Text
 }
 
 // get returns the text side of a base model.
-func (m *modelTexts) get(s *Server, base string) (*openai.Text, error) {
+func (m *modelTexts) get(s *Server, base string) (*endpoint.Text, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t := m.of[base]; t != nil {
@@ -183,12 +183,12 @@ func (m *modelTexts) get(s *Server, base string) (*openai.Text, error) {
 			return nil, err
 		}
 	}
-	t, err := openai.LoadText(dir, ends, s.opts.Now())
+	t, err := endpoint.LoadText(dir, ends, s.opts.Now())
 	if err != nil {
 		return nil, fmt.Errorf("server: the tokenizer of base model %q: %w", base, err)
 	}
 	if m.of == nil {
-		m.of = map[string]*openai.Text{}
+		m.of = map[string]*endpoint.Text{}
 	}
 	m.of[base] = t
 	return t, nil

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // ollamaRoutes adds the routes of Ollama's interface to mux, at the root, where its clients look for them.
-func (s *Server) ollamaRoutes(mux *router, api *openai.API) {
+func (s *Server) ollamaRoutes(mux *router, api *endpoint.API) {
 	on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
 		mux.Handle(pattern, s.handlerFailing(pattern, kind, h, s.failOllama))
 	}
@@ -46,16 +46,16 @@ type weightsInMemory interface {
 	UnloadBase(baseModel, owner string) bool
 }
 
-// Loaded implements openai.LoadedModels: the base models whose weights are in memory, and the tenant's checkpoints that
+// Loaded implements endpoint.LoadedModels: the base models whose weights are in memory, and the tenant's checkpoints that
 // requests without a sampling session use.
-func (m *endpointModels) Loaded(ctx context.Context, tenant string) ([]openai.Card, error) {
+func (m *endpointModels) Loaded(ctx context.Context, tenant string) ([]endpoint.Card, error) {
 	cards, err := m.List(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
 	engine, _ := m.s.opts.Store.(weightsInMemory)
 	held := m.s.lentUntil(tenant)
-	var loaded []openai.Card
+	var loaded []endpoint.Card
 	for _, c := range cards {
 		there := false
 		if strings.HasPrefix(c.ID, "tinker://") {
@@ -70,7 +70,7 @@ func (m *endpointModels) Loaded(ctx context.Context, tenant string) ([]openai.Ca
 	return loaded, nil
 }
 
-// Unload implements openai.LoadedModels: weights that no other request, sampling session or training run uses leave
+// Unload implements endpoint.LoadedModels: weights that no other request, sampling session or training run uses leave
 // memory at once, those of a base model only if no other tenant has used them.
 func (m *endpointModels) Unload(ctx context.Context, tenant, name string) error {
 	key, err := m.find(tenant, name)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -22,7 +22,7 @@ var openaiPrefixes = []string{"/oai/api/v1", "/v1"}
 
 // openaiRoutes adds the routes to mux.
 func (s *Server) openaiRoutes(mux *router) {
-	api := openai.New(&endpointModels{s}, s.opts.Now)
+	api := endpoint.New(&endpointModels{s}, s.opts.Now)
 	for _, prefix := range openaiPrefixes {
 		on := func(pattern string, kind bodyKind, h func(*call) (any, error)) {
 			method, path, _ := strings.Cut(pattern, " ")
@@ -43,9 +43,9 @@ func (s *Server) openaiRoutes(mux *router) {
 }
 
 // modelRoutes adds the lists of models, which at /v1 have the form of the client that asks.
-func (s *Server) modelRoutes(mux *router, api *openai.API) {
+func (s *Server) modelRoutes(mux *router, api *endpoint.API) {
 	for prefix, anthropic := range map[string]func(*http.Request) bool{
-		"/oai/api/v1": func(*http.Request) bool { return false }, "/v1": openai.ForAnthropic,
+		"/oai/api/v1": func(*http.Request) bool { return false }, "/v1": endpoint.ForAnthropic,
 		"/anthropic/api/v1": func(*http.Request) bool { return true }} {
 		fail := func(w http.ResponseWriter, r *http.Request, err error) int {
 			if anthropic(r) {
@@ -106,8 +106,8 @@ func (s *Server) failOpenAI(w http.ResponseWriter, r *http.Request, err error) i
 }
 
 // openaiError is what clients of package openai are told of an error.
-func (s *Server) openaiError(r *http.Request, err error) *openai.Error {
-	e := *openai.ErrorOf(err)
+func (s *Server) openaiError(r *http.Request, err error) *endpoint.Error {
+	e := *endpoint.ErrorOf(err)
 	var se *statusError
 	code := codeOf(err)
 	switch {
@@ -130,9 +130,9 @@ func (s *Server) openaiError(r *http.Request, err error) *openai.Error {
 // endpointModels finds models for package openai.
 type endpointModels struct{ s *Server }
 
-// Open implements openai.Models: a base model, a tinker:// path of sampler weights, or both with a semicolon between
+// Open implements endpoint.Models: a base model, a tinker:// path of sampler weights, or both with a semicolon between
 // them.
-func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai.Model, error) {
+func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*endpoint.Model, error) {
 	s, arrived := m.s, time.Now()
 	key, err := m.find(tenant, name)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *endpointModels) Open(ctx context.Context, tenant, name string) (*openai
 	}
 	measured := s.stats.endpoint.measure(client, s.told(key.base), arrived,
 		func(phase string, n int) { s.activity.done(tenant, phase, n) })
-	model := &openai.Model{Text: text, Context: length, Sampler: measured,
+	model := &endpoint.Model{Text: text, Context: length, Sampler: measured,
 		Close: func() { measured.close(); release() }}
 	if session, ok := ctx.Value(sessionKey{}).(string); ok {
 		model.Keeper = &tracer{s: s, of: traceOwner{tenant, session}, model: name, begun: arrived}
@@ -200,18 +200,18 @@ func (s *Server) contextOf(ctx context.Context, base string) (int, error) {
 	return 0, fmt.Errorf("model %q: %w; GET /v1/models lists the names", s.told(base), tinker.ErrNotFound)
 }
 
-// List implements openai.Models.
-func (m *endpointModels) List(ctx context.Context, tenant string) ([]openai.Card, error) {
+// List implements endpoint.Models.
+func (m *endpointModels) List(ctx context.Context, tenant string) ([]endpoint.Card, error) {
 	c := &call{ctx: ctx, tenant: tenant, r: new(http.Request)}
 	v, err := m.s.capabilities(c)
 	if err != nil {
 		return nil, err
 	}
 	caps, _ := v.(wire.Capabilities)
-	var out []openai.Card
+	var out []endpoint.Card
 	length := map[string]int{}
 	for _, b := range caps.SupportedModels {
-		out = append(out, openai.Card{ID: b.ModelName, Context: b.MaxContextLength, Kind: "base"})
+		out = append(out, endpoint.Card{ID: b.ModelName, Context: b.MaxContextLength, Kind: "base"})
 		length[b.ModelName] = b.MaxContextLength
 	}
 	list, err := m.s.checkpoints(c, "")
@@ -220,7 +220,7 @@ func (m *endpointModels) List(ctx context.Context, tenant string) ([]openai.Card
 	}
 	for _, k := range list {
 		if k.Path.Kind == tinker.KindSampler {
-			out = append(out, openai.Card{ID: k.Path.String(), Created: k.Time, Context: length[k.BaseModel],
+			out = append(out, endpoint.Card{ID: k.Path.String(), Created: k.Time, Context: length[k.BaseModel],
 				Parent: k.BaseModel, Kind: "sampler", Size: k.Size})
 		}
 	}

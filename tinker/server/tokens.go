@@ -1,13 +1,13 @@
 package server
 
-import "github.com/seed-d9ad8ee0/trinity/tinker/openai"
+import "github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 
 // tokenPrefixes are where clients look for the token routes: vLLM has them at its root, and clients take /v1 or the
 // route's name off the address that they were given.
 var tokenPrefixes = []string{"", "/v1", "/oai/api", "/oai/api/v1"}
 
 // tokenRoutes adds vLLM's routes for tokens to mux.
-func (s *Server) tokenRoutes(mux *router, api *openai.API) {
+func (s *Server) tokenRoutes(mux *router, api *endpoint.API) {
 	for _, prefix := range tokenPrefixes {
 		on := func(method, path string, kind bodyKind, h func(*call) (any, error)) {
 			pattern := method + " " + prefix + path

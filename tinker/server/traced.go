@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // A program that names a session, in the URL (/sessions/{id}/v1/…, /rollouts/{id}/v1/…) or in the header X-Session-ID,
@@ -16,7 +16,7 @@ import (
 var recordedPrefixes = []string{"/sessions/{session}", "/rollouts/{session}"}
 
 // recordedRoutes adds the URLs of sessions to mux.
-func (s *Server) recordedRoutes(mux *router, api *openai.API) {
+func (s *Server) recordedRoutes(mux *router, api *endpoint.API) {
 	type fails = func(http.ResponseWriter, *http.Request, error) int
 	for _, prefix := range recordedPrefixes {
 		on := func(pattern string, kind bodyKind, h func(*call) (any, error), fail fails) {
@@ -81,7 +81,7 @@ func (s *Server) forgetTraces(c *call) (any, error) {
 var errNoSession = status(http.StatusNotFound, "no calls are recorded for this session; calls are kept in memory, "+
 	"those of the sessions used last")
 
-// tracer records the calls of one request. It implements openai.Keeper.
+// tracer records the calls of one request. It implements endpoint.Keeper.
 type tracer struct {
 	s     *Server
 	of    traceOwner
@@ -89,19 +89,19 @@ type tracer struct {
 	begun time.Time
 }
 
-// Prompt implements openai.Keeper: prompts are encoded as everywhere.
+// Prompt implements endpoint.Keeper: prompts are encoded as everywhere.
 func (r *tracer) Prompt(text string, encode func(string) ([]int32, error)) ([]int32, error) {
 	return encode(text)
 }
 
-// Params implements openai.Keeper: the request's parameters count.
-func (r *tracer) Params(*openai.Asked) ([]string, error) { return nil, nil }
+// Params implements endpoint.Keeper: the request's parameters count.
+func (r *tracer) Params(*endpoint.Asked) ([]string, error) { return nil, nil }
 
-// Record implements openai.Keeper.
-func (r *tracer) Record(_ context.Context, k openai.Kept) error {
+// Record implements endpoint.Keeper.
+func (r *tracer) Record(_ context.Context, k endpoint.Kept) error {
 	took := r.s.opts.Now().Sub(r.begun)
 	for i, q := range k.Sequences {
-		t := openai.Trace{ID: k.ID, Session: r.of.session, Model: r.model, Messages: k.Messages, PromptIDs: k.Prompt,
+		t := endpoint.Trace{ID: k.ID, Session: r.of.session, Model: r.model, Messages: k.Messages, PromptIDs: k.Prompt,
 			Message: k.Message(i), IDs: q.Tokens, Logprobs: q.Logprobs, Finish: string(q.StopReason)}
 		r.s.traced.add(r.of, t.Finished(r.begun, took))
 	}

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // tracesOf are the recorded calls of a session.
-func tracesOf(r *rig, id string) (list []openai.Trace) {
+func tracesOf(r *rig, id string) (list []endpoint.Trace) {
 	r.t.Helper()
 	code, _, raw := r.send("GET", "/sessions/"+id+"/traces", nil)
 	if code != http.StatusOK {
@@ -93,7 +93,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 // The memory of recorded calls is bounded: the tenant that holds the most loses what it used longest ago.
 func TestTracesAreBounded(t *testing.T) {
 	s := &traceStore{most: 40 << 10}
-	call := openai.Trace{Messages: json.RawMessage(strings.Repeat(" ", 1000))}
+	call := endpoint.Trace{Messages: json.RawMessage(strings.Repeat(" ", 1000))}
 	small := traceOwner{"bob", "only"}
 	s.add(small, call)
 	var adding sync.WaitGroup

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // traceBytes bounds the memory of all recorded calls.
@@ -26,13 +26,13 @@ type traceStore struct {
 
 // tracedSession is the calls of one session.
 type tracedSession struct {
-	list  []openai.Trace
+	list  []endpoint.Trace
 	bytes int64
 	used  uint64
 }
 
 // add records a call.
-func (r *traceStore) add(of traceOwner, t openai.Trace) {
+func (r *traceStore) add(of traceOwner, t endpoint.Trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
@@ -87,7 +87,7 @@ func (r *traceStore) remove(of traceOwner) int {
 }
 
 // list returns the calls of a session, and false if there are none.
-func (r *traceStore) list(of traceOwner) ([]openai.Trace, bool) {
+func (r *traceStore) list(of traceOwner) ([]endpoint.Trace, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.kept[of]

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -20,7 +20,7 @@ func (s *Server) failUnknown(w http.ResponseWriter, r *http.Request, err error) 
 	path := r.URL.Path
 	below := func(prefix string) bool { return strings.HasPrefix(path, prefix+"/") }
 	switch {
-	case below("/anthropic"), below("/v1/messages"), below("/v1") && openai.ForAnthropic(r):
+	case below("/anthropic"), below("/v1/messages"), below("/v1") && endpoint.ForAnthropic(r):
 		return s.failAnthropic(w, r, err)
 	case below("/v1"), below("/oai"):
 		return s.failOpenAI(w, r, err)

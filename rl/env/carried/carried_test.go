@@ -19,7 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/envtest"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -110,7 +110,7 @@ func (n numbers) Close() error                   { return nil }
 // sourceOf plays a program on four tasks.
 func sourceOf(t *testing.T, p program, notes *[]string) *Source {
 	t.Helper()
-	text, err := openai.LoadText("../../../examples/tiny/guess/model", nil, time.Time{})
+	text, err := endpoint.LoadText("../../../examples/tiny/guess/model", nil, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

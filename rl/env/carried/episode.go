@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // episode is one that is carried out.
@@ -151,6 +151,6 @@ func (e *episode) comes(agent string) error {
 
 // refused is an error that the program hears of, in OpenAI's form. Clients do not try these again.
 func refused(status int, code, format string, args ...any) error {
-	return &openai.Error{Status: status, Type: "invalid_request_error", Code: code,
+	return &endpoint.Error{Status: status, Type: "invalid_request_error", Code: code,
 		Message: fmt.Sprintf(format, args...)}
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // handler serves the model's interfaces below /rollouts/{id}/v1/.
 func (s *Source) handler() http.Handler {
 	return s.bodies.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.answer(w, r); err != nil {
-			openai.ErrorOf(err).Write(w)
+			endpoint.ErrorOf(err).Write(w)
 		}
 	}))
 }
@@ -28,7 +28,7 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) error {
 	if e == nil {
 		return refused(http.StatusNotFound, "rollout_not_found", "there is no episode %q, or it is over", id)
 	}
-	api := openai.New(&models{source: s, episode: e}, s.o.Now)
+	api := endpoint.New(&models{source: s, episode: e}, s.o.Now)
 	if r.Method == http.MethodGet && below == "models" {
 		return api.List(r.Context(), w, "")
 	}
@@ -41,14 +41,14 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := e.comes(r.Header.Get("X-Session-ID")); err != nil {
 		return err
 	}
-	body, err := s.bodies.ReadWeighed(r, openai.MaxBody)
+	body, err := s.bodies.ReadWeighed(r, endpoint.MaxBody)
 	if err != nil {
 		return err
 	}
 	return h(r.Context(), w, "", body)
 }
 
-// models is the player as the model of one request. It implements openai.Models, openai.Keeper and
+// models is the player as the model of one request. It implements endpoint.Models, endpoint.Keeper and
 // tinker.SamplingClient.
 type models struct {
 	source  *Source
@@ -56,31 +56,31 @@ type models struct {
 	prompt  string
 }
 
-// Open implements openai.Models.
-func (m *models) Open(_ context.Context, _, name string) (*openai.Model, error) {
+// Open implements endpoint.Models.
+func (m *models) Open(_ context.Context, _, name string) (*endpoint.Model, error) {
 	if name == m.source.o.Model {
 		name = "policy"
 	}
 	if err := m.episode.enter(name); err != nil {
 		return nil, err
 	}
-	return &openai.Model{Text: m.source.o.Text, Context: math.MaxInt32, Sampler: m, Keeper: m, Close: func() {},
+	return &endpoint.Model{Text: m.source.o.Text, Context: math.MaxInt32, Sampler: m, Keeper: m, Close: func() {},
 		Name: m.source.o.Model}, nil
 }
 
-// List implements openai.Models.
-func (m *models) List(context.Context, string) ([]openai.Card, error) {
-	return []openai.Card{{ID: m.source.o.Model, Context: math.MaxInt32, Kind: "base"}}, nil
+// List implements endpoint.Models.
+func (m *models) List(context.Context, string) ([]endpoint.Card, error) {
+	return []endpoint.Card{{ID: m.source.o.Model, Context: math.MaxInt32, Kind: "base"}}, nil
 }
 
-// Prompt implements openai.Keeper: it keeps the text for the player.
+// Prompt implements endpoint.Keeper: it keeps the text for the player.
 func (m *models) Prompt(text string, encode func(string) ([]int32, error)) ([]int32, error) {
 	m.prompt = text
 	return encode(text)
 }
 
-// Params implements openai.Keeper: sampling is the trainer's, and what it does is not known here.
-func (m *models) Params(a *openai.Asked) (overrode []string, err error) {
+// Params implements endpoint.Keeper: sampling is the trainer's, and what it does is not known here.
+func (m *models) Params(a *endpoint.Asked) (overrode []string, err error) {
 	if a.N > 1 || len(a.Prompts) > 1 {
 		return nil, refused(http.StatusBadRequest, "", "a call of an episode gets one answer to one prompt")
 	}
@@ -97,8 +97,8 @@ func (m *models) Params(a *openai.Asked) (overrode []string, err error) {
 	return overrode, nil
 }
 
-// Record implements openai.Keeper: the trainer has its own record.
-func (m *models) Record(context.Context, openai.Kept) error { return nil }
+// Record implements endpoint.Keeper: the trainer has its own record.
+func (m *models) Record(context.Context, endpoint.Kept) error { return nil }
 
 // Sample implements tinker.SamplingClient: the player answers.
 func (m *models) Sample(ctx context.Context,

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // Options say what is carried out, and for whom. Note, Failed and Random may be nil; all else is needed.
@@ -22,7 +22,7 @@ type Options struct {
 	ID       string            // of the environment, for messages
 	Carrying workflow.Carrying // carries an episode out
 	Tasks    *dataset.Source   // a row each
-	Text     *openai.Text      // tokenizer and chat template of the model
+	Text     *endpoint.Text    // tokenizer and chat template of the model
 	Model    string            // its name; policy is a name of it too
 	Params   tinker.SamplingParams
 	Now      func() time.Time
@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) *Source {
 	if o.Random == nil {
 		o.Random = []string{"yes", "no"}
 	}
-	s := &Source{o: o, bodies: web.NewBodies(web.BodyOptions{Weigh: openai.WeighBody}),
+	s := &Source{o: o, bodies: web.NewBodies(web.BodyOptions{Weigh: endpoint.WeighBody}),
 		episodes: map[string]*episode{}}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	return s

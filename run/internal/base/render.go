@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/tinker/openai"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // Prompt implements workflow.Renderer.
@@ -35,7 +35,7 @@ func (m *Model) Encode(text string) ([]int32, error) { return m.Tokenizer.Encode
 
 // Text is the model for OpenAI's interface, with the chat template of the configuration. Its answers end where those
 // of the local engine do. A folder for a server may have a tokenizer alone.
-func (m *Model) Text() (*openai.Text, error) {
+func (m *Model) Text() (*endpoint.Text, error) {
 	ends, err := m.Ends()
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (m *Model) Text() (*openai.Text, error) {
 			ends = append(ends, id)
 		}
 	}
-	return &openai.Text{Tokenizer: m.Tokenizer, Template: m.Template, Ends: ends, Thinking: m.Thinking,
+	return &endpoint.Text{Tokenizer: m.Tokenizer, Template: m.Template, Ends: ends, Thinking: m.Thinking,
 		Plain: true}, err
 }
 

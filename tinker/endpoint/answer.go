@@ -1,0 +1,225 @@
+package endpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// answer is one answer to a client.
+type answer struct {
+	*request
+	model   *Model
+	id      string
+	created int64
+	pacer   *pacer
+	tail    []byte // of a stream's events
+}
+
+// Chat answers POST chat/completions with that body for a tenant. The error is of a request that has got no answer yet;
+// ErrorOf gives it its form.
+func (a *API) Chat(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	return a.serve(ctx, w, tenant, body, fields.readChat, "chatcmpl-")
+}
+
+// Complete answers POST completions, as Chat does for chats.
+func (a *API) Complete(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	return a.serve(ctx, w, tenant, body, fields.readCompletion, "cmpl-")
+}
+
+// serve reads a request, samples and answers.
+func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, body []byte,
+	read func(fields, *Text) (*request, error), prefix string) error {
+	out, err := a.read(ctx, w.Header(), tenant, body, read, prefix)
+	if err != nil {
+		return err
+	}
+	defer out.model.Close()
+	if out.request.stream {
+		return out.stream(ctx, w)
+	}
+	return out.whole(ctx, w)
+}
+
+// read reads a request as far as it can be sampled.
+func (a *API) read(ctx context.Context, h http.Header, tenant string, body []byte,
+	read func(fields, *Text) (*request, error), prefix string) (out *answer, err error) {
+	o, err := a.open(ctx, tenant, body)
+	if err != nil {
+		return nil, err
+	}
+	f, m := o.fields, o.model
+	defer func() {
+		if o.done(); err != nil {
+			m.Close()
+		}
+	}()
+	given := f.names()
+	r, err := read(f, m.Text)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.rest(); err != nil {
+		return nil, err
+	}
+	r.model, r.unique = cmp.Or(m.Name, o.name), newID("")
+	if r.form == nil {
+		r.form = openaiForm{}
+	}
+	out = &answer{request: r, model: m, id: prefix + r.unique, created: a.now().Unix(), pacer: a.pacer}
+	if err := out.settle(given, h); err != nil {
+		return nil, err
+	}
+	return out, r.fit(m.Context)
+}
+
+// open reads a body and opens the model that it names.
+func (a *API) open(ctx context.Context, tenant string, body []byte) (*opened, error) {
+	return open(ctx, body, func(name string) (*Model, error) {
+		m, err := a.models.Open(ctx, tenant, name)
+		if name == "" && errors.Is(err, tinker.ErrNotFound) {
+			err = invalid("model", "model is missing; GET models lists the names")
+		}
+		return m, err
+	})
+}
+
+// whole waits for all samples and sends them as one JSON object.
+func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var futures []*tinker.Future[tinker.SampleResponse]
+	defer func() { // the model's weights are in use until then
+		cancel()
+		for _, f := range futures {
+			<-f.Done()
+		}
+	}()
+	for _, p := range a.prompts {
+		f, err := a.model.Sampler.Sample(ctx, a.sample(p))
+		if err != nil {
+			return err
+		}
+		futures = append(futures, f)
+	}
+	var pieces []piece
+	var results []tinker.SampleResponse
+	var u usage
+	for i, f := range futures {
+		res, err := f.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		if err := a.check(i, &res); err != nil {
+			return err
+		}
+		if err := a.record(ctx, i, &res); err != nil {
+			return err
+		}
+		u.prompt(len(a.prompts[i].tokens), res)
+		results = append(results, res)
+		for j, q := range res.Sequences {
+			p := newChoice(a.request, a.model.Text, i*a.n+j).take(drawnOf(q))
+			u.answers += len(p.drawn)
+			pieces = append(pieces, p)
+		}
+	}
+	reply(w, http.StatusOK, a.form.whole(a, pieces, results, u))
+	return nil
+}
+
+// head is what an answer and each piece of a stream begin with.
+func (a *answer) head(suffix string) object {
+	kind := "text_completion"
+	if a.chat != nil {
+		kind = "chat.completion" + suffix
+	}
+	return object{"id": a.id, "object": kind, "created": a.created, "model": a.request.model}
+}
+
+// choice is a whole sample as JSON.
+func (a *answer) choice(p *piece, from *prompt, res *tinker.SampleResponse) object {
+	out := object{"index": p.index, "logprobs": nil, "finish_reason": p.finish}
+	if a.chat != nil {
+		out["message"] = p.message()
+	} else if out["text"] = p.content; a.echo {
+		out["text"] = from.text + p.content
+	}
+	if a.logprobs {
+		out["logprobs"] = a.details(p, from, res)
+	}
+	if a.tokenIDs {
+		out["token_ids"] = p.ids()
+		if a.chat == nil {
+			out["prompt_token_ids"] = from.tokens
+		}
+	}
+	return out
+}
+
+// details is logprobs of a piece.
+func (a *answer) details(p *piece, from *prompt, res *tinker.SampleResponse) any {
+	if a.chat != nil {
+		return p.chatLogprobs()
+	}
+	if !a.echo {
+		res = nil
+	}
+	return p.completionLogprobs(from, res)
+}
+
+// ids are the tokens of a piece.
+func (p *piece) ids() []int32 {
+	out := make([]int32, len(p.drawn))
+	for i, d := range p.drawn {
+		out[i] = d.Token
+	}
+	return out
+}
+
+// message is the message of an assistant, or what a piece adds to it.
+func (p *piece) message() object {
+	m := object{"role": "assistant", "content": p.content, "refusal": nil}
+	if p.reasoning != "" {
+		m["reasoning_content"] = p.reasoning
+	}
+	if len(p.calls) == 0 {
+		return m
+	}
+	if p.content == "" {
+		m["content"] = nil
+	}
+	m["tool_calls"] = p.toolCalls(false)
+	return m
+}
+
+// toolCalls are the calls of a piece; those of a stream have their number in the message.
+func (p *piece) toolCalls(numbered bool) []any {
+	list := make([]any, len(p.calls))
+	for i, c := range p.calls {
+		call := object{"id": fmt.Sprintf("call_%s_%d_%d", p.r.unique, p.index, p.first+i), "type": "function",
+			"function": object{"name": c.name, "arguments": c.arguments}}
+		if numbered {
+			call["index"] = p.first + i
+		}
+		list[i] = call
+	}
+	return list
+}
+
+// usage counts the tokens of an answer.
+type usage struct{ prompts, cached, answers int }
+
+// prompt counts a prompt, which is computed once for all its samples.
+func (u *usage) prompt(tokens int, res tinker.SampleResponse) {
+	u.prompts += tokens
+	u.cached += res.PromptCacheHitTokens
+}
+
+func (u *usage) body() object {
+	return object{"prompt_tokens": u.prompts, "completion_tokens": u.answers, "total_tokens": u.prompts + u.answers,
+		"prompt_tokens_details": object{"cached_tokens": u.cached}}
+}

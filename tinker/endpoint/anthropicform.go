@@ -1,0 +1,192 @@
+package endpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// messageForm is Anthropic's form of the answer to a chat: a message of blocks, first the thoughts, then the text, then
+// the calls of tools. A call is complete when it is sent, and calls are sent last, so that a stream and a whole message
+// have the same blocks in the same order.
+type messageForm struct {
+	open    string // the kind of the block that the stream is in; "" between blocks
+	index   int    // of that block, or of the next
+	thought strings.Builder
+	calls   []call
+	drawn   []tinker.Drawn // if the client asks for tokens or logprobs
+	last    *piece
+}
+
+// whole returns the message.
+func (m *messageForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse, u usage) object {
+	p := &pieces[0]
+	blocks := []any{}
+	if p.reasoning != "" {
+		blocks = append(blocks, object{"type": "thinking", "thinking": p.reasoning, "signature": signed(p.reasoning)})
+	}
+	if p.content != "" {
+		blocks = append(blocks, object{"type": "text", "text": p.content})
+	}
+	for _, c := range p.calls {
+		blocks = append(blocks, toolUse(c, json.RawMessage(c.arguments)))
+	}
+	out := m.message(a, blocks, u)
+	out["stop_reason"], out["stop_sequence"] = p.stopReason()
+	m.tokens(a, out, p)
+	return out
+}
+
+// message is a message without its end.
+func (m *messageForm) message(a *answer, blocks []any, u usage) object {
+	return object{"id": a.id, "type": "message", "role": "assistant", "model": a.request.model, "content": blocks,
+		"stop_reason": nil, "stop_sequence": nil, "usage": u.anthropic()}
+}
+
+// tokens adds the tokens and logprobs that a client asks for, as vLLM names them.
+func (m *messageForm) tokens(a *answer, out object, p *piece) {
+	if a.tokenIDs {
+		out["prompt_token_ids"], out["token_ids"] = a.prompts[0].tokens, p.ids()
+	}
+	if a.logprobs {
+		out["logprobs"] = p.chatLogprobs()
+	}
+}
+
+// anthropic is the usage in Anthropic's form, where cached tokens are not among the others.
+func (u *usage) anthropic() object {
+	return object{"input_tokens": u.prompts - u.cached, "cache_read_input_tokens": u.cached,
+		"cache_creation_input_tokens": 0, "output_tokens": u.answers}
+}
+
+// stopReason says why a message ended and, if that was a stop sequence, which.
+func (p *piece) stopReason() (reason, sequence any) {
+	stop := p.speech.stop
+	switch {
+	case p.finish == "tool_calls":
+		return "tool_use", nil
+	case stop != "":
+		return "stop_sequence", stop
+	case p.finish == string(tinker.StopLength):
+		return "max_tokens", nil
+	}
+	return "end_turn", nil
+}
+
+// signed is the signature of a thought: its SHA-256. Clients send it back with the thought; some drop thoughts that
+// have none.
+func signed(thought string) string {
+	sum := sha256.Sum256([]byte(thought))
+	return hex.EncodeToString(sum[:])
+}
+
+// toolUse is a block with a call of a tool.
+func toolUse(c call, input any) object {
+	return object{"type": "tool_use", "id": newID("toolu_"), "name": c.name, "input": input}
+}
+
+func (m *messageForm) begin(a *answer, e *events) error {
+	start := object{"type": "message_start", "message": m.message(a, []any{}, usage{prompts: len(a.prompts[0].tokens)})}
+	if err := e.named("message_start", start); err != nil {
+		return err
+	}
+	return e.named("ping", object{"type": "ping"})
+}
+
+func (m *messageForm) piece(a *answer, e *events, p *piece) error {
+	m.last = p
+	m.calls = append(m.calls, p.calls...)
+	if a.tokenIDs || a.logprobs {
+		m.drawn = append(m.drawn, p.drawn...)
+	}
+	if p.reasoning != "" {
+		if err := m.enter(e, "thinking", object{"type": "thinking", "thinking": "", "signature": ""}); err != nil {
+			return err
+		}
+		m.thought.WriteString(p.reasoning)
+		if err := m.delta(e, object{"type": "thinking_delta", "thinking": p.reasoning}); err != nil {
+			return err
+		}
+	}
+	if p.content == "" {
+		return nil
+	}
+	if err := m.enter(e, "text", object{"type": "text", "text": ""}); err != nil {
+		return err
+	}
+	return m.delta(e, object{"type": "text_delta", "text": p.content})
+}
+
+// enter begins a block unless the stream is in one of that kind.
+func (m *messageForm) enter(e *events, kind string, block object) error {
+	if m.open == kind {
+		return nil
+	}
+	if err := m.leave(e); err != nil {
+		return err
+	}
+	m.open = kind
+	return e.named("content_block_start", object{"type": "content_block_start", "index": m.index,
+		"content_block": block})
+}
+
+func (m *messageForm) delta(e *events, delta object) error {
+	return e.named("content_block_delta", object{"type": "content_block_delta", "index": m.index, "delta": delta})
+}
+
+// leave ends the block that the stream is in.
+func (m *messageForm) leave(e *events) error {
+	if m.open == "" {
+		return nil
+	}
+	if m.open == "thinking" {
+		err := m.delta(e, object{"type": "signature_delta", "signature": signed(m.thought.String())})
+		if err != nil {
+			return err
+		}
+	}
+	stop := object{"type": "content_block_stop", "index": m.index}
+	m.open, m.index = "", m.index+1
+	return e.named("content_block_stop", stop)
+}
+
+func (m *messageForm) end(a *answer, e *events, u usage) {
+	if err := m.finish(a, e, u); err != nil {
+		m.fail(a, e, err)
+	}
+}
+
+// finish sends the calls and the end of the message.
+func (m *messageForm) finish(a *answer, e *events, u usage) error {
+	for _, c := range m.calls {
+		if err := m.enter(e, "tool_use "+newID(""), toolUse(c, object{})); err != nil {
+			return err
+		}
+		if err := m.delta(e, object{"type": "input_json_delta", "partial_json": c.arguments}); err != nil {
+			return err
+		}
+	}
+	if err := m.leave(e); err != nil {
+		return err
+	}
+	if m.last == nil {
+		return errors.New("openai: the sampler returned no tokens")
+	}
+	reason, sequence := m.last.stopReason()
+	delta := object{"stop_reason": reason, "stop_sequence": sequence}
+	m.last.drawn = m.drawn
+	m.tokens(a, delta, m.last)
+	err := e.named("message_delta", object{"type": "message_delta", "delta": delta, "usage": u.anthropic()})
+	if err != nil {
+		return err
+	}
+	return e.named("message_stop", object{"type": "message_stop"})
+}
+
+func (m *messageForm) fail(_ *answer, e *events, err error) {
+	_ = e.named("error", ErrorOf(err).anthropic())
+}

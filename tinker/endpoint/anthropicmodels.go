@@ -1,0 +1,97 @@
+package endpoint
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Anthropic's clients ask for models at the path that OpenAI's have. What they always send is the version of the
+// interface, by which the two are told apart (https://docs.anthropic.com/en/api/models-list).
+
+// ForAnthropic reports whether a request is of a client of Anthropic's interface.
+func ForAnthropic(r *http.Request) bool { return r.Header.Get("Anthropic-Version") != "" }
+
+// Models of a page that asks for no number, and the most, as Anthropic's.
+const (
+	pageModels = 20
+	mostModels = 1000
+)
+
+// ListAnthropic answers GET models in Anthropic's form, one page at a time; q has limit, after_id and before_id.
+func (a *API) ListAnthropic(ctx context.Context, w http.ResponseWriter, tenant string, q url.Values) error {
+	cards, err := a.models.List(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	page, more, err := pageOf(cards, q)
+	if err != nil {
+		return err
+	}
+	out := object{"data": []any{}, "has_more": more, "first_id": nil, "last_id": nil}
+	if len(page) > 0 {
+		data := make([]any, len(page))
+		for i, c := range page {
+			data[i] = a.anthropicCard(c)
+		}
+		out["data"], out["first_id"], out["last_id"] = data, page[0].ID, page[len(page)-1].ID
+	}
+	reply(w, http.StatusOK, out)
+	return nil
+}
+
+// pageOf is the page of a list that q asks for, and whether there is more in its direction.
+func pageOf(cards []Card, q url.Values) (page []Card, more bool, err error) {
+	n, after, before := pageModels, q.Get("after_id"), q.Get("before_id")
+	if text := q.Get("limit"); text != "" {
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostModels {
+			return nil, false, invalid("limit", "limit is %q; it must be 1 to %d", text, mostModels)
+		}
+	}
+	if after != "" && before != "" {
+		return nil, false, invalid("after_id", "after_id and before_id are both given; send one")
+	}
+	if id := after + before; id != "" {
+		at := slices.IndexFunc(cards, func(c Card) bool { return c.ID == id })
+		switch {
+		case at < 0:
+			return nil, false, invalid("after_id", "model %q is not in the list", id)
+		case before != "":
+			from := max(0, at-n)
+			return cards[from:at], from > 0, nil
+		}
+		cards = cards[at+1:]
+	}
+	n = min(n, len(cards))
+	return cards[:n], n < len(cards), nil
+}
+
+// DescribeAnthropic answers GET models/{name} in Anthropic's form.
+func (a *API) DescribeAnthropic(ctx context.Context, w http.ResponseWriter, tenant, name string) error {
+	cards, err := a.models.List(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	for _, c := range cards {
+		if c.ID == name {
+			reply(w, http.StatusOK, a.anthropicCard(c))
+			return nil
+		}
+	}
+	return tinker.Userf("model %q: %w; GET models lists the names", name, tinker.ErrNotFound)
+}
+
+// anthropicCard is a model as Anthropic's clients read it. A model of unknown age has the date that Anthropic gives
+// such models.
+func (a *API) anthropicCard(c Card) object {
+	created := c.Created
+	if created.IsZero() {
+		created = time.Unix(0, 0)
+	}
+	return object{"type": "model", "id": c.ID, "display_name": c.ID, "created_at": created.UTC().Format(time.RFC3339)}
+}

@@ -1,0 +1,239 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ollama's interface (https://github.com/ollama/ollama/blob/main/docs/api.md), for editors and web interfaces that
+// speak it. Its requests are translated into chats and completions, so that the same prompt, options and seed have the
+// same tokens. Options that a request leaves out have the defaults of a chat here, not Ollama's.
+
+// OllamaVersion is the version of Ollama whose interface this is. Clients refuse old ones.
+const OllamaVersion = "0.12.6"
+
+// OllamaChat answers POST api/chat with that body for a tenant, as Chat does for chats; WriteOllama of ErrorOf gives an
+// error its form.
+func (a *API) OllamaChat(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	return a.ollama(ctx, w, tenant, body, "messages", fields.readOllamaChat)
+}
+
+// OllamaGenerate answers POST api/generate.
+func (a *API) OllamaGenerate(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	return a.ollama(ctx, w, tenant, body, "prompt", fields.readOllamaPrompt)
+}
+
+// ollama answers a request that says something in the parameter said, or loads its model if that is empty.
+func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, body []byte, said string,
+	read func(fields, *Text, *ollamaForm) (*request, error)) error {
+	f, err := readFields(body)
+	if err != nil {
+		return err
+	}
+	keep, err := f.keepAlive()
+	if err != nil {
+		return err
+	}
+	t := &timedModels{Models: a.models, begun: time.Now()}
+	timed := &API{models: t, now: a.now, pacer: a.pacer}
+	form := &ollamaForm{times: t, now: a.now, key: "message"}
+	if said == "prompt" {
+		form.key = "response"
+	}
+	if raw := string(f[said]); raw == "" || raw == "[]" || raw == `""` {
+		return timed.loadOllama(ctx, w, tenant, f, form, keep)
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson") // of a stream
+	err = timed.serve(ctx, w, tenant, body, func(f fields, text *Text) (*request, error) {
+		delete(f, "keep_alive")
+		return read(f, text, form)
+	}, "")
+	if m, ok := a.models.(LoadedModels); ok && err == nil && !keep {
+		name := ""
+		if _, err := f.take("model", &name); err == nil {
+			m.Unload(ctx, tenant, name) // the answer is written: an error has no reader
+		}
+	}
+	return err
+}
+
+// keepAlive reads keep_alive, a duration or seconds, and reports whether the model may stay. It has no effect beyond
+// that: how long weights stay that are not used is the server's setting.
+func (f fields) keepAlive() (stays bool, err error) {
+	raw, ok := f["keep_alive"]
+	if !ok {
+		return true, nil
+	}
+	var seconds float64
+	var text string
+	if json.Unmarshal(raw, &seconds) == nil {
+		return seconds != 0, nil
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		d, err := time.ParseDuration(text)
+		if err == nil || text == "" {
+			return text == "" || d != 0, nil
+		}
+	}
+	return false, invalid("keep_alive", "keep_alive is %s; it must be a duration, such as \"5m\", or seconds",
+		brief(raw))
+}
+
+// loadOllama answers a request that only wants its model loaded, or unloaded.
+func (a *API) loadOllama(ctx context.Context, w http.ResponseWriter, tenant string, f fields, form *ollamaForm,
+	stays bool) error {
+	name := ""
+	if _, err := f.take("model", &name); err != nil {
+		return err
+	}
+	reason := "load"
+	known, unloads := form.times.Models.(LoadedModels)
+	if !stays {
+		reason = "unload"
+	}
+	if !stays && unloads {
+		if err := known.Unload(ctx, tenant, name); err != nil {
+			return err
+		}
+	} else {
+		m, err := a.models.Open(ctx, tenant, name)
+		if err != nil {
+			return err
+		}
+		m.Close()
+	}
+	b := form.head(name)
+	form.put(b, part{})
+	b["done"], b["done_reason"] = true, reason
+	reply(w, http.StatusOK, b)
+	return nil
+}
+
+// readOllamaChat reads the parameters of api/chat.
+func (f fields) readOllamaChat(t *Text, form *ollamaForm) (*request, error) {
+	messages, err := f.ollamaMessages()
+	if err != nil {
+		return nil, err
+	}
+	chat := fields{"messages": messages}
+	if tools, ok := f["tools"]; ok && string(tools) != "[]" {
+		chat["tools"] = tools
+	}
+	delete(f, "tools")
+	return f.readOllama(t, form, chat, fields.readChat)
+}
+
+// readOllamaPrompt reads the parameters of api/generate. The prompt is a user's message unless it is raw.
+func (f fields) readOllamaPrompt(t *Text, form *ollamaForm) (*request, error) {
+	prompt, system, raw := "", "", false
+	_, err1 := f.take("prompt", &prompt)
+	_, err2 := f.take("system", &system)
+	_, err3 := f.take("raw", &raw)
+	for _, err := range []error{err1, err2, err3} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if raw || t.Template == nil {
+		if system != "" {
+			return nil, invalid("system", "a raw prompt, or a model without a chat template, has no system message; "+
+				"put it into the prompt")
+		}
+		return f.readOllama(t, form, fields{"prompt": encoded(prompt)}, fields.readOllamaRaw)
+	}
+	messages := []object{{"role": "user", "content": prompt}}
+	if system != "" {
+		messages = slices.Insert(messages, 0, object{"role": "system", "content": system})
+	}
+	return f.readOllama(t, form, fields{"messages": encoded(messages)}, fields.readChat)
+}
+
+// readOllamaRaw is readCompletion without its default length.
+func (f fields) readOllamaRaw(t *Text) (*request, error) {
+	_, limited := f["max_tokens"]
+	r, err := f.readCompletion(t)
+	if err == nil && !limited {
+		r.params.MaxTokens = 0
+	}
+	return r, err
+}
+
+// readOllama reads what both routes have into own, a chat or a completion, which is then read.
+func (f fields) readOllama(t *Text, form *ollamaForm, own fields,
+	read func(fields, *Text) (*request, error)) (*request, error) {
+	stream := true
+	if _, err := f.take("stream", &stream); err != nil {
+		return nil, err
+	}
+	window, err := f.ollamaOptions(own)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.ollamaThink(t, own); err != nil {
+		return nil, err
+	}
+	if err := f.refuse(nil, ollamaUnsupported); err != nil {
+		return nil, err
+	}
+	clear(f)
+	r, err := read(own, t)
+	if err != nil {
+		return nil, err
+	}
+	r.stream, r.form = stream, form
+	if err := own.rest(); err != nil {
+		return nil, err
+	}
+	return r, r.within(window, form.times.context)
+}
+
+// ollamaThink reads think. Without it the template decides.
+func (f fields) ollamaThink(t *Text, own fields) error {
+	think := false
+	there, err := f.take("think", &think)
+	if err != nil || !there {
+		return err
+	}
+	thinks := t.thinks()
+	if think && !thinks {
+		return invalid("think", "think is true and the model's chat template has no thoughts; leave it out")
+	}
+	if _, chat := own["messages"]; thinks && chat {
+		own["chat_template_kwargs"] = encoded(map[string]bool{"enable_thinking": think})
+	}
+	return nil
+}
+
+// thinks reports whether the chat template has thoughts.
+func (t *Text) thinks() bool {
+	text := t.template()
+	return strings.Contains(text, "enable_thinking") || strings.Contains(text, thinkOpen)
+}
+
+// template is the text of the chat template; "" if there is none.
+func (t *Text) template() string {
+	text, _ := t.Config["chat_template"].(string)
+	return text
+}
+
+// within shortens the answer to what a window of tokens, and the model's context, leave beside the prompt. 0 is no
+// window of its own.
+func (r *request) within(window, context int) error {
+	prompt, p := len(r.prompts[0].tokens), &r.params
+	limit := context
+	if window > 0 {
+		limit = min(limit, window)
+	}
+	if window > 0 && window < context && prompt >= window {
+		return invalid("num_ctx", "num_ctx is %d and the prompt has %d tokens; prompts are not cut: raise num_ctx, or "+
+			"shorten the messages", window, prompt)
+	}
+	if left := limit - prompt; left > 0 && (p.MaxTokens > left || window > 0 && p.MaxTokens == 0) {
+		p.MaxTokens = left
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// Limits of one request.
+const (
+	maxChoices = 4096 // answers
+	maxStops   = 64   // stop strings
+	maxTop     = 20   // of top_logprobs, as OpenAI and vLLM
+	maxSalt    = 256  // bytes of cache_salt
+)
+
+// request is what both kinds of request come to.
+type request struct {
+	model  string
+	unique string // in the names of the answer and its tool calls
+	params tinker.SamplingParams
+	n      int
+
+	stream, usage bool // usage: a last piece of the stream has it
+	tokenIDs      bool
+	keepSpecial   bool // special tokens are shown in the text
+	logprobs      bool
+	top           int  // likeliest tokens with each token
+	spoken        bool // pieces tell the tokens of their content
+	echo          bool
+	silent        bool // max_tokens 0: nothing is generated, the prompt is only scored
+
+	salt    string // only prompts with the same one share what is computed
+	form    form   // nil: OpenAI's
+	prompts []prompt
+	chat    *conversation // nil: plain completions
+}
+
+// prompt is one prompt of a request.
+type prompt struct {
+	tokens []int32
+	text   string
+	fixed  bool // the tokens came from the client, and the text was made of them
+}
+
+// common reads the parameters that both kinds of request have.
+func (f fields) common(t *Text) (*request, error) {
+	r := &request{params: tinker.DefaultSampling(), n: 1}
+	if err := errors.Join(f.draw(&r.params), f.form(r), f.cacheSalt(r)); err != nil {
+		return nil, first(err)
+	}
+	var err error
+	if r.params.StopStrings, err = f.stops(); err != nil {
+		return nil, err
+	}
+	limited := false
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		there, err := f.take(name, &r.params.MaxTokens)
+		if err != nil {
+			return nil, err
+		}
+		limited = limited || there
+	}
+	switch {
+	case limited && r.params.MaxTokens < 0:
+		return nil, invalid("max_tokens", "max_tokens is %d; it must be 1 or more", r.params.MaxTokens)
+	case limited && r.params.MaxTokens == 0:
+		r.silent = true
+	case r.n < 1 || r.n > maxChoices:
+		return nil, invalid("n", "n is %d; it must be 1 to %d", r.n, maxChoices)
+	}
+	ignoreEnd := false
+	if _, err := f.take("ignore_eos", &ignoreEnd); err != nil {
+		return nil, err
+	}
+	return r, r.ends(t, ignoreEnd)
+}
+
+// draw reads how tokens are drawn. Without a seed, one is drawn.
+func (f fields) draw(p *tinker.SamplingParams) error {
+	var topK int
+	seed := rand.Int64()
+	_, err1 := f.take("temperature", &p.Temperature)
+	_, err2 := f.take("top_p", &p.TopP)
+	_, err3 := f.take("top_k", &topK)
+	_, err4 := f.take("min_p", &p.MinP)
+	_, err5 := f.take("seed", &seed)
+	_, err6 := f.take("stop_token_ids", &p.StopTokens)
+	if topK > 0 { // vLLM: 0 and -1 are off
+		p.TopK = topK
+	}
+	u := uint64(seed)
+	p.Seed = &u
+	return errors.Join(err1, err2, err3, err4, err5, err6)
+}
+
+// form reads how many answers there are and how they are sent.
+func (f fields) form(r *request) error {
+	var options struct {
+		Usage       bool `json:"include_usage"`
+		Obfuscation bool `json:"include_obfuscation"`
+		Continuous  bool `json:"continuous_usage_stats"`
+	}
+	skip := true
+	_, err1 := f.take("n", &r.n)
+	_, err2 := f.take("stream", &r.stream)
+	_, err3 := f.take("stream_options", &options)
+	_, err4 := f.take("return_token_ids", &r.tokenIDs)
+	_, err5 := f.take("skip_special_tokens", &skip)
+	r.usage, r.keepSpecial = options.Usage, !skip
+	var err6 error
+	if options.Continuous || options.Obfuscation {
+		err6 = invalid("stream_options", "stream_options: only include_usage is supported; leave the others out")
+	}
+	return errors.Join(err1, err2, err3, err4, err5, err6)
+}
+
+// cacheSalt reads cache_salt.
+func (f fields) cacheSalt(r *request) error {
+	there, err := f.take("cache_salt", &r.salt)
+	if err == nil && there && (r.salt == "" || len(r.salt) > maxSalt) {
+		err = invalid("cache_salt", "cache_salt has %d bytes; it must have 1 to %d", len(r.salt), maxSalt)
+	}
+	return err
+}
+
+// ends sets the tokens that end an answer: those asked for and, unless eos is ignored, those of the model.
+func (r *request) ends(t *Text, ignore bool) error {
+	p := &r.params
+	for _, id := range p.StopTokens {
+		if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
+			return invalid("stop_token_ids", "stop_token_ids has %d; the model has tokens 0 to %d", id,
+				t.Tokenizer.VocabSize()-1)
+		}
+	}
+	switch {
+	case !ignore && len(p.StopTokens) > 0:
+		p.StopTokens = append(slices.Clone(p.StopTokens), t.Ends...)
+	case ignore && len(p.StopTokens) == 0 && len(p.StopStrings) > 0:
+		return invalid("ignore_eos", "ignore_eos with stop strings needs stop_token_ids too, which then replace the "+
+			"model's own end")
+	case ignore && len(p.StopTokens) == 0:
+		p.NoStop = true
+	}
+	return nil
+}
+
+// first is the first of joined errors.
+func first(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return err
+}
+
+// stops reads stop: one string or a list of them.
+func (f fields) stops() ([]string, error) {
+	raw, ok := f["stop"]
+	if !ok {
+		return nil, nil
+	}
+	delete(f, "stop")
+	var one string
+	var list []string
+	if json.Unmarshal(raw, &one) == nil {
+		list = []string{one}
+	} else if json.Unmarshal(raw, &list) != nil {
+		return nil, invalid("stop", "stop is %s; it must be a text or a list of texts", brief(raw))
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
+	if len(list) > maxStops {
+		return nil, invalid("stop", "stop has %d texts; it may have %d", len(list), maxStops)
+	}
+	return list, nil
+}
+
+// fit checks the lengths of the prompts against the model's context.
+func (r *request) fit(limit int) error {
+	if len(r.prompts)*r.n > maxChoices {
+		return invalid("prompt", "%d prompts with n %d are %d answers; one request may have %d", len(r.prompts), r.n,
+			len(r.prompts)*r.n, maxChoices)
+	}
+	for _, p := range r.prompts {
+		if len(p.tokens) == 0 {
+			return invalid("prompt", "a prompt is empty; it needs at least one token")
+		}
+		if answer := max(1, r.params.MaxTokens); len(p.tokens)+answer > limit {
+			return tooLong(limit, len(p.tokens), answer)
+		}
+	}
+	return nil
+}
+
+// sample is the request of one prompt.
+func (r *request) sample(p prompt) tinker.SampleRequest {
+	out := tinker.SampleRequest{Prompt: tinker.Text(p.tokens), NumSamples: r.n, Params: r.params,
+		CacheSalt: r.salt}
+	if r.silent {
+		out.Params.MaxTokens = 1
+	}
+	if r.logprobs {
+		out.TopKSampleLogprobs = r.top
+		if r.echo {
+			out.PromptLogprobs, out.TopKPromptLogprobs = true, r.top
+		}
+	}
+	return out
+}

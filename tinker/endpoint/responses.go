@@ -1,0 +1,170 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// OpenAI's responses (https://platform.openai.com/docs/api-reference/responses) are translated into a chat, as messages
+// are (anthropic.go). Nothing is stored: a client sends the whole conversation each time.
+
+// Respond answers POST responses with that body for a tenant, as Chat does for chats.
+func (a *API) Respond(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	return a.serve(ctx, w, tenant, body, fields.readResponse, "resp_")
+}
+
+// responseUnsupported are the parameters of responses that are refused unless they ask for what happens anyway, besides
+// those of chats.
+var responseUnsupported = refusals{
+	"previous_response_id": {nil, "answers are not stored; send the earlier items in input"},
+	"conversation":         {nil, "conversations are not stored; send the earlier items in input"},
+	"prompt":               {nil, "prompts are not stored; send the text in input"},
+	"background":           {[]string{"false"}, "use stream"},
+	"max_tool_calls":       {nil, "nothing is executed here; leave it out"},
+	"truncation":           {[]string{`"disabled"`}, "shorten the input"},
+	"reasoning": {[]string{"{}", `{"summary":"auto"}`, `{"effort":"medium"}`, `{"effort":"medium","summary":"auto"}`},
+		"thoughts are sent as they are, at one effort; leave it out"},
+	"text": {[]string{"{}", `{"format":{"type":"text"}}`, `{"verbosity":"medium"}`,
+		`{"format":{"type":"text"},"verbosity":"medium"}`},
+		"only text is generated; ask for the format in the prompt"},
+	"store":              {[]string{"true", "false"}, "answers are not stored"},
+	"service_tier":       unsupported["service_tier"],
+	"stream_options":     {[]string{"{}", `{"include_obfuscation":false}`}, "leave it out"},
+	"top_logprobs":       {[]string{"0"}, "it needs include: [\"" + includeLogprobs + "\"]"},
+	"context_management": {[]string{"[]"}, "the input is read as it is"},
+	"moderation":         {nil, "leave it out"},
+}
+
+// responseEcho are the parameters that a response repeats, with what it says where one is missing.
+var responseEcho = map[string]string{"instructions": "null", "max_output_tokens": "null", "metadata": "{}",
+	"parallel_tool_calls": "true", "temperature": "1", "tool_choice": `"auto"`, "tools": "[]", "top_logprobs": "0",
+	"top_p": "1"}
+
+// responseNames are the names in chats of the parameters that mean the same.
+var responseNames = map[string]string{"max_output_tokens": "max_tokens", "temperature": "temperature",
+	"top_p": "top_p", "parallel_tool_calls": "parallel_tool_calls", "stream": "stream",
+	"chat_template_kwargs": "chat_template_kwargs", "top_k": "top_k", "min_p": "min_p", "seed": "seed",
+	"stop_token_ids": "stop_token_ids", "return_token_ids": "return_token_ids",
+	"cache_salt": "cache_salt"}
+
+// readResponse reads the parameters of a response.
+func (f fields) readResponse(t *Text) (*request, error) {
+	form := &responseForm{echo: object{}}
+	for name, missing := range responseEcho {
+		form.echo[name] = json.RawMessage(missing)
+		if raw, ok := f[name]; ok {
+			form.echo[name] = raw
+		}
+	}
+	chat := fields{}
+	var err error
+	if chat["messages"], err = f.inputItems(); err != nil {
+		return nil, err
+	}
+	if err := f.responseTools(chat); err != nil {
+		return nil, err
+	}
+	for name, own := range responseNames {
+		if raw, ok := f[name]; ok {
+			chat[own] = raw
+			delete(f, name)
+		}
+	}
+	spoken, err := f.include()
+	if err != nil {
+		return nil, err
+	}
+	if spoken {
+		chat["logprobs"] = json.RawMessage("true")
+		if top, ok := f["top_logprobs"]; ok {
+			chat["top_logprobs"] = top
+			delete(f, "top_logprobs")
+		}
+	}
+	if err := f.refuse(append([]string{"client_metadata"}, labels...), responseUnsupported); err != nil {
+		return nil, err
+	}
+	clear(f)
+	r, err := chat.readChat(t)
+	if err != nil {
+		return nil, err
+	}
+	r.form, r.spoken = form, spoken
+	return r, chat.rest()
+}
+
+// includeLogprobs is the value of include that asks for the logprobs of a message.
+const includeLogprobs = "message.output_text.logprobs"
+
+// include reads include and reports whether the logprobs of messages are asked for.
+func (f fields) include() (logprobs bool, err error) {
+	var list []string
+	if _, err := f.take("include", &list); err != nil {
+		return false, err
+	}
+	for _, v := range list {
+		switch v {
+		case includeLogprobs:
+			logprobs = true
+		case "reasoning.encrypted_content": // thoughts are sent as they are
+		default:
+			return false, invalid("include", "include has %q, which is not supported here; it may have %s and "+
+				"reasoning.encrypted_content", v, includeLogprobs)
+		}
+	}
+	return logprobs, nil
+}
+
+// responseTools reads tools and tool_choice into a chat.
+func (f fields) responseTools(chat fields) error {
+	var list []json.RawMessage
+	there, err := f.take("tools", &list)
+	if err != nil {
+		return err
+	}
+	tools := make([]chatTool, len(list))
+	for i, raw := range list {
+		if tools[i], err = responseTool(raw); err != nil {
+			return within(fmt.Sprintf("tools[%d]", i), err)
+		}
+	}
+	if there {
+		chat["tools"] = encoded(tools)
+	}
+	raw, ok := f["tool_choice"]
+	if !ok {
+		return nil
+	}
+	delete(f, "tool_choice")
+	var named struct{ Type, Name string }
+	if json.Unmarshal(raw, &named) == nil && named.Type == "function" && named.Name != "" {
+		raw = encoded(object{"type": "function", "function": object{"name": named.Name}})
+	}
+	chat["tool_choice"] = raw
+	return nil
+}
+
+// responseTool reads a tool that the client runs.
+func responseTool(raw json.RawMessage) (chatTool, error) {
+	b, err := readObject(raw)
+	if err != nil {
+		return chatTool{}, err
+	}
+	out := chatTool{}
+	schema := map[string]json.RawMessage{}
+	out.Function.Parameters = b["parameters"]
+	_, err1 := b.take("type", &out.Type)
+	if err1 == nil && out.Type != "function" {
+		return chatTool{}, invalid("", "a tool of type %q is not known here; only functions are", out.Type)
+	}
+	_, err2 := b.take("name", &out.Function.Name)
+	_, err3 := b.take("description", &out.Function.Description)
+	_, err4 := b.take("parameters", &schema)
+	if out.Function.Name == "" {
+		err4 = errors.Join(err4, invalid("", "name is missing"))
+	}
+	return out, errors.Join(err1, err2, err3, err4, b.refuse(nil, blockUnsupported))
+}

@@ -1,0 +1,196 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The routes of vLLM that turn text into tokens and back (https://docs.vllm.ai, Tokenizer API). A request that names no
+// model means the only one there is; base models with one tokenizer count as one.
+
+// Tokenize answers POST tokenize: the tokens of a text (prompt), or those that a chat with the same messages, tools and
+// template variables has as its prompt.
+func (a *API) Tokenize(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	f, m, done, err := a.openText(ctx, tenant, body)
+	if err != nil {
+		return err
+	}
+	defer done()
+	spell := false
+	if _, err := f.take("return_token_strs", &spell); err != nil {
+		return err
+	}
+	tokens, err := f.tokenize(m.Text)
+	if err != nil {
+		return err
+	}
+	if err := f.rest(); err != nil {
+		return err
+	}
+	b := object{"count": len(tokens), "max_model_len": m.Context, "tokens": append([]int32{}, tokens...),
+		"token_strs": nil}
+	if spell {
+		names := make([]string, len(tokens))
+		for i, id := range tokens {
+			names[i] = m.Text.Tokenizer.Token(id)
+		}
+		b["token_strs"] = names
+	}
+	reply(w, http.StatusOK, b)
+	return nil
+}
+
+// tokenize reads prompt or messages.
+func (f fields) tokenize(t *Text) ([]int32, error) {
+	text := ""
+	there, err := f.take("prompt", &text)
+	if err != nil {
+		return nil, err
+	}
+	_, chat := f["messages"]
+	if there == chat {
+		return nil, invalid("prompt", "send one of prompt and messages")
+	}
+	special := !chat // a template writes the special tokens itself
+	if _, err := f.take("add_special_tokens", &special); err != nil {
+		return nil, err
+	}
+	if !chat {
+		return t.encode(text, special)
+	}
+	_, p, err := f.conversation(t)
+	if err != nil || !special {
+		return p.tokens, err
+	}
+	return t.encode(p.text, true)
+}
+
+// Detokenize answers POST detokenize: the text of tokens, special tokens too.
+func (a *API) Detokenize(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
+	f, m, done, err := a.openText(ctx, tenant, body)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var ids []int32
+	there, err := f.take("tokens", &ids)
+	switch {
+	case err != nil:
+		return err
+	case !there:
+		return invalid("tokens", "tokens is missing")
+	}
+	if err := m.Text.check("tokens", ids); err != nil {
+		return err
+	}
+	if err := f.rest(); err != nil {
+		return err
+	}
+	text, err := m.Text.decode(ids, false)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, object{"prompt": text})
+	return nil
+}
+
+// TokenizerInfo answers GET tokenizer_info: tokenizer_config.json of a model; name "" means the only one.
+func (a *API) TokenizerInfo(ctx context.Context, w http.ResponseWriter, tenant, name string) error {
+	m, err := a.named(ctx, tenant, name)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if m.Text.Config == nil {
+		return invalid("model", "the model has no tokenizer_config.json; use tokenize and detokenize")
+	}
+	reply(w, http.StatusOK, m.Text.Config)
+	return nil
+}
+
+// check refuses ids that are no tokens.
+func (t *Text) check(param string, ids []int32) error {
+	for i, id := range ids {
+		if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
+			return invalid(param, "%s[%d] is %d; the model has tokens 0 to %d", param, i, id,
+				t.Tokenizer.VocabSize()-1)
+		}
+	}
+	return nil
+}
+
+// openText reads a body and opens the model that it names, or the only one. The caller calls done.
+func (a *API) openText(ctx context.Context, tenant string, body []byte) (f fields, m *Model, done func(), err error) {
+	o, err := open(ctx, body, func(name string) (*Model, error) { return a.named(ctx, tenant, name) })
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return o.fields, o.model, func() { o.model.Close(); o.done() }, nil
+}
+
+// named opens a model by its name, "" the only one.
+func (a *API) named(ctx context.Context, tenant, name string) (*Model, error) {
+	if name != "" {
+		return a.models.Open(ctx, tenant, name)
+	}
+	cards, err := a.models.List(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	cards = slices.DeleteFunc(cards, func(c Card) bool { return c.Kind != "base" })
+	if len(cards) == 0 {
+		return nil, invalid("model", "model is missing; GET models lists the names")
+	}
+	first, err := a.models.Open(ctx, tenant, cards[0].ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cards[1:] {
+		m, err := a.models.Open(ctx, tenant, c.ID)
+		if err == nil {
+			m.Close()
+		}
+		if err != nil || m.Text != first.Text {
+			first.Close()
+			return nil, invalid("model", "model is missing, and %s and %s differ; GET models lists the names",
+				cards[0].ID, c.ID)
+		}
+	}
+	return first, nil
+}
+
+// tokenizerConfig reads tokenizer_config.json of a folder as vLLM shows it: with the chat template that is in use, and
+// without paths of this machine.
+func tokenizerConfig(dir, template string) (map[string]any, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, "tokenizer_config.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("%s: tokenizer_config.json: %w", dir, err)
+	}
+	for name := range out {
+		if strings.HasSuffix(name, "name_or_path") || strings.HasSuffix(name, "_file") {
+			delete(out, name)
+		}
+	}
+	if template != "" {
+		out["chat_template"] = template
+	}
+	if out["tokenizer_class"] == nil {
+		out["tokenizer_class"] = "PreTrainedTokenizerFast"
+	}
+	return out, nil
+}
