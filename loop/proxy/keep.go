@@ -30,8 +30,8 @@ func (k *keeper) Prompt(text string, encode func(string) ([]int32, error)) (toke
 	return tokens, err
 }
 
-// Params implements endpoint.Keeper. The temperature is the run's, as training needs it; the other values of the run are
-// for what the request leaves open. An answer ends where the context ends.
+// Params implements endpoint.Keeper. The temperature is the run's, as training needs it; the run's other values fill
+// what the request leaves open. An answer ends where the context ends.
 func (k *keeper) Params(a *endpoint.Asked) (overrode []string, err error) {
 	if len(a.Prompts) != 1 {
 		return nil, bad("there are %d prompts; each must be a request of its own, so that its answer has an id of its "+

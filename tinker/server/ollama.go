@@ -46,8 +46,8 @@ type weightsInMemory interface {
 	UnloadBase(baseModel, owner string) bool
 }
 
-// Loaded implements endpoint.LoadedModels: the base models whose weights are in memory, and the tenant's checkpoints that
-// requests without a sampling session use.
+// Loaded implements endpoint.LoadedModels: the base models whose weights are in memory, and the tenant's checkpoints
+// that requests without a sampling session use.
 func (m *endpointModels) Loaded(ctx context.Context, tenant string) ([]endpoint.Card, error) {
 	cards, err := m.List(ctx, tenant)
 	if err != nil {
