@@ -6,6 +6,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
+// newBacklog returns a backlog with that limit.
+func newBacklog(most tinker.Queue) *backlog { return &backlog{most: most} }
+
 // backlog counts the waiting requests of one kind of work, and limits them. A tenant's backlog may not exceed the
 // remaining capacity: one tenant alone fills half of it, two fill two thirds, and a new tenant always finds room.
 type backlog struct {
@@ -16,8 +19,8 @@ type backlog struct {
 	owners map[string]*tinker.Queue // tenants with pending requests
 }
 
-// room returns an error if an owner's request with that many tokens does not fit; the backlog's lock is held.
-func (b *backlog) room(owner string, tokens int) error {
+// fits returns an error if an owner's request with that many tokens does not fit; the backlog's lock is held.
+func (b *backlog) fits(owner string, tokens int) error {
 	free := tinker.Queue{Requests: b.most.Requests - b.all.Requests, Tokens: b.most.Tokens - b.all.Tokens}
 	own := b.owners[owner]
 	if own == nil {
@@ -36,7 +39,7 @@ func (b *backlog) room(owner string, tokens int) error {
 func (b *backlog) take(owner string, tokens int, promised bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.room(owner, tokens); err != nil && !promised {
+	if err := b.fits(owner, tokens); err != nil && !promised {
 		return err
 	}
 	own := b.owners[owner]
@@ -66,18 +69,16 @@ func (b *backlog) release(owner string, tokens int) {
 	}
 }
 
+// room returns an error if an owner's request with that many tokens does not fit.
+func (b *backlog) room(owner string, tokens int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fits(owner, tokens)
+}
+
+// now is the size of the backlog.
 func (b *backlog) now() tinker.Queue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.all
-}
-
-var _ tinker.Bounded = (*Engine)(nil)
-
-// Room implements tinker.Bounded.
-func (e *Engine) Room(work tinker.Work, owner string, tokens int) error {
-	b := &e.waiting[work]
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.room(owner, tokens)
 }

@@ -9,19 +9,16 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Model is a base model that an engine serves.
+// Model is a base model as the caller gives it.
 type Model struct {
 	Dir string // a Hugging Face folder; without weights, training can only start from random ones
 	// Adapter is the folder of a PEFT adapter for these weights; a model with an adapter is for sampling only.
@@ -49,7 +46,7 @@ type base struct {
 	repo, revision string // on the hub
 	adapter        string // folder of the adapter that belongs to it
 	config         model.Config
-	context        int     // tokens
+	context        int     // longest sequence, tokens
 	ends           []int32 // that end a sample if the request names no stop tokens
 	kv             kvCaches
 
@@ -62,67 +59,6 @@ type base struct {
 	pinned pinned // what executors on other machines need of it
 }
 
-// version is one immutable set of weights to compute with.
-type version struct {
-	id      uint64 // of these weights and this adapter; part of the prefix cache's keys
-	weights uint64 // id of the version that loaded w; versions with equal weights share matrix products
-	base    *base
-	w       *model.Weights
-	adapter *model.Adapter // nil is none
-	cache   *cache.Cache   // the base's KV pages of w's shape
-	full    bool           // all weights are its own, not the base's
-	name    versionName
-}
-
-// kvCaches holds the KV caches of a base model by the shape of their pages. A page has the dtype of the weights it is
-// computed with. One base model can have weights of two dtypes: its own as they are stored, and those of a run that
-// began with random weights, whose dtype config.json names.
-type kvCaches struct {
-	bytes int64 // budget of each
-
-	mu      sync.Mutex
-	byShape map[nn.PageShape]*cache.Cache
-}
-
-// of returns the cache for weights of that shape.
-func (k *kvCaches) of(c model.Config) *cache.Cache {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	shape := c.Pages()
-	if k.byShape[shape] == nil {
-		if k.byShape == nil {
-			k.byShape = map[nn.PageShape]*cache.Cache{}
-		}
-		k.byShape[shape] = cache.New(shape, k.bytes)
-	}
-	return k.byShape[shape]
-}
-
-// clear forgets all caches, whose pages are freed when no version uses them.
-func (k *kvCaches) clear() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	clear(k.byShape)
-}
-
-// newVersion gives a set of weights an id; weights is 0 if w belongs to no other version. The prefixes cached for a
-// version are removed when it is garbage-collected.
-func (e *Engine) newVersion(b *base, w *model.Weights, weights uint64, a *model.Adapter) *version {
-	v := &version{id: e.versions.Add(1), weights: weights, base: b, w: w, adapter: a, cache: b.kv.of(w.Config)}
-	if weights == 0 {
-		v.weights = v.id
-	}
-	runtime.AddCleanup(v, v.cache.Forget, v.id)
-	return v
-}
-
-// newFull is newVersion for full parameters.
-func (e *Engine) newFull(b *base, w *model.Weights) *version {
-	v := e.newVersion(b, w, 0, nil)
-	v.full = true
-	return v
-}
-
 func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	c, err := model.LoadConfig(m.Dir)
 	if err != nil {
@@ -131,26 +67,19 @@ func newBase(name string, m Model, cacheBytes int64) (*base, error) {
 	b := &base{name: name, dir: m.Dir, repo: m.Repo, revision: m.Revision, adapter: m.Adapter, config: c,
 		context: contextOf(c), tokens: m.Tokens,
 		kv: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}
-	b.ends = slices.Clone(m.EndTokens)
-	for _, id := range c.EOS {
-		b.ends = append(b.ends, int32(id))
-	}
-	generation, err := generationEnds(m.Dir)
+	ends, err := folderEnds(m.Dir, c)
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	b.ends = append(b.ends, generation...)
+	b.ends = append(slices.Clone(m.EndTokens), ends...)
 	slices.Sort(b.ends)
 	b.ends = slices.Compact(b.ends)
 	return b, nil
 }
 
-// FolderEnds returns the tokens that end an answer by config.json and generation_config.json of the model folder dir.
-func FolderEnds(dir string) ([]int32, error) {
-	c, err := model.LoadConfig(dir)
-	if err != nil {
-		return nil, err
-	}
+// folderEnds returns the tokens that end an answer by config.json, of which c is read, and generation_config.json of the
+// model folder dir.
+func folderEnds(dir string, c model.Config) ([]int32, error) {
 	ends, err := generationEnds(dir)
 	for _, id := range c.EOS {
 		ends = append(ends, int32(id))
@@ -189,8 +118,8 @@ func generationEnds(dir string) ([]int32, error) {
 	return ids, nil
 }
 
-// tokenBytes returns the tokenizer.
-func (b *base) tokenBytes() (TokenBytes, error) {
+// tokenizer returns the tokenizer.
+func (b *base) tokenizer() (TokenBytes, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.tokens == nil {
@@ -202,6 +131,28 @@ func (b *base) tokenBytes() (TokenBytes, error) {
 		b.tokens = t
 	}
 	return b.tokens, nil
+}
+
+// text returns the tokens of an input that the model can read.
+func (b *base) text(what string, in tinker.ModelInput) ([]int32, error) {
+	tokens, ok := in.Tokens()
+	if !ok {
+		return nil, tinker.Userf("engine: %s has an image; base model %q reads text only", what, b.name)
+	}
+	if len(tokens) == 0 {
+		return nil, tinker.Userf("engine: %s is empty; give at least one token", what)
+	}
+	if len(tokens) > b.context {
+		return nil, tinker.Userf("engine: %s has %d tokens; the context of base model %q has %d", what, len(tokens),
+			b.name, b.context)
+	}
+	for i, t := range tokens {
+		if t < 0 || int(t) >= b.config.Vocab {
+			return nil, tinker.Userf("engine: %s: token %d is %d; base model %q has tokens 0 to %d", what, i, t, b.name,
+				b.config.Vocab-1)
+		}
+	}
+	return tokens, nil
 }
 
 // fingerprint is a hash of config.json and the weights. For full-parameter training it covers config.json alone: such
@@ -243,4 +194,15 @@ func hashFile(h io.Writer, path string) error {
 	fmt.Fprintf(h, "%s %d\n", filepath.Base(path), st.Size())
 	_, err = io.Copy(h, f)
 	return err
+}
+
+// defaultContext is the context length of a model whose config.json names none, tokens.
+const defaultContext = 32768
+
+// contextOf is the longest sequence that a model takes, tokens.
+func contextOf(c model.Config) int {
+	if c.MaxPos > 0 {
+		return c.MaxPos
+	}
+	return defaultContext
 }

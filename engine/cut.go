@@ -2,15 +2,21 @@ package engine
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 
+// limits bound a pass.
+type limits struct {
+	tapeBytes  int64 // activations kept for a backward; beyond that they are recomputed
+	microBatch int   // tokens
+}
+
 // enoughRows is the number of rows from which on products of a pass are about as fast as with many.
 const enoughRows = 256
 
 // cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
 // have the same number of targets per row.
-func (r *trainingRun) cut(items []checkedDatum, backward bool) (n, tokens int) {
-	room := r.e.opts.MicroBatch
+func (l limits) cut(c model.Config, items []item, backward bool) (n, tokens int) {
+	room := l.microBatch
 	if backward {
-		room = r.e.opts.room(r.base.config, len(items[0].tokens))
+		room = l.room(c, len(items[0].tokens))
 	}
 	for n < len(items) && items[n].K == items[0].K {
 		if tokens+len(items[n].tokens) > room && n > 0 {
@@ -22,21 +28,21 @@ func (r *trainingRun) cut(items []checkedDatum, backward bool) (n, tokens int) {
 	return n, tokens
 }
 
-// room is the number of tokens of the pass that a job begins.
-func (t *computeLoop) room(j *job) int {
+// roomFor is the number of tokens of the pass that a job begins.
+func (l limits) roomFor(j *job) int {
 	if !j.backward() {
-		return t.e.opts.MicroBatch
+		return l.microBatch
 	}
-	return t.e.opts.room(j.r.base.config, j.tokens)
+	return l.room(j.version.base.config, j.tokens)
 }
 
 // room is the number of tokens of a pass with a backward that begins with so many. One whose activations all fit is
 // preferred unless it is short: a pass that recomputes them takes up to half as long again.
-func (o *Options) room(c model.Config, first int) int {
-	if kept := int(o.TapeBytes / tapeBytes(c, false)); kept >= max(enoughRows, first) {
-		return min(o.MicroBatch, kept)
+func (l limits) room(c model.Config, first int) int {
+	if kept := int(l.tapeBytes / tapeBytes(c, false)); kept >= max(enoughRows, first) {
+		return min(l.microBatch, kept)
 	}
-	return min(o.MicroBatch, int(o.TapeBytes/tapeBytes(c, true)))
+	return min(l.microBatch, int(l.tapeBytes/tapeBytes(c, true)))
 }
 
 // tapeBytes estimates the bytes that the backward of one token needs.

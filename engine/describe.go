@@ -7,7 +7,7 @@ import (
 )
 
 // DefaultContext is the context length of a model whose config.json names none, tokens.
-const DefaultContext = 32768
+const DefaultContext = defaultContext
 
 // Description is the contents of a model folder's config.json in the engine's terms.
 type Description struct {
@@ -71,13 +71,14 @@ func CheckWeights(dir string) error {
 // CheckConfig returns an error for the contents of a config.json of which the engine would compute the model wrongly.
 func CheckConfig(data []byte) error { return model.CheckConfig(data) }
 
-// contextOf is the longest sequence that a model takes, tokens.
-func contextOf(c model.Config) int {
-	if c.MaxPos > 0 {
-		return c.MaxPos
-	}
-	return DefaultContext
-}
-
 // AdapterParameters is the number of parameters of a LoRA of that rank on attention, MLP and unembedding.
 func (d Description) AdapterParameters(rank int) int64 { return d.config.AdapterParameters(rank) }
+
+// FolderEnds returns the tokens that end an answer by config.json and generation_config.json of the model folder dir.
+func FolderEnds(dir string) ([]int32, error) {
+	c, err := model.LoadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	return folderEnds(dir, c)
+}

@@ -24,19 +24,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -124,35 +119,22 @@ func def[T int | int64](v *T, d T) {
 	}
 }
 
-// Engine is a tinker.Service, with the methods that package journal needs to make it durable.
+// Engine is a tinker.Service, with the methods that package journal needs to make it durable. It joins the parts that
+// do the work, each of which has its package below engine/internal.
 type Engine struct {
-	opts      Options
-	numerics  arithmetic
-	compute   nn.Compute
-	turn      turn
-	bases     map[string]*base
-	store     store
-	scheduler *scheduler
-	training  *computeLoop
-	waiting   [2]backlog // by tinker.Work
-	figures   counters
-	memory    memory
-	spread    spreading // of work over Options.Pool
-	self      *Local    // of Executor; nil before its first call
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // goroutines of queues, compute loop and scheduler
-
-	versions atomic.Uint64 // the last id given to weights
+	core
+	opts     Options
+	training *backlog // of requests to training runs
+	store    *store
+	spread   *spreader // nil without Options.Pool
+	trainer  *trainer
+	self     *local // of Executor
+	clients  clientOptions
+	draw     func() uint64
 
 	mu       sync.Mutex
-	closed   bool
 	runs     map[string]*trainingRun
 	unloaded map[string]bool
-	saved    map[string]weak.Pointer[version] // by checkpoint path, while in use
-	damaged  map[string]string                // the logged reasons of unreadable checkpoints, by path
-	drawn    func() uint64
 
 	making sync.Mutex // held while a training run is made
 }
@@ -167,51 +149,65 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(opts, numerics)
-}
-
-// newEngine makes an engine that computes in an arithmetic. opts are complete.
-func newEngine(opts Options, numerics arithmetic) (*Engine, error) {
-	k, err := pick(opts.Kernel, numerics.order, opts.Log)
+	c, err := newCore(opts, numerics)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, numerics: numerics, bases: map[string]*base{}, runs: map[string]*trainingRun{},
-		unloaded: map[string]bool{},
-		saved:    map[string]weak.Pointer[version]{}, damaged: map[string]string{},
-		drawn: draws(opts.Seed)}
-	e.memory.total, e.memory.idle, e.memory.dropped = max(0, opts.Memory), opts.IdleAfter, e.reclaim
-	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
-	for name, m := range opts.Models {
-		b, err := newBase(name, m, opts.CacheBytes)
-		if err == nil {
-			e.bases[name] = b
-			e.memory.bases = append(e.memory.bases, b)
-		} else if !opts.SkipMissing {
-			return nil, err
-		} else {
-			opts.Log.Error("base model is unavailable; requests to its training runs are refused", "error", err)
-		}
+	e := &Engine{core: c, opts: opts, runs: map[string]*trainingRun{}, unloaded: map[string]bool{},
+		draw: draws(opts.Seed)}
+	if e.store, err = newStore(opts.Dir, opts.FS, opts.Now, opts.Beside); err == nil {
+		err = e.serve(opts.Models)
 	}
-	if !opts.Beside && opts.Dir != "" {
-		if err := e.store.tidy(); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		c.compute.P.Close()
+		return nil, err
 	}
-	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.scheduler, e.training = newScheduler(e), newComputeLoop(e)
-	for i := range e.waiting {
-		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
-	}
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.join()
 	return e, nil
 }
 
-// draws returns a source of random numbers: derived from seed, or the system's.
+// serve adds the base models.
+func (e *Engine) serve(models map[string]Model) error {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		err := e.memory.serve(name, models[name])
+		if err != nil && !e.opts.SkipMissing {
+			return err
+		}
+		if err != nil {
+			e.opts.Log.Error("base model is unavailable; requests to its training runs are refused", "error", err)
+		}
+	}
+	return nil
+}
+
+// join makes the parts that only an engine with models has.
+func (e *Engine) join() {
+	o := e.opts
+	e.self = newLocal(localOptions{memory: e.memory, loop: e.loop, scheduler: e.scheduler, numerics: e.numerics.id(),
+		limit: 1 << 30, named: true})
+	e.clients = clientOptions{memory: e.memory, submit: e.scheduler.submit, draw: e.draw, sharePrefixes: o.SharePrefixes}
+	if o.Pool != nil {
+		e.spread = newSpreader(spreadOptions{pool: o.Pool, poolOnly: o.PoolOnly, poolBytes: o.PoolBytes,
+			numerics: e.numerics.id(), loop: e.loop, scheduler: e.scheduler, backlog: e.sampling, group: e.group,
+			log: o.Log})
+		e.clients.submit = e.spread.submit
+	}
+	e.training = newBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})
+	e.trainer = newTrainer(trainerOptions{numerics: e.numerics.id(), part: partTokens, memory: e.memory, loop: e.loop,
+		store: e.store, spread: e.spread, group: e.group, backlog: e.training, keepResults: o.KeepResults,
+		keepBytes: o.KeepBytes, draw: e.draw, now: o.Now, log: o.Log})
+}
+
+// draws returns a source of random numbers, safe for concurrent use: derived from seed, or the system's.
 func draws(seed *uint64) func() uint64 {
 	if seed != nil {
+		var mu sync.Mutex
 		s := rng.New(*seed).Stream("engine")
-		return s.Uint64
+		return func() uint64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return s.Uint64()
+		}
 	}
 	return func() uint64 {
 		var b [8]byte
@@ -220,63 +216,24 @@ func draws(seed *uint64) func() uint64 {
 	}
 }
 
-func (e *Engine) draw() uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.drawn()
-}
-
-// Kernel names the kernel path in use.
-func (e *Engine) Kernel() string { return e.compute.K.Path().String() }
-
 // Capabilities lists the base models by name.
 func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
 	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true}
-	for _, name := range slices.Sorted(maps.Keys(e.bases)) {
-		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.bases[name].context})
+	for _, name := range e.memory.names() {
+		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.memory.find(name).context})
 	}
 	return c, nil
 }
 
-// base returns the base model of that name.
-func (e *Engine) base(name string) (*base, error) {
-	if b, ok := e.bases[name]; ok {
-		return b, nil
-	}
-	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name,
-		slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
-}
-
 // Close fails every request with tinker.ErrClosed and returns when no goroutine of the engine is left.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	first := !e.closed
-	e.closed = true
-	runs := slices.Collect(maps.Values(e.runs))
-	e.mu.Unlock()
-	if !first {
-		e.work.Wait()
-		return nil
-	}
-	e.cancel(errClosed())
-	for _, r := range runs {
-		r.q.close()
-	}
-	e.work.Wait()
-	e.memory.end()
-	e.compute.P.Close()
+	e.close(func() {
+		e.mu.Lock()
+		runs := slices.Collect(maps.Values(e.runs))
+		e.mu.Unlock()
+		for _, r := range runs {
+			r.close()
+		}
+	})
 	return nil
-}
-
-func errClosed() error { return fmt.Errorf("engine: %w", tinker.ErrClosed) }
-
-// start runs f on a goroutine that Close waits for; false means that the engine is closed.
-func (e *Engine) start(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.work.Go(f)
-	return true
 }

@@ -45,7 +45,7 @@ func (d Description) Memory(machine int64, samples, length, rank int) MemoryEsti
 		trained = c.Parameters()
 	}
 	tapeBytes := int(o.TapeBytes)
-	rows := min(o.room(c, length), tapeBytes/c.TapeBytes(1, rank, true))
+	rows := min(o.limits().room(c, length), tapeBytes/c.TapeBytes(1, rank, true))
 	m := MemoryEstimate{
 		Program: programBytes,
 		Weights: c.WeightBytes(),

@@ -7,37 +7,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The gradient of a request is a sum of parts. A part is the gradient of consecutive datums, begun at zero, and depends
-// on nothing else than them and the weights; the parts are added to the run's gradient in their order. So whoever
-// computes a part, and wherever, the sum has the same bits.
-
-// parts cuts a request's datums: consecutive ones with at most a.part tokens together, or a longer one alone.
-func (a arithmetic) parts(items []checkedDatum) [][]checkedDatum {
-	if a.part == 0 {
-		return [][]checkedDatum{items}
-	}
-	var all [][]checkedDatum
-	from, tokens := 0, 0
-	for i := range items {
-		n := len(items[i].tokens)
-		if i > from && tokens+n > a.part {
-			all = append(all, items[from:i])
-			from, tokens = i, 0
-		}
-		tokens += n
-	}
-	return append(all, items[from:])
-}
-
 // gradient adds the gradient of a request to the run's, which an error leaves as it was.
-func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
+func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []item) error {
 	undo := r.mark()
-	parts := r.e.numerics.parts(items)
-	if r.e.numerics.part > 0 && r.spreads(parts) {
-		err := r.spreadOver(req, l, parts, r.collect)
+	cut := parts(items, r.t.part)
+	if r.t.spread.spreads(len(cut)) {
+		w := r.work(req, l, cut)
+		w.grads, w.collect = r.grads, r.collect
+		err := r.t.spread.train(w)
 		if err != nil {
 			undo()
 		}
@@ -46,7 +27,7 @@ func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []c
 		}
 		clearResults(items)
 	}
-	for _, part := range parts {
+	for _, part := range cut {
 		if err := r.add(l, part); err != nil {
 			undo()
 			return err
@@ -56,14 +37,14 @@ func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []c
 }
 
 // add adds the gradient of one part.
-func (r *trainingRun) add(l loss.Loss, part []checkedDatum) error {
+func (r *trainingRun) add(l loss.Loss, part []item) error {
 	into := r.grads
-	apart := r.gathered && r.e.numerics.part > 0
+	apart := r.gathered
 	if apart {
 		into = r.apart()
 	}
 	r.gathered = true
-	if err := r.pass(r.e.ctx, l, part, into); err != nil {
+	if err := r.run(l, part, into); err != nil {
 		return err
 	}
 	if apart {
@@ -125,7 +106,7 @@ func (s *trainingState) clear() {
 // badGradient names a gradient tensor that is not finite, "" if there is none.
 func (s *trainingState) badGradient() string {
 	for _, t := range s.grads.T {
-		if !finite(t.Data) {
+		if !nn.Finite(t.Data) {
 			return t.Name
 		}
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
-	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
@@ -29,25 +28,26 @@ type versionName struct {
 	err error
 }
 
-// identify returns the name of a version and, at the first call, offers the pool what it consists of.
-func (e *Engine) identify(v *version) (executor.Version, error) {
+// identify returns the name of a version in the arithmetic of that name and, at the first call, offers the pool what it
+// consists of.
+func (v *version) identify(pool executor.Pool, numerics string) (executor.Version, error) {
 	n := &v.name
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.done {
-		n.Version, n.err = e.describeVersion(v)
+		n.Version, n.err = v.offer(pool, numerics)
 		n.done = n.err == nil
 	}
 	return n.Version, n.err
 }
 
-func (e *Engine) describeVersion(v *version) (executor.Version, error) {
-	out := executor.Version{Numerics: e.NumericsID(), BF16: v.w.Config.BF16}
+func (v *version) offer(pool executor.Pool, numerics string) (executor.Version, error) {
+	out := executor.Version{Numerics: numerics, BF16: v.w.Config.BF16}
 	var err error
 	if out.Base, err = v.base.fingerprint(v.full); err != nil {
 		return out, err
 	}
-	if out.Manifest, err = v.base.pin(e.opts.Pool, v.full, out.Base); err != nil {
+	if out.Manifest, err = v.base.pin(pool, v.full, out.Base); err != nil {
 		return out, err
 	}
 	if v.adapter == nil && !v.full {
@@ -63,7 +63,7 @@ func (e *Engine) describeVersion(v *version) (executor.Version, error) {
 	}
 	out.Params = executor.HashOf(content)
 	alive := weak.Make(v)
-	withdraw := e.opts.Pool.Offer(executor.Blob{Hash: out.Params, Size: int64(len(content)),
+	withdraw := pool.Offer(executor.Blob{Hash: out.Params, Size: int64(len(content)),
 		Open: func() (io.ReadCloser, error) {
 			v := alive.Value()
 			if v == nil {
@@ -87,7 +87,7 @@ func (v *version) params() ([]byte, error) {
 		tensors = v.w.Tensors()
 	}
 	var out bytes.Buffer
-	err := tensorFile("", tensors, c.BF16).write(&out)
+	err := writeTensors(&out, tensors, c.BF16)
 	return out.Bytes(), err
 }
 
@@ -159,7 +159,7 @@ func offerBytes(pool executor.Pool, content []byte) (hash string) {
 
 // pinTokens offers the bytes of a base model's tokens and returns their hash.
 func (b *base) pinTokens(pool executor.Pool) (string, error) {
-	t, err := b.tokenBytes()
+	t, err := b.tokenizer()
 	if err != nil {
 		return "", err
 	}
@@ -169,24 +169,4 @@ func (b *base) pinTokens(pool executor.Pool) (string, error) {
 		b.pinned.tokens = offerBytes(pool, executor.NewTokenTable(b.config.Vocab, t.Bytes).Encode())
 	}
 	return b.pinned.tokens, nil
-}
-
-// readParams reads what params wrote, sorted by name.
-func readParams(path string, bf16 bool) ([]model.Tensor, error) {
-	want := safetensors.F32
-	if bf16 {
-		want = safetensors.BF16
-	}
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	for _, t := range f.Tensors() {
-		if t.DType != want {
-			return nil, fmt.Errorf("engine: weights %s: tensor %s is %s, want %s", filepath.Base(path), t.Name, t.DType,
-				want)
-		}
-	}
-	return readTensors(path)
 }

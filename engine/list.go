@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,20 +13,23 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Checkpoints lists the checkpoints by path. A damaged one is left out and logged.
-func (e *Engine) Checkpoints(context.Context) ([]tinker.Checkpoint, error) {
-	paths, err := e.store.all()
+// list describes the checkpoints by path. A damaged one is left out and logged, once per reason.
+func (s *store) list(log *slog.Logger) ([]tinker.Checkpoint, error) {
+	paths, err := s.all()
 	if err != nil {
 		return nil, err
 	}
 	list := make([]tinker.Checkpoint, 0, len(paths))
 	for _, p := range paths {
-		c, err := e.Checkpoint(p.String())
+		c, err := s.describe(p.String())
 		if errors.Is(err, tinker.ErrNotFound) {
 			continue // deleted or expired meanwhile
 		}
 		if err != nil {
-			e.noteDamage(p.String(), err)
+			if s.damageIsNew(p.String(), err) {
+				log.Error("a checkpoint is damaged and is left out of lists; restore it from a backup or delete it",
+					"path", p, "error", err)
+			}
 			continue
 		}
 		list = append(list, c)
@@ -34,21 +37,18 @@ func (e *Engine) Checkpoints(context.Context) ([]tinker.Checkpoint, error) {
 	return list, nil
 }
 
-// noteDamage logs that a checkpoint cannot be read, once per reason.
-func (e *Engine) noteDamage(path string, why error) {
-	e.mu.Lock()
-	known := e.damaged[path] == why.Error()
-	e.damaged[path] = why.Error()
-	e.mu.Unlock()
-	if !known {
-		e.opts.Log.Error("a checkpoint is damaged and is left out of lists; restore it from a backup or delete it",
-			"path", path, "error", why)
-	}
+// damageIsNew reports whether this reason for which a checkpoint cannot be read is asked about for the first time.
+func (s *store) damageIsNew(path string, why error) bool {
+	s.logged.Lock()
+	defer s.logged.Unlock()
+	known := s.damaged[path] == why.Error()
+	s.damaged[path] = why.Error()
+	return !known
 }
 
-// Checkpoint describes one checkpoint.
-func (e *Engine) Checkpoint(path string) (tinker.Checkpoint, error) {
-	m, p, dir, err := e.store.read(path)
+// describe describes one checkpoint.
+func (s *store) describe(path string) (tinker.Checkpoint, error) {
+	m, p, dir, err := s.read(path)
 	if err != nil {
 		return tinker.Checkpoint{}, err
 	}
@@ -79,9 +79,8 @@ func unlisted(path string, err error) error {
 	return fmt.Errorf("engine: checkpoint %s: %w", path, err)
 }
 
-// VerifyCheckpoints reads every checkpoint below dir, the folder of an engine that is not running. It returns their
-// number and the damage.
-func VerifyCheckpoints(dir string) (found int, damaged, err error) {
+// verify reads every checkpoint below dir. It returns their number and the damage.
+func verify(dir string) (found int, damaged, err error) {
 	s := store{dir: dir, now: func() time.Time { return time.Time{} }}
 	paths, err := s.all()
 	if err != nil {
@@ -111,4 +110,20 @@ func verifyTensors(folder string) error {
 		}
 	}
 	return nil
+}
+
+// folderIn returns the folder of a checkpoint below dir.
+func folderIn(dir, path string) (string, error) {
+	p, err := tinker.ParsePath(path)
+	if err != nil {
+		return "", err
+	}
+	folder := (&store{dir: dir}).folder(p)
+	if _, err := os.Stat(filepath.Join(folder, manifestFile)); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("engine: checkpoint %s is not in %s; one of a remote service must be downloaded first",
+			path, dir)
+	} else if err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	return folder, nil
 }

@@ -3,19 +3,15 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
-	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // load replaces the run's state by a saved one. Everything is read and checked before anything changes.
 func (r *trainingRun) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
-	r.e.store.mu.RLock()
-	defer r.e.store.mu.RUnlock()
-	m, p, dir, err := r.e.store.read(req.Path)
+	defer r.t.store.reading()()
+	m, p, dir, err := r.t.store.read(req.Path)
 	if err != nil {
 		return tinker.LoadOutput{}, err
 	}
@@ -24,7 +20,7 @@ func (r *trainingRun) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 			tinker.Userf("engine: %s holds weights for sampling only; load a state, tinker://…/%s/…", req.Path,
 				tinker.KindState)
 	}
-	if err := r.fits(m, req.Path); err != nil {
+	if err := fits(r.id, r.shape, m, req.Path); err != nil {
 		return tinker.LoadOutput{}, err
 	}
 	kind := r.opt.kind()
@@ -39,21 +35,21 @@ func (r *trainingRun) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 	return tinker.LoadOutput{Path: req.Path}, nil
 }
 
-// fits refuses a checkpoint of another base model or another LoRA.
-func (r *trainingRun) fits(m manifest, path string) error {
-	print, err := r.base.fingerprint(m.LoRA.Rank == 0)
+// fits refuses a checkpoint of another base model or another LoRA than that of a model.
+func fits(id string, s shape, m manifest, path string) error {
+	print, err := s.base.fingerprint(m.LoRA.Rank == 0)
 	if err != nil {
 		return err
 	}
 	if m.Fingerprint != print {
 		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); "+
-			"load it into a model of the same base", path, m.BaseModel, m.Fingerprint, r.id, r.base.name, print)
+			"load it into a model of the same base", path, m.BaseModel, m.Fingerprint, id, s.base.name, print)
 	}
-	a, b := m.LoRA, r.lora
+	a, b := m.LoRA, s.lora
 	a.Seed, b.Seed = nil, nil
 	if a != b {
 		return tinker.Userf("engine: checkpoint %s has %s, model %s has %s; create a model with the checkpoint's "+
-			"LoRA or from the checkpoint", path, describe(a), r.id, describe(b))
+			"LoRA or from the checkpoint", path, describe(a), id, describe(b))
 	}
 	return nil
 }
@@ -96,32 +92,6 @@ func (r *trainingRun) installFrom(dir string, m manifest, optimizer bool, kind s
 		}
 	}
 	return r.install(params, opt, root)
-}
-
-// readTensors reads a safetensors file as f32, sorted by name.
-func readTensors(path string) ([]model.Tensor, error) {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []model.Tensor
-	for _, t := range f.Tensors() {
-		data, err := t.Floats()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if !finite(data) {
-			return nil, fmt.Errorf("%s: tensor %s has values that are not finite", path, t.Name)
-		}
-		out = append(out, model.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Data: slices.Clone(data)})
-	}
-	sortByName(out)
-	return out, nil
-}
-
-func sortByName(t []model.Tensor) {
-	slices.SortFunc(t, func(a, b model.Tensor) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func readMoments(saved, params []model.Tensor, kind string, step int64) (optimizer, error) {

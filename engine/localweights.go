@@ -10,10 +10,10 @@ import (
 )
 
 // use returns the weights of a version, which stay in memory until leave. One call loads them, others wait for it.
-func (l *Local) use(ctx context.Context, name executor.Version, from Source) (*localWeights, error) {
-	if name.Numerics != l.e.NumericsID() {
+func (l *local) use(ctx context.Context, name executor.Version, from Source) (*localWeights, error) {
+	if name.Numerics != l.numerics {
 		return nil, fmt.Errorf("engine: a task in the arithmetic %q; this executor computes %s", name.Numerics,
-			l.e.NumericsID())
+			l.numerics)
 	}
 	for {
 		w, mine := l.find(name)
@@ -38,7 +38,7 @@ func (l *Local) use(ctx context.Context, name executor.Version, from Source) (*l
 }
 
 // find returns a version with one more user; mine says that the caller must load it.
-func (l *Local) find(name executor.Version) (w *localWeights, mine bool) {
+func (l *local) find(name executor.Version) (w *localWeights, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := slices.IndexFunc(l.known, func(w *localWeights) bool { return w.name == name })
@@ -54,7 +54,7 @@ func (l *Local) find(name executor.Version) (w *localWeights, mine bool) {
 }
 
 // leave ends one use. Weights that could not be loaded are forgotten, and unused ones beyond the limit.
-func (l *Local) leave(w *localWeights) {
+func (l *local) leave(w *localWeights) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.users--
@@ -88,16 +88,8 @@ func (w *localWeights) done() bool {
 	}
 }
 
-// ownBytes is the memory of what a version has beyond its base model.
-func (v *version) ownBytes() int64 {
-	if v.adapter == nil && !v.full {
-		return 0
-	}
-	return v.bytes()
-}
-
 // load reads a version.
-func (l *Local) load(ctx context.Context, w *localWeights, from Source) error {
+func (l *local) load(ctx context.Context, w *localWeights, from Source) error {
 	b, err := l.base(ctx, w.name, from)
 	if err != nil {
 		return err
@@ -108,7 +100,7 @@ func (l *Local) load(ctx context.Context, w *localWeights, from Source) error {
 		if err != nil {
 			return err
 		}
-		if tensors, err = readParams(path, w.name.BF16); err != nil {
+		if tensors, err = readTensorsIn(path, w.name.BF16); err != nil {
 			return err
 		}
 	}
@@ -116,52 +108,48 @@ func (l *Local) load(ctx context.Context, w *localWeights, from Source) error {
 		w.held.end()
 		return err
 	}
-	w.queue = &samplingQueue{share: newShare("")}
+	w.queue = newSamplingQueue("")
 	return nil
 }
 
 // build makes the version of its tensors.
-func (l *Local) build(w *localWeights, b *base, tensors []model.Tensor) (err error) {
+func (l *local) build(w *localWeights, b *base, tensors []model.Tensor) (err error) {
 	for _, t := range tensors {
 		w.shapes = append(w.shapes, model.Tensor{Name: t.Name, Shape: t.Shape})
 	}
-	r := &trainingRun{e: l.e, base: b, lora: w.name.LoRA, bf16: w.name.BF16, promised: true}
+	s := shape{base: b, lora: w.name.LoRA, bf16: w.name.BF16}
 	if w.name.Full() {
-		w.held = l.e.memory.enter(b)
-		w.v, err = r.pack(tensors, nil)
+		w.held = l.memory.enter(b)
+		w.v, err = l.memory.pack(s, tensors, nil)
 		return err
 	}
-	root, held, err := l.e.use(b, true)
+	root, held, err := l.memory.use(b, true)
 	if err != nil {
 		return err
 	}
 	w.held = held
 	if root.w.Config.BF16 != w.name.BF16 {
 		return fmt.Errorf("engine: the weights of base model %q are %s here, and a task needs the other dtype", b.name,
-			dtype(root.w.Config))
+			root.dtype())
 	}
 	if w.v = root; w.name.Params != "" {
-		w.v, err = r.pack(tensors, root)
+		w.v, err = l.memory.pack(s, tensors, root)
 	}
 	return err
 }
 
 // base returns the base model of a version.
-func (l *Local) base(ctx context.Context, name executor.Version, from Source) (*base, error) {
+func (l *local) base(ctx context.Context, name executor.Version, from Source) (*base, error) {
 	l.mu.Lock()
 	b := l.bases[name.Base]
 	l.mu.Unlock()
 	if b != nil {
 		return b, nil
 	}
-	if l == l.e.self { // base models in memory are shared
-		return l.e.byFingerprint(name)
+	if l.named {
+		return l.memory.byFingerprint(name)
 	}
 	dir, err := from.Base(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	fresh, err := newBase(name.Base, Model{Dir: dir}, l.e.opts.CacheBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +158,9 @@ func (l *Local) base(ctx context.Context, name executor.Version, from Source) (*
 	if b := l.bases[name.Base]; b != nil {
 		return b, nil
 	}
-	l.bases[name.Base] = fresh
-	l.e.memory.know(fresh)
-	return fresh, nil
+	b, err = l.memory.open(name.Base, Model{Dir: dir})
+	if err == nil {
+		l.bases[name.Base] = b
+	}
+	return b, err
 }

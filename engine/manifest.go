@@ -45,20 +45,6 @@ func (m manifest) kind() string {
 	return m.OptimizerType
 }
 
-// optimizerOf is the optimizer of a run that is made from the checkpoint.
-func (m manifest) optimizerOf(req tinker.CreateFromStateRequest) (string, error) {
-	switch {
-	case !req.Optimizer && req.OptimizerType == "":
-		return tinker.AdamW, nil
-	case !req.Optimizer:
-		return req.OptimizerType, checkOptimizer(req.OptimizerType, m.LoRA)
-	case req.OptimizerType != "" && req.OptimizerType != m.kind():
-		return "", tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the "+
-			"optimizer %s", req.Path, m.kind(), req.OptimizerType)
-	}
-	return m.kind(), checkOptimizer(m.kind(), m.LoRA)
-}
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // fileSum is the length and the crc32c of a file. Write adds bytes to both.

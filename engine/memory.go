@@ -1,28 +1,60 @@
 package engine
 
 import (
+	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// memory accounts for the memory of training runs and samplers' weights, by tenant and by name, within a budget. One
-// tenant may use three quarters of the budget. When others have filled it, a tenant may still use up to an eighth,
+// memory has the base models, reads their weights, and accounts for these and for the memory of training runs and
+// samplers' weights, by tenant and by name, within a budget. One tenant may use three quarters of the budget. When others have filled it, a tenant may still use up to an eighth,
 // so that a new tenant finds room. Base weights beyond those of the largest base model reduce the budget (resident.go).
 // Sizes are estimated from shapes before anything is allocated. KV pages and activations are not included: Options
 // limits them. The methods are safe for concurrent use.
 type memory struct {
-	total   int64         // 0 is no limit
-	idle    time.Duration // after which unused base weights leave; 0 is never
-	bases   []*base
-	dropped func(*base) // is told of base weights that left; nil: nobody is
+	memoryOptions
+	named    map[string]*base // the base models that requests name
+	versions atomic.Uint64    // the last id given to weights
 
 	mu     sync.Mutex
+	bases  []*base
 	used   int64
 	owners map[string]int64
 	parts  map[string]allocation
 	ended  bool
+}
+
+// memoryOptions configure a memory.
+type memoryOptions struct {
+	compute    nn.Compute
+	total      int64         // bytes; 0 is no limit
+	idle       time.Duration // after which unused base weights leave; 0 is never
+	cacheBytes int64         // KV pages of each base model
+	log        *slog.Logger
+}
+
+func newMemory(o memoryOptions) *memory { return &memory{memoryOptions: o, named: map[string]*base{}} }
+
+// memoryUse is a reservation of memory, which ends once; nil is none.
+type memoryUse struct {
+	once    sync.Once
+	release func()
+}
+
+// and is a reservation that ends with u and before it with v.
+func (u *memoryUse) and(v *memoryUse) *memoryUse {
+	return &memoryUse{release: func() { v.end(); u.end() }}
+}
+
+func (u *memoryUse) end() {
+	if u != nil {
+		u.once.Do(u.release)
+	}
 }
 
 // allocation is the memory of one training run or of one version of a sampler's weights.
@@ -130,4 +162,21 @@ func (m *memory) now(owner string) (used, own int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used, m.owners[owner]
+}
+
+// keep accounts for the weights of a version, once for all its users.
+func (m *memory) keep(v *version, owner, what string) (*memoryUse, error) {
+	name := fmt.Sprintf("version %d", v.id)
+	if err := m.share(owner, name, what, v.bytes()); err != nil {
+		return nil, err
+	}
+	return &memoryUse{release: func() { m.release(name) }}, nil
+}
+
+// mib writes bytes for a reader.
+func mib(n int64) string {
+	if n < 10<<20 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }

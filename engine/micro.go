@@ -14,8 +14,8 @@ import (
 // microBatch is data of one training run that is computed in one pass, which may have micro-batches of other runs too.
 type microBatch struct {
 	loss   loss.Loss
-	items  []checkedDatum // with the same number of targets per row
-	into   *model.Grads   // where their gradient is added; nil: it is not computed
+	items  []item       // with the same number of targets per row
+	into   *model.Grads // where their gradient is added; nil: it is not computed
 	tokens int
 }
 
@@ -24,11 +24,11 @@ func (m *microBatch) backward() bool { return m.into != nil }
 // pass computes micro-batches in one pass. An error of one does not affect the others.
 func (t *computeLoop) pass(jobs []*job) {
 	seqs, pages, tokens := pagedSequences(jobs)
-	defer jobs[0].r.version.cache.Release(pages)
-	w, back := jobs[0].r.version.w, jobs[0].backward()
+	defer jobs[0].version.cache.Release(pages)
+	w, back := jobs[0].version.w, jobs[0].backward()
 	var tape *model.Tape
 	if back {
-		tape = t.tape(int64(tokens)*tapeBytes(w.Config, false) > t.e.opts.TapeBytes)
+		tape = t.tape(int64(tokens)*tapeBytes(w.Config, false) > t.limits.tapeBytes)
 	}
 	hidden := t.runner.Forward(w, seqs, tape)
 	t.forwarded(jobs)
@@ -38,7 +38,7 @@ func (t *computeLoop) pass(jobs []*job) {
 	} else {
 		t.runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, rows.gradient, tape, rows.entropies)
 	}
-	t.e.figures.pass(len(jobs), tokens, back)
+	t.counters.pass(len(jobs), tokens, back)
 	if rows.finish(jobs); !back {
 		t.stopped(jobs)
 		return
@@ -59,7 +59,7 @@ func (t *computeLoop) forwarded(jobs []*job) {
 	for _, j := range jobs {
 		for i := range j.items {
 			if err := t.runner.SeqErr(at + i); err != nil && j.err == nil {
-				j.err = tinker.Userf("engine: model %s, datum %d: %w", j.r.id, j.items[i].index, err)
+				j.err = tinker.Userf("engine: model %s, datum %d: %w", j.m.id, j.items[i].index, err)
 			}
 		}
 		at += len(j.items)
@@ -73,7 +73,7 @@ func (t *computeLoop) stopped(jobs []*job) {
 			j.err = context.Cause(j.ctx)
 		}
 	}
-	if t.e.ctx.Err() == nil {
+	if !t.group.closing() {
 		return
 	}
 	for _, j := range jobs {
@@ -90,7 +90,7 @@ func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens 
 		}
 		tokens += j.tokens
 	}
-	pages = jobs[0].r.version.cache.Alloc(total, true)
+	pages = jobs[0].version.cache.Alloc(total, true)
 	rest := pages
 	for _, j := range jobs {
 		for i := range j.items {
@@ -100,7 +100,7 @@ func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens 
 				view[k] = &rest[k].Page
 			}
 			rest = rest[n:]
-			seqs = append(seqs, model.Seq{Tokens: j.items[i].tokens, Pages: view, Adapter: j.r.version.adapter})
+			seqs = append(seqs, model.Seq{Tokens: j.items[i].tokens, Pages: view, Adapter: j.version.adapter})
 		}
 	}
 	return seqs, pages, tokens
@@ -122,7 +122,7 @@ type passRows struct {
 // rowPosition is the position that a row computes.
 type rowPosition struct {
 	job *job
-	it  *checkedDatum
+	it  *item
 	pos int
 }
 
@@ -160,7 +160,7 @@ func (r *passRows) gradient(row int, logp, g []float32) {
 		p.job.loss.Prepare(&p.it.Datum, r.logp[row*r.k:(row+p.it.N)*r.k])
 	}
 	p.job.loss.Row(p.it.Datum, p.pos, logp, g)
-	r.bad[row] = !finite(g)
+	r.bad[row] = !nn.Finite(g)
 }
 
 // finish hands the log-probabilities to their items and sums up the losses, position by position.
@@ -184,7 +184,7 @@ func (r *passRows) finish(jobs []*job) {
 }
 
 // sum adds up the loss of an item. bad says which rows' gradients are not finite.
-func (j *job) sum(it *checkedDatum, bad []bool) error {
+func (j *job) sum(it *item, bad []bool) error {
 	j.loss.Prepare(&it.Datum, it.logp)
 	for pos := range it.N {
 		logp := it.logp[pos*it.K : (pos+1)*it.K]
@@ -193,12 +193,12 @@ func (j *job) sum(it *checkedDatum, bad []bool) error {
 			e, _ := j.loss.Entropy(it.Datum, pos, it.h[pos])
 			it.sum += e
 		}
-		if !finite(logp) {
+		if !nn.Finite(logp) {
 			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights "+
-				"have overflowed", j.r.id, it.index, pos, logp)
+				"have overflowed", j.m.id, it.index, pos, logp)
 		}
 		if bad[pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
-			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.r.id,
+			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.m.id,
 				j.loss.Name(), it.index, pos, logp)
 		}
 	}

@@ -32,6 +32,20 @@ func checkOptimizer(kind string, l tinker.LoRA) error {
 	return nil
 }
 
+// optimizerOf is the optimizer of a run that is made from the checkpoint m.
+func optimizerOf(m manifest, req tinker.CreateFromStateRequest) (string, error) {
+	switch {
+	case !req.Optimizer && req.OptimizerType == "":
+		return tinker.AdamW, nil
+	case !req.Optimizer:
+		return req.OptimizerType, checkOptimizer(req.OptimizerType, m.LoRA)
+	case req.OptimizerType != "" && req.OptimizerType != m.kind():
+		return "", tinker.Userf("engine: checkpoint %s has the state of %s; a run that restores it cannot have the "+
+			"optimizer %s", req.Path, m.kind(), req.OptimizerType)
+	}
+	return m.kind(), checkOptimizer(m.kind(), m.LoRA)
+}
+
 // newOptimizer is the state before the first step.
 func newOptimizer(kind string, params []model.Tensor) optimizer {
 	lengths := make([]int, len(params))
@@ -103,7 +117,7 @@ func (o optimizer) tensors(params []model.Tensor) []model.Tensor {
 
 // update runs the optimizer's step with the settings of the request.
 func (r *trainingRun) update(req tinker.OptimStepRequest) (norm float64, err error) {
-	params, grads, par := slicesOf(r.params), slicesOf(r.grads.T), r.e.training.parallel
+	params, grads, par := slicesOf(r.params), slicesOf(r.grads.T), r.t.loop.parallel
 	if r.opt.dimuon == nil {
 		return r.opt.adam.Update(params, grads, req.Adam, par)
 	}
@@ -111,7 +125,7 @@ func (r *trainingRun) update(req tinker.OptimStepRequest) (norm float64, err err
 	if err != nil {
 		return 0, err
 	}
-	return r.opt.dimuon.Update(params, grads, pairs, *req.Dimuon, r.e.training.parallelFew)
+	return r.opt.dimuon.Update(params, grads, pairs, *req.Dimuon, r.t.loop.parallelFew)
 }
 
 // fitsOptimizer refuses settings of another optimizer; the gradient stays.
@@ -151,4 +165,21 @@ func loraPairs(params []model.Tensor) ([]optim.Pair, error) {
 		return nil, fmt.Errorf("engine: %d parameters are not %d pairs of LoRA matrices", len(params), len(pairs))
 	}
 	return pairs, nil
+}
+
+func slicesOf(t []model.Tensor) [][]float32 {
+	s := make([][]float32, len(t))
+	for i := range t {
+		s[i] = t[i].Data
+	}
+	return s
+}
+
+// moments names the optimizer's slices by a prefix and their parameters' names.
+func moments(prefix string, params []model.Tensor, data [][]float32) []model.Tensor {
+	out := make([]model.Tensor, len(params))
+	for i, t := range params {
+		out[i] = model.Tensor{Name: prefix + t.Name, Shape: t.Shape, Data: data[i]}
+	}
+	return out
 }

@@ -12,7 +12,7 @@ import (
 
 // step computes the batch.
 func (c *scheduler) step() {
-	c.e.figures.step(c.batch)
+	c.counters.step(c.batch)
 	for rest := c.batch; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].s.version.weights == rest[0].s.version.weights {
@@ -82,7 +82,7 @@ func (c *scheduler) score(w *model.Weights, hidden []float32, want []logitRow, V
 	}
 	logits := c.logits[:len(want)*V]
 	c.runner.Logits(w, c.seqs, hidden, c.rows, logits)
-	c.e.compute.P.Run(len(want), func(i int, _ *kernel.Scratch) { c.use(&want[i], logits[i*V:(i+1)*V]) })
+	c.compute.P.Run(len(want), func(i int, _ *kernel.Scratch) { c.use(&want[i], logits[i*V:(i+1)*V]) })
 	for i := range want {
 		if x := &want[i]; !x.l.prompting() {
 			c.extend(x)
@@ -92,7 +92,7 @@ func (c *scheduler) score(w *model.Weights, hidden []float32, want []logitRow, V
 
 // use draws a token from a row, or records its scores for the prompt. Rows are independent of each other.
 func (c *scheduler) use(x *logitRow, row []float32) {
-	l, s, k := x.l, x.l.s, c.e.compute.K
+	l, s, k := x.l, x.l.s, c.compute.K
 	lse := k.LogSumExp(row)
 	if !l.prompting() {
 		x.token = c.draw(row, s, l.stream, len(l.tokens)-len(s.prompt))
@@ -109,7 +109,7 @@ func (c *scheduler) use(x *logitRow, row []float32) {
 func (c *scheduler) draw(row []float32, s *samplingRequest, stream rng.Stream, t int) int32 {
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)
-	return d.draw(c.e.compute.K, row, s, stream.Float64At(uint64(t)))
+	return d.draw(c.compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
 // extend appends the drawn token to its sequence. A sequence that has ended stays in the list, idle and without pages,

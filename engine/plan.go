@@ -56,7 +56,7 @@ func (c *scheduler) lead() string {
 			names = append(names, name)
 		}
 	}
-	return c.e.turn.clock.least(forSamples, names)
+	return c.turn.clock.least(forSamples, names)
 }
 
 // share adds the sequences that meant selects to the batch, at most that many tokens of each tenant.

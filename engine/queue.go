@@ -14,13 +14,7 @@ const maxAhead = 1 << 16
 // queue executes a model's requests in SeqID order, in whatever order they arrive, and answers repeated ones. It has a
 // goroutine only while the next request is there.
 type queue struct {
-	id        string              // of the model, for errors
-	start     func(f func()) bool // runs f on a goroutine
-	idle      func()              // called when no request follows at once
-	backlog   *backlog            // of pending requests
-	owner     string              // the backlog's tenant
-	keep      int                 // results kept
-	keepBytes int64
+	queueOptions
 
 	mu       sync.Mutex
 	requests *numbered.Requests[*queuedRequest] // waiting, running and kept
@@ -33,6 +27,24 @@ type queue struct {
 	closed   bool
 	leaving  []func(error) // called when the model is unloaded; no more requests are accepted
 	retired  bool          // the model is unloaded
+}
+
+// queueOptions configure a queue.
+type queueOptions struct {
+	id        string              // of the model, for errors
+	start     func(f func()) bool // runs f on a goroutine
+	idle      func()              // called when no request follows at once
+	backlog   *backlog            // of pending requests
+	owner     string              // the backlog's tenant
+	keep      int                 // results kept
+	keepBytes int64
+}
+
+// newQueue returns the queue of a model that has executed the requests up to done.
+func newQueue(o queueOptions, done int64) *queue {
+	q := &queue{queueOptions: o, requests: numbered.New[*queuedRequest](o.id), done: done, oldest: done + 1}
+	q.requests.Reserve(done)
+	return q
 }
 
 // queuedRequest is one accepted request: waiting, running or kept.
@@ -100,6 +112,26 @@ func repeated[T any](q *queue, seq int64, d digest) (*tinker.Future[T], bool, er
 		return nil, false, tinker.Userf("engine: %w", err)
 	}
 	return f, found, nil
+}
+
+// next is the SeqID after the last one that was accepted, unless the queue has ended.
+func (q *queue) next() (int64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return 0, errClosed()
+	}
+	if q.ends() {
+		return 0, errUnloaded(q.id)
+	}
+	return q.requests.Next(), nil
+}
+
+// current is the SeqID of the running request.
+func (q *queue) current() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.done + 1
 }
 
 // between runs f between two requests. f gets an error if the queue has ended.
@@ -197,4 +229,41 @@ func (q *queue) close() {
 		f(errClosed())
 	}
 	q.controls, q.leaving = nil, nil
+}
+
+// errUnloaded is the error of every request to an unloaded model.
+func errUnloaded(modelID string) error {
+	return tinker.Userf("engine: model %s: %w; create another from one of its checkpoints", modelID, tinker.ErrUnloaded)
+}
+
+// retire accepts no more requests. When every request that can run has run, those that wait for a missing one fail,
+// and f is called. f gets an error if the engine closes before that.
+func (q *queue) retire(f func(error)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		f(errClosed())
+	case q.retired:
+		f(nil)
+	default:
+		q.leaving = append(q.leaving, f)
+		q.kick()
+	}
+}
+
+// depart ends a queue in which nothing can run any more; q.mu is held.
+func (q *queue) depart() {
+	q.retired = true
+	for seq, e := range q.requests.All() {
+		if seq > q.done {
+			e.fail(errUnloaded(q.id))
+		}
+	}
+	q.requests.ForgetAll()
+	q.bytes = 0
+	for _, f := range q.leaving {
+		f(nil)
+	}
+	q.leaving = nil
 }

@@ -23,6 +23,16 @@ type resident struct {
 	parent  *base       // whose weights these share; nil: none
 }
 
+// open adds a base model, without a name for requests.
+func (m *memory) open(name string, from Model) (*base, error) {
+	b, err := newBase(name, from, m.cacheBytes)
+	if err != nil {
+		return nil, err
+	}
+	m.know(b)
+	return b, nil
+}
+
 // know adds a base model.
 func (m *memory) know(b *base) {
 	m.mu.Lock()
@@ -110,9 +120,7 @@ func (m *memory) drop(b *base) {
 		m.leave(b.parent)
 		b.parent = nil
 	}
-	if m.dropped != nil {
-		m.dropped(b)
-	}
+	m.reclaim(b)
 }
 
 // admit accounts for n bytes of base weights that are about to be read, for which idle ones leave. If that is not
@@ -224,36 +232,18 @@ func (m *memory) end() {
 }
 
 // reclaim returns the memory of unloaded weights to the system: it is unmapped when the collector finds it unreachable.
-func (e *Engine) reclaim(b *base) {
+func (m *memory) reclaim(b *base) {
 	go func() {
-		e.opts.Log.Info("base model left memory", "model", b.name)
+		m.log.Info("base model left memory", "model", b.name)
 		debug.FreeOSMemory()
 	}()
 }
 
-// LoadedUntil reports whether the weights of a base model are in memory, and when they leave it if nothing uses them
-// from now on; zero is never.
-func (e *Engine) LoadedUntil(baseModel string) (at time.Time, loaded bool) {
-	b, ok := e.bases[baseModel]
-	if !ok {
-		return time.Time{}, false
-	}
-	return e.memory.until(b)
-}
-
-// UnloadBase unloads the weights of a base model for an owner at once, unless a training run, a sampling client or a
-// request uses them, or another owner has used them since they are in memory. It reports whether they are out of
-// memory.
-func (e *Engine) UnloadBase(baseModel, owner string) bool {
-	b, ok := e.bases[baseModel]
-	return ok && e.memory.unload(b, owner)
-}
-
-// BaseMemory returns the bytes of the base weights in memory, computed from their shapes.
-func (e *Engine) BaseMemory() (n int64) {
-	e.memory.mu.Lock()
-	defer e.memory.mu.Unlock()
-	for _, b := range e.bases {
+// inMemory is the bytes of the base weights in memory, computed from their shapes.
+func (m *memory) inMemory() (n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.bases {
 		n += b.bytes
 	}
 	return n

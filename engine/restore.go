@@ -3,7 +3,6 @@ package engine
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // snapshotReader reads numbers and sums up what it reads.
@@ -85,49 +83,56 @@ func (s *snapshotReader) header() (info snapshotInfo, err error) {
 	return info, checkOptimizer(info.Optimizer, info.LoRA)
 }
 
-// Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request
-// in it.
-func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, applied int64, err error) {
-	if ctx.Err() != nil {
-		return "", 0, context.Cause(ctx)
-	}
+// savedRun is a snapshot whose header was read.
+type savedRun struct {
+	t    *trainer
+	from *snapshotReader
+	info snapshotInfo
+}
+
+// openSnapshot reads the header of a snapshot.
+func (t *trainer) openSnapshot(from io.Reader) (*savedRun, error) {
 	s := &snapshotReader{bufio.NewReaderSize(from, 1<<18), crc32.New(crc32.MakeTable(crc32.Castagnoli))}
 	info, err := s.header()
 	if err != nil {
-		return "", 0, fmt.Errorf("engine: snapshot: %w", err)
+		return nil, fmt.Errorf("engine: snapshot: %w", err)
 	}
-	e.making.Lock()
-	defer e.making.Unlock()
-	if r, err := e.find(info.ModelID); err != nil {
-		return "", 0, err
-	} else if r != nil {
-		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", info.ModelID, tinker.ErrExists)
+	return &savedRun{t: t, from: s, info: info}, nil
+}
+
+// modelID is the id of the saved model.
+func (s *savedRun) modelID() string { return s.info.ModelID }
+
+// applied is the SeqID of the last request in the snapshot.
+func (s *savedRun) applied() int64 { return s.info.Applied }
+
+// restore makes the saved run.
+func (s *savedRun) restore(promised bool) (*trainingRun, error) {
+	info := s.info
+	r := s.t.newRun(info.ModelID, info.Owner, info.Created, promised)
+	r.lora, r.bf16 = info.LoRA, info.BF16
+	if err := r.readSnapshot(s.from, info); err != nil {
+		r.release()
+		return nil, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
 	}
-	r := &trainingRun{e: e, id: info.ModelID, created: info.Created, owner: info.Owner, lora: info.LoRA,
-		bf16:     info.BF16,
-		promised: tinker.IsPromised(ctx)}
-	if err := r.readSnapshot(s, info); err != nil {
-		e.memory.release(r.id)
-		r.held.end()
-		return "", 0, fmt.Errorf("engine: snapshot of model %s: %w", info.ModelID, err)
-	}
-	if want := e.NumericsID() + "/" + dtype(r.version.w.Config); info.Numerics != want {
-		e.opts.Log.Warn("engine: the snapshot was made with other arithmetic; results may differ in the last bits",
+	if want := s.t.numerics + "/" + r.version.dtype(); info.Numerics != want {
+		s.t.log.Warn("engine: the snapshot was made with other arithmetic; results may differ in the last bits",
 			"model", r.id, "snapshot", info.Numerics, "now", want)
 	}
-	return r.id, info.Applied, e.add(r, info.Applied)
+	r.serve(info.Applied)
+	return r, nil
 }
 
 // readSnapshot fills the run with the values after the header.
 func (r *trainingRun) readSnapshot(s *snapshotReader, info snapshotInfo) (err error) {
-	if r.base, err = r.e.base(info.BaseModel); err != nil {
+	if r.base, err = r.t.memory.base(info.BaseModel); err != nil {
 		return err
 	}
-	if err := r.hold(r.promised); err != nil {
+	if err := r.t.memory.hold(r.shape, r.owner, r.id, r.promised); err != nil {
 		return err
 	}
 	m := manifest{BaseModel: info.BaseModel, Fingerprint: info.Fingerprint, LoRA: info.LoRA}
-	if err := r.fits(m, "of the snapshot"); err != nil {
+	if err := fits(r.id, r.shape, m, "of the snapshot"); err != nil {
 		return err
 	}
 	var params []model.Tensor

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -21,8 +22,9 @@ const logitFloats = 16 << 20
 // computes the next tokens of all sequences, in one pass for each set of base weights, and draws. Batching changes
 // no bit.
 type scheduler struct {
-	e      *Engine
-	runner *model.Runner
+	schedulerOptions
+	counters samplerCounters
+	runner   *model.Runner
 
 	mu      sync.Mutex
 	queues  []*samplingQueue // that are not empty
@@ -61,8 +63,17 @@ type drawnToken struct {
 	top   []tinker.TokenLogprob // the most likely alternatives, if asked for
 }
 
-func newScheduler(e *Engine) *scheduler {
-	return &scheduler{e: e, runner: model.NewRunner(e.compute),
+// schedulerOptions configure a scheduler.
+type schedulerOptions struct {
+	compute      nn.Compute
+	turn         *turn
+	group        *group
+	backlog      *backlog
+	maxSequences int // computed together
+}
+
+func newScheduler(o schedulerOptions) *scheduler {
+	return &scheduler{schedulerOptions: o, runner: model.NewRunner(o.compute),
 		drawers: sync.Pool{New: func() any { return new(drawer) }}}
 }
 
@@ -73,22 +84,27 @@ type samplingQueue struct {
 	waiting []*samplingRequest
 }
 
+// newSamplingQueue returns the queue of a new client of a tenant.
+func newSamplingQueue(owner string) *samplingQueue {
+	return &samplingQueue{owner: owner, share: newShare(owner)}
+}
+
 // submit accepts a request.
 func (c *scheduler) submit(s *samplingRequest, promised bool) error {
-	if err := c.backlog().take(s.queue.owner, len(s.prompt), promised); err != nil {
+	if err := c.backlog.take(s.queue.owner, len(s.prompt), promised); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.running {
-		if !c.e.start(c.loop) {
-			c.backlog().release(s.queue.owner, len(s.prompt))
+		if !c.group.start(c.loop) {
+			c.backlog.release(s.queue.owner, len(s.prompt))
 			return errClosed()
 		}
 		c.running = true
 	}
 	c.shares.enter(s.queue.share)
-	c.e.turn.clock.enter(forSamples, s.queue.owner)
+	c.turn.clock.enter(forSamples, s.queue.owner)
 	if len(s.queue.waiting) == 0 {
 		c.queues = append(c.queues, s.queue)
 	}
@@ -96,16 +112,14 @@ func (c *scheduler) submit(s *samplingRequest, promised bool) error {
 	return nil
 }
 
-func (c *scheduler) backlog() *backlog { return &c.e.waiting[tinker.Sampling] }
-
 // loop runs until no work is left. It plans after it has got its turn, so that requests that arrived meanwhile are
 // included.
 func (c *scheduler) loop() {
 	if !c.more() {
 		return
 	}
-	c.e.turn.take(forSamples)
-	defer c.e.turn.done(forSamples)
+	c.turn.take(forSamples)
+	defer c.turn.done(forSamples)
 	for {
 		since := time.Now()
 		c.admit()
@@ -115,14 +129,14 @@ func (c *scheduler) loop() {
 			c.step()
 		}
 		c.begin()
-		c.e.turn.clock.charge(forSamples, time.Since(since), c.leader)
+		c.turn.clock.charge(forSamples, time.Since(since), c.leader)
 		if !c.more() {
 			return
 		}
 		if len(c.batch) == 0 {
-			c.e.turn.yield(forSamples) // to any waiting tenant
+			c.turn.yield(forSamples) // to any waiting tenant
 		} else {
-			c.e.turn.yield(forSamples, c.owners()...)
+			c.turn.yield(forSamples, c.owners()...)
 		}
 	}
 }
@@ -157,10 +171,10 @@ func (c *scheduler) more() bool {
 
 // depart removes the requests that have ended from the shares; c.mu is held.
 func (c *scheduler) depart() {
-	c.e.figures.running.Store(int64(len(c.sequences)))
+	c.counters.running.Store(int64(len(c.sequences)))
 	for _, s := range c.ended {
 		c.shares.leave(s.queue.share)
-		c.e.turn.clock.leave(forSamples, s.queue.owner)
+		c.turn.clock.leave(forSamples, s.queue.owner)
 		if s.begun {
 			s.queue.share.owner.running--
 		}
@@ -173,7 +187,7 @@ func (c *scheduler) depart() {
 func (c *scheduler) admit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	closed := c.e.ctx.Err() != nil
+	closed := c.group.closing()
 	for _, l := range c.queues {
 		l.waiting = slices.DeleteFunc(l.waiting, func(s *samplingRequest) bool {
 			if s.ctx.Err() != nil {
@@ -200,7 +214,7 @@ func (c *scheduler) admit() {
 // first is the queue that comes first among those with room. A tenant without a running request may exceed the limit
 // by a quarter, so that it need not wait for the end of another tenant's long samples. c.mu is held.
 func (c *scheduler) first(closed bool) (best *samplingQueue) {
-	most := c.e.opts.MaxSequences
+	most := c.maxSequences
 	for _, l := range c.queues {
 		room := closed || len(c.sequences) < most || len(c.sequences) < most+most/4 && l.share.owner.running == 0
 		if room && len(l.waiting) > 0 && (best == nil || l.share.compare(best.share) < 0) {
@@ -220,7 +234,7 @@ func (c *scheduler) behindRunning(l *samplingQueue) bool {
 // end resolves a request once.
 func (c *scheduler) end(s *samplingRequest, err error) {
 	if !s.closed {
-		c.backlog().release(s.queue.owner, len(s.prompt))
+		c.backlog.release(s.queue.owner, len(s.prompt))
 		s.end(err)
 		c.ended = append(c.ended, s)
 	}
@@ -229,7 +243,7 @@ func (c *scheduler) end(s *samplingRequest, err error) {
 // sweep ends cancelled requests, and all requests when the engine closes.
 func (c *scheduler) sweep() {
 	c.sequences = slices.DeleteFunc(c.sequences, func(l *sequence) bool {
-		if c.e.ctx.Err() != nil {
+		if c.group.closing() {
 			c.end(l.s, errClosed())
 		} else if l.s.ctx.Err() != nil && !l.s.closed {
 			c.end(l.s, context.Cause(l.s.ctx))

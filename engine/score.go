@@ -156,7 +156,7 @@ func (c *scheduler) alternatives(row []float32, lse float32, s *samplingRequest,
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)
 	if s.temperature > 0 {
-		d.weigh(c.e.compute.K, row, s.temperature)
+		d.weigh(c.compute.K, row, s.temperature)
 	}
 	out := make([]tinker.TokenLogprob, s.alternatives)
 	for i := range out {

@@ -46,16 +46,9 @@ type snapshotPart struct {
 	Shape []int  `json:"shape"`
 }
 
-// Snapshot writes the complete state of a model between two of its requests, and returns the SeqID of the last request
+// snapshot writes the complete state of the run between two of its requests, and returns the SeqID of the last request
 // included. Requests that have been accepted but not executed are not included.
-func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (applied int64, err error) {
-	r, err := e.find(modelID)
-	if err != nil {
-		return 0, err
-	}
-	if r == nil {
-		return 0, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
-	}
+func (r *trainingRun) snapshot(ctx context.Context, w io.Writer) (applied int64, err error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -66,7 +59,7 @@ func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (app
 			return
 		}
 		if err == nil {
-			applied = r.current() - 1
+			applied = r.q.current() - 1
 			err = r.writeSnapshot(w, applied)
 		}
 		done <- err
@@ -87,9 +80,8 @@ func (r *trainingRun) writeSnapshot(w io.Writer, applied int64) error {
 	if err != nil {
 		return err
 	}
-	c := r.version.w.Config
 	info := snapshotInfo{ModelID: r.id, Created: r.created, Owner: r.owner, BaseModel: r.base.name, Fingerprint: print,
-		Numerics: r.e.NumericsID() + "/" + dtype(c), BF16: c.BF16,
+		Numerics: r.t.numerics + "/" + r.version.dtype(), BF16: r.version.w.Config.BF16,
 		LoRA: r.lora, Applied: applied, Step: r.opt.steps(), Optimizer: r.opt.noted()}
 	values := [][]float32{}
 	for _, t := range r.params {

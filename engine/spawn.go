@@ -28,7 +28,7 @@ func (c *scheduler) begin() {
 func (c *scheduler) grant() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	room, next := c.e.opts.MaxSequences-len(c.sequences), c.first(false)
+	room, next := c.maxSequences-len(c.sequences), c.first(false)
 	ready := c.some[:0]
 	defer func() { clear(c.some[:cap(c.some)]) }()
 	for _, l := range c.sequences {
@@ -61,7 +61,7 @@ func (c *scheduler) grant() {
 // spawn begins at most room samples of a finished prompt and appends those that continue to sequences.
 func (c *scheduler) spawn(l *sequence, sequences []*sequence, room int) []*sequence {
 	s := l.s
-	lse := c.e.compute.K.LogSumExp(l.logits)
+	lse := c.compute.K.LogSumExp(l.logits)
 	for ; s.next < s.n && room > 0; s.next++ {
 		token := c.draw(l.logits, s, s.stream(s.next), 0)
 		child := l.fork(token, c.stuck(sequences))

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -18,15 +18,32 @@ import (
 // each takes the next part when it is free. Results are used in the order of the parts, so they have the bits of one
 // process, and so do errors: what fails elsewhere is computed here, and its error is the request's.
 
-// spreading is what the engine knows about the work that it spreads.
-type spreading struct {
+// spreader gives work to a pool, beside the compute loop and the scheduler of this process.
+type spreader struct {
+	spreadOptions
+
 	mu      sync.Mutex
 	perTok  [2]float64 // seconds that this process takes per token of a forward and of a gradient; 0: not measured
 	samples sampleShares
 }
 
+// spreadOptions configure a spreader.
+type spreadOptions struct {
+	pool      executor.Pool
+	poolOnly  bool   // the pool computes what it can while it has executors
+	poolBytes int64  // gradients of parts that wait for an earlier one
+	numerics  string // full name of the arithmetic
+	loop      *computeLoop
+	scheduler *scheduler
+	backlog   *backlog // of samples
+	group     *group
+	log       *slog.Logger
+}
+
+func newSpreader(o spreadOptions) *spreader { return &spreader{spreadOptions: o} }
+
 // took records how long a part took here.
-func (s *spreading) took(backward bool, tokens int, d time.Duration) {
+func (s *spreader) took(backward bool, tokens int, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := &s.perTok[passKind(backward)]
@@ -39,7 +56,7 @@ func (s *spreading) took(backward bool, tokens int, d time.Duration) {
 
 // patience is how long a part may be under way elsewhere before this process, if it has nothing else to do, computes it
 // too.
-func (s *spreading) patience(backward bool, tokens int) time.Duration {
+func (s *spreader) patience(backward bool, tokens int) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	per := cmp.Or(s.perTok[passKind(backward)], 0.01)
@@ -53,20 +70,29 @@ func passKind(backward bool) int {
 	return 0
 }
 
-// spreads reports whether a request's parts are spread over the pool.
-func (r *trainingRun) spreads(parts [][]checkedDatum) bool {
-	return r.e.opts.Pool != nil && (len(parts) > 1 || r.e.opts.PoolOnly)
+// spreads reports whether a request of so many parts is spread over the pool; s may be nil, which is no pool.
+func (s *spreader) spreads(parts int) bool { return s != nil && (parts > 1 || s.poolOnly) }
+
+// spreadWork is a training request in parts.
+type spreadWork struct {
+	member  *member // of the run that asks
+	version *version
+	request tinker.ForwardRequest
+	loss    loss.Loss
+	parts   [][]item
+	grads   *model.Grads                  // the run's, whose tensors a part's gradient has; nil: no gradient
+	collect func(executor.Gradient) error // takes the gradients in the order of the parts
 }
 
-// spreadRequest is a request under way. The goroutine of the run's queue owns it.
+func (w spreadWork) backward() bool { return w.grads != nil }
+
+// spreadRequest is a request under way. The goroutine that calls train owns it.
 type spreadRequest struct {
-	r        *trainingRun
+	*spreader
+	work     spreadWork
 	ctx      context.Context   // ends with the request
 	receipts executor.Receipts // of the pool's results that are used
-	loss     loss.Loss
-	request  tinker.ForwardRequest
-	collect  func(executor.Gradient) error // nil: no gradient
-	version  executor.Version
+	name     executor.Version  // of the weights
 
 	parts   []spreadPart
 	next    int // first part that is not begun
@@ -78,7 +104,7 @@ type spreadRequest struct {
 
 // spreadPart is a part under way.
 type spreadPart struct {
-	items   []checkedDatum
+	items   []item
 	tokens  int
 	sent    time.Time // when it was given to the pool; zero: it was not
 	away    bool      // the pool computes it
@@ -96,40 +122,35 @@ type partResult struct {
 	err      error
 }
 
-// spreadOver fails with errDoubted if its results must be computed again. It computes parts and hands their gradients
-// to collect, in order; nil: none are computed.
-func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [][]checkedDatum,
-	collect func(executor.Gradient) error) error {
-	version, err := r.e.identify(r.version)
+// train computes the items of w in parts and has their gradients collected, in order. It fails with errDoubted if the
+// results must be computed again.
+func (s *spreader) train(w spreadWork) error {
+	name, err := w.version.identify(s.pool, s.numerics)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(executor.WithTenant(r.e.ctx, r.owner))
+	ctx, cancel := context.WithCancel(executor.WithTenant(s.group.context(), w.member.owner))
 	defer cancel()
-	s := &spreadRequest{r: r, ctx: ctx, loss: l, request: req, collect: collect, version: version, here: -1,
-		window: r.window(collect != nil), results: make(chan partResult, 2*len(parts))}
-	for _, items := range parts {
-		p := spreadPart{items: items}
-		for i := range items {
-			p.tokens += len(items[i].tokens)
-		}
-		s.parts = append(s.parts, p)
+	r := &spreadRequest{spreader: s, work: w, ctx: ctx, name: name, here: -1, window: s.window(w.grads),
+		results: make(chan partResult, 2*len(w.parts))}
+	for _, items := range w.parts {
+		r.parts = append(r.parts, spreadPart{items: items, tokens: tokensOf(items)})
 	}
-	for s.used < len(s.parts) {
-		changed := r.e.opts.Pool.Changed()
-		if err := s.begin(); err != nil {
+	for r.used < len(r.parts) {
+		changed := s.pool.Changed()
+		if err := r.begin(); err != nil {
 			return err
 		}
-		if err := s.wait(changed); err != nil {
+		if err := r.wait(changed); err != nil {
 			return err
 		}
-		if err := s.use(); err != nil {
+		if err := r.use(); err != nil {
 			return err
 		}
 	}
-	if !s.receipts.Use() {
-		r.e.opts.Log.Warn("engine: a machine was found to be wrong; what it gave to this request is computed again",
-			"model", r.id)
+	if !r.receipts.Use() {
+		s.log.Warn("engine: a machine was found to be wrong; what it gave to this request is computed again",
+			"model", w.member.id)
 		return errDoubted
 	}
 	return nil
@@ -139,52 +160,37 @@ func (r *trainingRun) spreadOver(req tinker.ForwardRequest, l loss.Loss, parts [
 var errDoubted = errors.New("engine: results are not trusted any more")
 
 // window is how many parts may be under way or wait for an earlier one.
-func (r *trainingRun) window(backward bool) int {
-	if !backward {
+func (s *spreader) window(grads *model.Grads) int {
+	if grads == nil {
 		return 1 << 10
 	}
 	bytes := int64(1)
-	for _, a := range r.grads.Accumulators() {
+	for _, a := range grads.Accumulators() {
 		bytes += 4 * int64(len(a))
 	}
-	return int(min(1<<10, max(2, r.e.opts.PoolBytes/bytes)))
+	return int(min(1<<10, max(2, s.poolBytes/bytes)))
 }
 
 // begin gives out the parts that somebody is free for.
 func (s *spreadRequest) begin() error {
-	e := s.r.e
-	if err := e.ctx.Err(); err != nil {
+	if s.group.closing() {
 		return errClosed()
 	}
 	if i := s.forHere(); i >= 0 {
 		items, tokens := apart(s.parts[i].items), s.parts[i].tokens
-		aside := s.r.aside() // now: the request may end, and the weights change, before the part begins
-		if !e.start(func() { s.computeHere(i, aside, items, tokens) }) {
+		if !s.group.start(func() { s.computeHere(i, items, tokens) }) {
 			return errClosed()
 		}
 		s.here = i
 	}
-	for ; s.mayBegin() && s.underWay() < s.most() && e.opts.Pool.Room() > 0; s.next++ {
-		i, b := s.next, s.batch(s.next)
+	for ; s.mayBegin() && s.underWay() < s.most() && s.pool.Room() > 0; s.next++ {
+		i, b := s.next, batchOf(s.work.request, s.parts[s.next].items)
 		s.parts[i].sent, s.parts[i].away = time.Now(), true
-		if !e.start(func() { s.computeAway(i, b) }) {
+		if !s.group.start(func() { s.computeAway(i, b) }) {
 			return errClosed()
 		}
 	}
 	return nil
-}
-
-// apart copies items with results of their own: the pool may be first with its.
-func apart(items []checkedDatum) []checkedDatum {
-	items = slices.Clone(items)
-	for i := range items {
-		it := &items[i]
-		it.logp = make([]float32, len(it.logp))
-		if it.h != nil {
-			it.h, it.mid = make([]float32, len(it.h)), make([]float32, len(it.mid))
-		}
-	}
-	return items
 }
 
 // underWay is how many parts the pool has.
@@ -200,7 +206,7 @@ func (s *spreadRequest) underWay() (n int) {
 // most is how many parts the pool may have: one that is computed and one that waits for each executor, and no waiting
 // ones at the end of a request, so that everybody ends at about the same time.
 func (s *spreadRequest) most() int {
-	n := s.r.e.opts.Pool.Executors()
+	n := s.pool.Executors()
 	if len(s.parts)-s.next <= n+1 {
 		return n
 	}
@@ -216,13 +222,13 @@ func (s *spreadRequest) forHere() int {
 	}
 	for i := s.used; i < s.next; i++ {
 		p := &s.parts[i]
-		late := p.away && !s.r.e.opts.PoolOnly &&
-			time.Since(p.sent) > s.r.e.spread.patience(s.collect != nil, p.tokens) && !s.mayBegin()
+		late := p.away && !s.poolOnly &&
+			time.Since(p.sent) > s.patience(s.work.backward(), p.tokens) && !s.mayBegin()
 		if p.result == nil && (p.refused || late) {
 			return i
 		}
 	}
-	if s.mayBegin() && (!s.r.e.opts.PoolOnly || s.r.e.opts.Pool.Executors() == 0) {
+	if s.mayBegin() && (!s.poolOnly || s.pool.Executors() == 0) {
 		s.next++
 		return s.next - 1
 	}
@@ -232,7 +238,7 @@ func (s *spreadRequest) forHere() int {
 // wait waits for a result, or until somebody may be free.
 func (s *spreadRequest) wait(changed <-chan struct{}) error {
 	var late <-chan time.Time
-	if s.here < 0 && !s.r.e.opts.PoolOnly {
+	if s.here < 0 && !s.poolOnly {
 		timer := time.NewTimer(time.Second)
 		defer timer.Stop()
 		late = timer.C
@@ -242,7 +248,7 @@ func (s *spreadRequest) wait(changed <-chan struct{}) error {
 		s.note(res)
 	case <-changed:
 	case <-late:
-	case <-s.r.e.ctx.Done():
+	case <-s.group.context().Done():
 		return errClosed()
 	}
 	return nil
@@ -262,7 +268,7 @@ func (s *spreadRequest) note(res partResult) {
 		p.result = &res
 	default:
 		p.refused = true
-		s.r.e.opts.Log.Warn("engine: a part that failed elsewhere is computed here", "model", s.r.id, "part", res.part,
+		s.log.Warn("engine: a part that failed elsewhere is computed here", "model", s.work.member.id, "part", res.part,
 			"error", res.err)
 	}
 }
@@ -274,11 +280,9 @@ func (s *spreadRequest) use() error {
 		if p.result.err != nil {
 			return p.result.err
 		}
-		for i, o := range p.result.outputs {
-			p.items[i].logp, p.items[i].h, p.items[i].mid, p.items[i].sum = o.Logprobs, o.Entropy, o.Centre, o.Loss
-		}
-		if s.collect != nil {
-			if err := s.collect(p.result.gradient); err != nil {
+		fill(p.items, p.result.outputs)
+		if s.work.backward() {
+			if err := s.work.collect(p.result.gradient); err != nil {
 				return err
 			}
 		}
@@ -291,73 +295,36 @@ func (s *spreadRequest) use() error {
 	return nil
 }
 
-// computeHere computes a part on this process's threads, with r, a run aside.
-func (s *spreadRequest) computeHere(i int, r *trainingRun, items []checkedDatum, tokens int) {
+// computeHere computes a part on this process's threads, beside others of the request, at the same share.
+func (s *spreadRequest) computeHere(i int, items []item, tokens int) {
 	res := partResult{part: i, here: true}
 	var into *model.Grads
-	if s.collect != nil {
-		into = model.NewGrads(s.r.params)
+	if s.work.backward() {
+		into = model.NewGrads(s.work.grads.T)
 	}
-	defer r.e.training.idle(r)
+	m := s.work.member.aside()
+	defer s.loop.idle(m)
 	since := time.Now()
-	if res.err = r.pass(s.ctx, s.loss, items, into); res.err == nil {
-		r.e.spread.took(into != nil, tokens, time.Since(since))
-		if res.outputs = outputsOf(items); into != nil {
+	if res.err = s.loop.run(s.ctx, m, s.work.version, s.work.loss, items, into); res.err == nil {
+		s.took(into != nil, tokens, time.Since(since))
+		if res.outputs = outputs(items); into != nil {
 			res.gradient = into.Independent()
 		}
 	}
 	s.results <- res
 }
 
-// aside is a run for a part that is computed beside others of the same request, at the same share.
-func (r *trainingRun) aside() *trainingRun {
-	a := &trainingRun{e: r.e, id: r.id, owner: r.owner, base: r.base, lora: r.lora, bf16: r.bf16, share: r.share}
-	a.version = r.version
-	return a
-}
-
 // computeAway has the pool compute a part.
 func (s *spreadRequest) computeAway(i int, b executor.Batch) {
 	res := partResult{part: i, receipts: &executor.Receipts{}}
-	pool, ctx := s.r.e.opts.Pool, executor.WithReceipts(s.ctx, res.receipts)
-	if s.collect == nil {
-		res.outputs, res.err = pool.Forward(ctx, s.version, b)
+	ctx := executor.WithReceipts(s.ctx, res.receipts)
+	if !s.work.backward() {
+		res.outputs, res.err = s.pool.Forward(ctx, s.name, b)
 	} else {
-		res.outputs, res.gradient, res.err = pool.Gradient(ctx, s.version, b)
-		if res.err == nil && !s.r.grads.Fits(res.gradient) {
+		res.outputs, res.gradient, res.err = s.pool.Gradient(ctx, s.name, b)
+		if res.err == nil && !s.work.grads.Fits(res.gradient) {
 			res.err = tinker.Serverf("engine: a gradient of other tensors than the model's")
 		}
 	}
 	s.results <- res
-}
-
-// clearResults makes items as they were before they were computed.
-func clearResults(items []checkedDatum) {
-	for i := range items {
-		items[i].sum = 0
-	}
-}
-
-// batch is what a task says about a part.
-func (s *spreadRequest) batch(part int) executor.Batch {
-	b := executor.Batch{Loss: s.request.LossFn, Config: s.request.LossFnConfig}
-	for i := range s.parts[part].items {
-		b.Data = append(b.Data, s.parts[part].items[i].datum())
-	}
-	return b
-}
-
-// datum is what a task says about an item: the inputs that its loss reads.
-func (it *checkedDatum) datum() tinker.Datum {
-	inputs := map[string]tinker.Tensor{tinker.TargetTokens: {Shape: it.Shape, Int: tinker.TokenInts(it.Targets).Int}}
-	for key, v := range map[string][]float32{tinker.Weights: it.Weights, tinker.Logprobs: it.Logprobs,
-		tinker.Advantages: it.Advantages, tinker.SequenceRatioMask: it.RatioMask, tinker.SampledMask: it.Sampled} {
-		if v != nil {
-			inputs[key] = tinker.Tensor{Shape: it.Shape, Float: v}
-		}
-	}
-	if it.EntropyWeights != nil {
-		inputs[tinker.EntropyWeights] = tinker.Floats(it.EntropyWeights)
-	}
-	return tinker.Datum{ModelInput: tinker.Text(it.tokens), LossFnInputs: inputs}
 }

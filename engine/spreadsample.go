@@ -18,12 +18,6 @@ type sampleShares struct {
 	ranges     int // under way
 }
 
-// goesAway reports whether the pool can compute a request: whole samples, and nothing else.
-func (c *samplingClient) goesAway(s *samplingRequest) bool {
-	return c.e.opts.Pool != nil && s.drawn == nil && !s.wantsPrompt() && s.sampleTop == 0 &&
-		c.e.opts.Pool.Executors() > 0
-}
-
 // sampleRange is some of a request's samples.
 type sampleRange struct {
 	first, n int
@@ -31,32 +25,28 @@ type sampleRange struct {
 }
 
 // planSamples decides where the samples of a request are computed.
-func (e *Engine) planSamples(s *samplingRequest) []sampleRange {
-	pool, w := e.opts.Pool, &e.spread
-	executors, speed := pool.Executors(), pool.Speed()/max(pool.OwnSpeed(), 1e-9)
+func (w *spreader) planSamples(s *samplingRequest) []sampleRange {
+	executors, speed := w.pool.Executors(), w.pool.Speed()/max(w.pool.OwnSpeed(), 1e-9)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pieces := 1
-	if !e.opts.PoolOnly {
+	n, pieces := s.samples(), 1
+	if !w.poolOnly {
 		executors++
 	}
 	if free := executors - w.samples.ranges; free > 1 {
-		pieces = min(s.n, free)
+		pieces = min(n, free)
 	}
 	var list []sampleRange
 	for i := range pieces {
-		r := sampleRange{first: i * s.n / pieces}
-		r.n = (i+1)*s.n/pieces - r.first
+		r := sampleRange{first: i * n / pieces}
+		r.n = (i+1)*n/pieces - r.first
 		cost := s.cost(r.n)
-		r.away = e.opts.PoolOnly || speed > 0 && (w.samples.away+cost)/speed < w.samples.here+cost
+		r.away = w.poolOnly || speed > 0 && (w.samples.away+cost)/speed < w.samples.here+cost
 		w.samples.add(r.away, cost, 1)
 		list = append(list, r)
 	}
 	return list
 }
-
-// cost is what so many samples of a request cost at most, in tokens.
-func (s *samplingRequest) cost(n int) float64 { return float64(len(s.prompt) + n*s.most) }
 
 func (w *sampleShares) add(away bool, cost float64, ranges int) {
 	if away {
@@ -67,21 +57,23 @@ func (w *sampleShares) add(away bool, cost float64, ranges int) {
 	w.ranges += ranges
 }
 
-// spreadSamples accepts a request and computes it here and in the pool.
-func (c *samplingClient) spreadSamples(s *samplingRequest, promised bool) error {
-	waiting := &c.e.waiting[tinker.Sampling]
-	if err := waiting.take(s.queue.owner, len(s.prompt), promised); err != nil {
+// submit accepts a request as scheduler.submit does, and computes it here or in the pool.
+func (w *spreader) submit(s *samplingRequest, promised bool) error {
+	if !s.samplesAlone() || w.pool.Executors() == 0 { // the pool computes whole samples, and nothing else
+		return w.scheduler.submit(s, promised)
+	}
+	if err := s.enter(w.backlog, promised); err != nil {
 		return err
 	}
-	list := c.e.planSamples(s)
-	started := c.e.start(func() {
-		defer waiting.release(s.queue.owner, len(s.prompt))
-		s.end(c.sampleRanges(s, list))
+	list := w.planSamples(s)
+	started := w.group.start(func() {
+		defer s.leave(w.backlog)
+		s.end(w.sampleRanges(s, list))
 	})
 	if !started {
-		waiting.release(s.queue.owner, len(s.prompt))
+		s.leave(w.backlog)
 		for _, r := range list {
-			c.e.sampled(s, r)
+			w.sampled(s, r)
 		}
 		return errClosed()
 	}
@@ -89,32 +81,32 @@ func (c *samplingClient) spreadSamples(s *samplingRequest, promised bool) error 
 }
 
 // sampled records that a range is not under way any more.
-func (e *Engine) sampled(s *samplingRequest, r sampleRange) {
-	e.spread.mu.Lock()
-	defer e.spread.mu.Unlock()
-	e.spread.samples.add(r.away, -s.cost(r.n), -1)
+func (w *spreader) sampled(s *samplingRequest, r sampleRange) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.samples.add(r.away, -s.cost(r.n), -1)
 }
 
 // sampleRanges computes the ranges of a request at the same time. The error is that of the first range that has one.
-func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) error {
+func (w *spreader) sampleRanges(s *samplingRequest, list []sampleRange) error {
 	var receipts executor.Receipts
-	ctx, cancel := context.WithCancel(executor.WithTenant(s.ctx, s.queue.owner))
+	ctx, cancel := context.WithCancel(executor.WithTenant(s.context(), s.tenant()))
 	defer cancel()
 	errs := make([]error, len(list))
 	done := make(chan struct{}, len(list))
 	for i, r := range list {
 		one := func() {
 			defer func() { done <- struct{}{} }()
-			defer c.e.sampled(s, r)
-			if errs[i] = c.sampleRange(ctx, s, r, &receipts); errs[i] != nil {
+			defer w.sampled(s, r)
+			if errs[i] = w.sampleRange(ctx, s, r, &receipts); errs[i] != nil {
 				cancel()
 			}
 		}
 		if i == len(list)-1 {
 			one()
-		} else if !c.e.start(one) {
+		} else if !w.group.start(one) {
 			errs[i] = errClosed()
-			c.e.sampled(s, r)
+			w.sampled(s, r)
 			done <- struct{}{}
 		}
 	}
@@ -122,74 +114,63 @@ func (c *samplingClient) sampleRanges(s *samplingRequest, list []sampleRange) er
 		<-done
 	}
 	switch at := slices.IndexFunc(errs, func(err error) bool { return err != nil && err != context.Canceled }); {
-	case c.e.ctx.Err() != nil:
+	case w.group.closing():
 		return errClosed()
-	case s.ctx.Err() != nil:
-		return context.Cause(s.ctx)
+	case s.context().Err() != nil:
+		return context.Cause(s.context())
 	case at >= 0:
 		return errs[at]
 	case !receipts.Use():
-		c.e.opts.Log.Warn("engine: a machine was found to be wrong; samples that it drew are drawn again here")
-		return c.sampleHere(ctx, s, sampleRange{n: s.n})
+		w.log.Warn("engine: a machine was found to be wrong; samples that it drew are drawn again here")
+		return w.sampleHere(ctx, s, sampleRange{n: s.samples()})
 	}
 	return nil
 }
 
 // sampleRange computes a range into the request's answer.
-func (c *samplingClient) sampleRange(ctx context.Context, s *samplingRequest, r sampleRange,
+func (w *spreader) sampleRange(ctx context.Context, s *samplingRequest, r sampleRange,
 	receipts *executor.Receipts) error {
 	if r.away {
 		var own executor.Receipts // of no use if the result is none
-		out, err := c.sampleAway(executor.WithReceipts(ctx, &own), s, r)
+		out, err := w.sampleAway(executor.WithReceipts(ctx, &own), s, r)
 		if err == nil {
-			copy(s.out.Sequences[r.first:], out)
+			s.fill(r.first, out)
 			receipts.Add(&own)
 			return nil
 		}
-		if ctx.Err() != nil || c.e.ctx.Err() != nil {
+		if ctx.Err() != nil || w.group.closing() {
 			return context.Canceled
 		}
-		c.e.opts.Log.Warn("engine: samples that failed elsewhere are drawn here", "error", err)
+		w.log.Warn("engine: samples that failed elsewhere are drawn here", "error", err)
 	}
-	return c.sampleHere(ctx, s, r)
+	return w.sampleHere(ctx, s, r)
 }
 
 // sampleHere computes a range in this process.
-func (c *samplingClient) sampleHere(ctx context.Context, s *samplingRequest, r sampleRange) error {
-	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	part := *s
-	part.ctx, part.resolve, part.first, part.n, part.left = ctx, resolve, s.first+r.first, r.n, r.n
-	part.out = tinker.SampleResponse{Sequences: make([]tinker.SampledSequence, r.n)}
-	if err := c.e.scheduler.submit(&part, true); err != nil {
-		return err
-	}
-	<-f.Done()
-	out, err := f.Wait(ctx)
+func (w *spreader) sampleHere(ctx context.Context, s *samplingRequest, r sampleRange) error {
+	out, err := w.scheduler.sample(ctx, s.part(r.first, r.n))
 	if err == nil {
-		copy(s.out.Sequences[r.first:], out.Sequences)
+		s.fill(r.first, out)
 	}
 	return err
 }
 
 // sampleAway has the pool compute a range.
-func (c *samplingClient) sampleAway(ctx context.Context, s *samplingRequest,
+func (w *spreader) sampleAway(ctx context.Context, s *samplingRequest,
 	r sampleRange) ([]tinker.SampledSequence, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.e.ctx, cancel)()
-	v, err := c.e.identify(s.version)
+	defer context.AfterFunc(w.group.context(), cancel)()
+	v := s.weights()
+	name, err := v.identify(w.pool, w.numerics)
 	if err != nil {
 		return nil, err
 	}
-	t := executor.Sample{Prompt: s.prompt, First: s.first + r.first, N: r.n, Seed: uint64(s.seed), MaxTokens: s.most,
-		Temperature: s.temperature, TopP: s.topP, MinP: s.minP, TopK: s.topK, StopTokens: s.stop.tokens}
-	for _, str := range s.stop.strings {
-		t.StopStrings = append(t.StopStrings, string(str))
-	}
+	t := s.task(r.first, r.n)
 	if len(t.StopStrings) > 0 {
-		if t.Tokens, err = s.version.base.pinTokens(c.e.opts.Pool); err != nil {
+		if t.Tokens, err = v.base.pinTokens(w.pool); err != nil {
 			return nil, err
 		}
 	}
-	return c.e.opts.Pool.Sample(ctx, v, t)
+	return w.pool.Sample(ctx, name, t)
 }

@@ -36,7 +36,7 @@ func newStops(b *base, p tinker.SamplingParams) (stops, error) {
 	if len(p.StopStrings) == 0 {
 		return s, nil
 	}
-	bytes, err := b.tokenBytes()
+	bytes, err := b.tokenizer()
 	if err := s.add(p.StopStrings, bytes); err != nil { // which is the request's error
 		return s, err
 	}
@@ -76,13 +76,4 @@ func (s *stops) after(token int32, tail *[]byte) bool {
 	}
 	*tail = t
 	return false
-}
-
-// EndTokens returns the tokens that end the samples of a base model when a request names none.
-func (e *Engine) EndTokens(baseModel string) ([]int32, error) {
-	b, err := e.base(baseModel)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(b.ends), nil
 }

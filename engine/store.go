@@ -27,6 +27,24 @@ type store struct {
 	now func() time.Time
 
 	mu sync.RWMutex // write-locked while names change, read-locked while a checkpoint's files are read
+
+	logged  sync.Mutex
+	damaged map[string]string // the logged reasons of unreadable checkpoints, by path
+}
+
+// newStore returns the store of a folder, and cleans up what a crash left unless another process may be saving there.
+func newStore(dir string, files disk.FS, now func() time.Time, beside bool) (*store, error) {
+	s := &store{dir: dir, fs: files, now: now, damaged: map[string]string{}}
+	if beside || dir == "" {
+		return s, nil
+	}
+	return s, s.tidy()
+}
+
+// reading keeps the names of checkpoints as they are until done is called.
+func (s *store) reading() (done func()) {
+	s.mu.RLock()
+	return s.mu.RUnlock
 }
 
 const (
@@ -41,8 +59,8 @@ func (s *store) folder(p tinker.Path) string {
 // escape turns any model id into a file name without path separators or dots.
 func escape(modelID string) string { return strings.ReplaceAll(url.QueryEscape(modelID), ".", "%2E") }
 
-// read returns a checkpoint's manifest and folder. A missing or expired checkpoint is ErrNotFound. The caller holds
-// s.mu while it reads from the folder.
+// read returns a checkpoint's manifest and folder. A missing or expired checkpoint is ErrNotFound. The caller calls
+// reading first if it reads from the folder.
 func (s *store) read(path string) (m manifest, p tinker.Path, dir string, err error) {
 	return s.readAt(path, s.now())
 }
@@ -67,12 +85,6 @@ func (s *store) readAt(path string, now time.Time) (m manifest, p tinker.Path, d
 			tinker.ErrNotFound)
 	}
 	return m, p, dir, nil
-}
-
-// file is one file of a checkpoint, by its path below the checkpoint's folder, with slashes, and what writes it.
-type file struct {
-	name  string
-	write func(io.Writer) error
 }
 
 // write saves the checkpoint p: files, and a manifest with their checksums. After an error the previous checkpoint is
@@ -246,4 +258,20 @@ func (s *store) all() ([]tinker.Path, error) {
 			Name: filepath.Base(dir)})
 	}
 	return paths, nil
+}
+
+// expired returns the paths of the checkpoints whose time to live has ended by now.
+func (s *store) expired(now time.Time) ([]tinker.Path, error) {
+	paths, err := s.all()
+	if err != nil {
+		return nil, err
+	}
+	var gone []tinker.Path
+	for _, p := range paths {
+		m, _, _, err := s.readAt(p.String(), now)
+		if m.Expires != nil && errors.Is(err, tinker.ErrNotFound) {
+			gone = append(gone, p)
+		}
+	}
+	return gone, nil
 }

@@ -3,95 +3,14 @@ package engine
 import (
 	"context"
 	"math"
-	"runtime"
-	"strconv"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// samplingClient is a tinker.SamplingClient: one version of weights.
-type samplingClient struct {
-	e         *Engine
-	version   *version
-	queue     *samplingQueue
-	held      *memoryUse
-	collected runtime.Cleanup
-}
-
-// memoryUse is a reservation of memory, which ends once; nil is none.
-type memoryUse struct {
-	once    sync.Once
-	release func()
-}
-
-func (h *memoryUse) end() {
-	if h != nil {
-		h.once.Do(h.release)
-	}
-}
-
-// Close releases the client's weights; the client must not be used afterwards. An unreachable client is closed by the
-// garbage collector.
-func (c *samplingClient) Close() error {
-	c.collected.Stop()
-	c.held.end()
-	return nil
-}
-
 // maxSamples bounds the continuations of one request.
 const maxSamples = 1 << 16
-
-// Sample implements tinker.SamplingClient. When ctx ends, the request fails with its error and releases its memory.
-func (c *samplingClient) Sample(ctx context.Context,
-	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
-	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	if err := c.submit(ctx, req, resolve, nil); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// Stream implements tinker.Streamer. A streamed request is like any other in the batch.
-func (c *samplingClient) Stream(ctx context.Context, req tinker.SampleRequest) (*tinker.Stream, error) {
-	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	stream, drawn := tinker.NewStream(f)
-	if err := c.submit(ctx, req, resolve, drawn); err != nil {
-		return nil, err
-	}
-	return stream, nil
-}
-
-// submit gives a request to the scheduler. drawn, if not nil, is called with each token by the scheduler's goroutine.
-func (c *samplingClient) submit(ctx context.Context, req tinker.SampleRequest,
-	resolve func(tinker.SampleResponse, error), drawn func(tinker.Drawn)) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	s, err := c.check(req)
-	if err != nil {
-		return err
-	}
-	s.scope = c.e.scopeOf(c.version, c.queue.owner, req.CacheSalt)
-	held := c.e.memory.enter(c.version.base)
-	s.ctx, s.queue, s.drawn = ctx, c.queue, drawn
-	s.resolve = func(out tinker.SampleResponse, err error) {
-		c.e.memory.touch(c.version.base)
-		held.end()
-		resolve(out, err)
-	}
-	accept := c.e.scheduler.submit
-	if c.goesAway(s) {
-		accept = c.spreadSamples
-	}
-	if err := accept(s, tinker.IsPromised(ctx)); err != nil {
-		held.end()
-		return err
-	}
-	return nil
-}
 
 // samplingRequest is one sampling request and its state.
 type samplingRequest struct {
@@ -125,14 +44,15 @@ type samplingRequest struct {
 	closed  bool               // resolved
 }
 
-// check reads a request; everything wrong with it is a User error.
-func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, error) {
-	b, p := c.version.base, req.Params
+// newRequest reads a request to sample from v; everything wrong with it is a User error. draw gives the seed of a request
+// that names none.
+func newRequest(v *version, req tinker.SampleRequest, draw func() uint64) (*samplingRequest, error) {
+	b, p := v.base, req.Params
 	prompt, err := b.text("the prompt", req.Prompt)
 	if err != nil {
 		return nil, err
 	}
-	s := &samplingRequest{version: c.version, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
+	s := &samplingRequest{version: v, scope: cache.Scope{Version: v.id}, prompt: prompt, n: max(1, req.NumSamples), most: p.MaxTokens,
 		temperature: p.Temperature, topP: p.TopP, minP: p.MinP,
 		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
 		sampleTop: req.TopKSampleLogprobs,
@@ -169,21 +89,11 @@ func (c *samplingClient) check(req tinker.SampleRequest) (*samplingRequest, erro
 	if p.Seed != nil {
 		s.seed = rng.New(*p.Seed)
 	} else {
-		s.seed = rng.New(c.e.draw())
+		s.seed = rng.New(draw())
 	}
 	s.out.Sequences = make([]tinker.SampledSequence, s.n)
 	s.makeScores()
 	return s, nil
-}
-
-// scopeOf says which prefixes a tenant's request shares: those of the tenant with the same salt, and those of others if
-// Options.SharePrefixes says so. Then only its own count as hits, which would tell what others asked.
-func (e *Engine) scopeOf(v *version, tenant, salt string) cache.Scope {
-	s := cache.Scope{Version: v.id, Room: salt, User: tenant}
-	if !e.opts.SharePrefixes {
-		s.Room = strconv.Quote(tenant) + salt
-	}
-	return s
 }
 
 // end resolves the request.

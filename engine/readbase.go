@@ -2,10 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -13,9 +11,9 @@ import (
 
 // use returns the untouched weights, which it reads if they are not in memory. They stay there until the use ends. A
 // promised use is not refused for lack of memory.
-func (e *Engine) use(b *base, promised bool) (*version, *memoryUse, error) {
-	held := e.memory.enter(b)
-	v, err := e.load(b, promised)
+func (m *memory) use(b *base, promised bool) (*version, *memoryUse, error) {
+	held := m.enter(b)
+	v, err := m.load(b, promised)
 	if err != nil {
 		held.end()
 		return nil, nil, err
@@ -24,42 +22,42 @@ func (e *Engine) use(b *base, promised bool) (*version, *memoryUse, error) {
 }
 
 // load is use for a base model that has a user already.
-func (e *Engine) load(b *base, promised bool) (*version, error) {
+func (m *memory) load(b *base, promised bool) (*version, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if v := e.memory.loaded(b); v != nil {
+	if v := m.loaded(b); v != nil {
 		return v, nil
 	}
-	v, parent, err := e.read(b, promised)
+	v, parent, err := m.read(b, promised)
 	if err != nil {
-		e.memory.settle(b, nil, nil)
+		m.settle(b, nil, nil)
 		return nil, fmt.Errorf("engine: base model %q: %w", b.name, err)
 	}
-	e.memory.settle(b, v, parent)
+	m.settle(b, v, parent)
 	return v, nil
 }
 
 // read reads a base model's weights and its adapter. The weights of another base model in the same folder are shared;
 // that one is parent then, with one more user.
-func (e *Engine) read(b *base, promised bool) (v *version, parent *base, err error) {
+func (m *memory) read(b *base, promised bool) (v *version, parent *base, err error) {
 	if b.adapter == "" {
-		w, err := e.readWeights(b, promised)
+		w, err := m.readWeights(b, promised)
 		if err != nil {
 			return nil, nil, err
 		}
-		return e.newVersion(b, w, 0, nil), nil, nil
+		return m.newVersion(b, w, 0, nil), nil, nil
 	}
 	a, err := model.ReadPEFT(b.adapter)
 	if err != nil {
 		return nil, nil, err
 	}
 	var w *model.Weights
-	if parent = e.plain(b.dir); parent != nil {
-		shared, held, err := e.use(parent, promised)
+	if parent = m.plain(b.dir); parent != nil {
+		shared, held, err := m.use(parent, promised)
 		if err != nil {
 			return nil, nil, err
 		}
-		if w, err = shared.w, e.memory.admit(b, a.LoRA.PackedBytes(shared.w.Config), promised); err != nil {
+		if w, err = shared.w, m.admit(b, a.LoRA.PackedBytes(shared.w.Config), promised); err != nil {
 			held.end()
 			return nil, nil, err
 		}
@@ -68,29 +66,19 @@ func (e *Engine) read(b *base, promised bool) (v *version, parent *base, err err
 				held.end()
 			}
 		}()
-	} else if w, err = e.readWeights(b, promised); err != nil {
+	} else if w, err = m.readWeights(b, promised); err != nil {
 		return nil, nil, err
 	}
-	adapter, err := w.NewAdapter(a.LoRA, a.Tensors, e.compute.K)
+	adapter, err := w.NewAdapter(a.LoRA, a.Tensors, m.compute.K)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", b.adapter, err)
 	}
-	return e.newVersion(b, w, 0, adapter), parent, nil
-}
-
-// plain returns the base model without an adapter in a folder; nil if there is none.
-func (e *Engine) plain(dir string) *base {
-	for _, name := range slices.Sorted(maps.Keys(e.bases)) {
-		if b := e.bases[name]; b.dir == dir && b.adapter == "" {
-			return b
-		}
-	}
-	return nil
+	return m.newVersion(b, w, 0, adapter), parent, nil
 }
 
 // readWeights reads a base model's weights, for which it makes room. Files that have changed since they were first
 // read are an error, since results would change with them; b.mu is held.
-func (e *Engine) readWeights(b *base, promised bool) (*model.Weights, error) {
+func (m *memory) readWeights(b *base, promised bool) (*model.Weights, error) {
 	stamp, err := stampOf(b.dir)
 	if err != nil {
 		return nil, err
@@ -103,10 +91,10 @@ func (e *Engine) readWeights(b *base, promised bool) (*model.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.memory.admit(b, n, promised); err != nil {
+	if err := m.admit(b, n, promised); err != nil {
 		return nil, err
 	}
-	w, err := model.Load(b.dir, e.compute)
+	w, err := model.Load(b.dir, m.compute)
 	if err == nil {
 		b.stamp = stamp
 	}
