@@ -26,7 +26,7 @@ func TestRoom(t *testing.T) {
 		{"short, and little room", small, 1 << 24, 2048, 20, 142},
 		{"large", large, 1 << 30, 2048, 222, 1648},
 	} {
-		o := Options{TapeBytes: test.tape, MicroBatch: test.micro}
+		o := limits{tapeBytes: test.tape, microBatch: test.micro}
 		if got := o.room(test.c, test.first); got != test.want {
 			t.Errorf("%s: room for %d tokens, want %d", test.name, got, test.want)
 		}

@@ -38,7 +38,7 @@ func TestSampledIsTrained(t *testing.T) {
 					}
 				}
 				f, err := c.ForwardBackward(testContext(t), batch(seqs...))
-				trained, forwarded := outputs(value(t, f, err)), logprobs(t, c, seqs...)
+				trained, forwarded := logprobsOf(value(t, f, err)), logprobs(t, c, seqs...)
 				for i := range seqs {
 					n := len(trained[i]) - len(want[i])
 					if !sameBits(trained[i][n:], want[i]) || !sameBits(forwarded[i], trained[i]) {
@@ -60,7 +60,7 @@ func TestSampledIsTrained(t *testing.T) {
 func history(t *testing.T, e *Engine, c tinker.TrainingClient) [][]float32 {
 	train(t, c, 2, mixed...)
 	f, err := c.ForwardBackward(testContext(t), batch(mixed[1:]...))
-	all := outputs(value(t, f, err))
+	all := logprobsOf(value(t, f, err))
 	o, err := c.OptimStep(testContext(t), adam(3e-2))
 	all = append(all, []float32{float32(value(t, o, err).Metrics["grad_norm"])})
 	s := sampler(t, e, c, "history")
@@ -213,11 +213,9 @@ func TestOtherWeightsAreSeen(t *testing.T) {
 	r := c.(*trainingRun)
 	v := &r.params[1].Data[3]
 	*v = math.Float32frombits(math.Float32bits(*v) ^ 1<<16)
-	packed, err := r.pack(r.params, r.version)
-	if err != nil {
+	if err := r.repack(); err != nil {
 		t.Fatal(err)
 	}
-	r.version = packed
 	if got := logprobs(t, c, mixed...); allSame(got, want) {
 		t.Error("a flipped bit of the adapter changed no logprob")
 	}

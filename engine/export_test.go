@@ -9,7 +9,7 @@ import (
 // For tests in package engine_test, which may import packages above this one.
 
 // SetPart sets the most tokens of a gradient's part.
-func (e *Engine) SetPart(tokens int) { e.numerics.part = tokens }
+func (e *Engine) SetPart(tokens int) { e.trainer.part = tokens }
 
 var (
 	WriteModel    = writeModel

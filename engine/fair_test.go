@@ -4,56 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
-
-// One tenant has ten models with endless requests, another two, and a third one model that comes late. Tenants take
-// turns by tokens, and so do the models of a tenant; the late one begins at the share of the others.
-func TestTrainingIsFair(t *testing.T) {
-	e := open(t, Options{MicroBatch: 1}) // one job per pass
-	tr := e.training
-	next := func(r *trainingRun, tokens int) {
-		if !r.present {
-			tr.shares.enter(r.share)
-			r.present = true
-		}
-		tr.jobs = append(tr.jobs, &job{r: r, microBatch: microBatch{tokens: tokens}, alone: func() {},
-			done: make(chan struct{})})
-	}
-	model := func(owner string, tokens int) {
-		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner),
-			lora: lora(1)}, tokens)
-	}
-	for range 10 {
-		model("a", 9)
-	}
-	model("b", 9)
-	model("b", 19)
-	var order []string
-	for i := range 60 {
-		if i == 40 {
-			model("c", 9)
-		}
-		j := tr.choose()[0]
-		order = append(order, j.r.id)
-		tr.finish([]*job{j})
-		tr.settle(j.r)
-		next(j.r, j.tokens)
-	}
-	want := strings.Fields("a0 b10 a1 b11 a2 a3 b10 a4 b10 a5 b11 a6 a7 b10 a8 b10 a9 b11 a0 a1 b10")
-	if got := order[:len(want)]; !slices.Equal(got, want) {
-		t.Errorf("models had their turns in the order\n%v, want\n%v", got, want)
-	}
-	if late := order[40:46]; !slices.Contains(late[:3], "c12") ||
-		strings.Count(strings.Join(order[40:], " "), "c12") > 8 {
-		t.Errorf("after the late one's coming: %v", order[40:])
-	}
-}
 
 // A client's single request does not wait for another client's thousand.
 func TestThousandRequestsWaitForOne(t *testing.T) {
@@ -72,11 +28,11 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, between := int64(-1), e.training.runner.Between
-	e.training.runner.Between = func() error {
+	seen, between := int64(-1), e.loop.runner.Between
+	e.loop.runner.Between = func() error {
 		select {
 		case <-f.Done():
-			if q := &big.(*trainingRun).q; seen < 0 {
+			if q := big.(*trainingRun).q; seen < 0 {
 				q.mu.Lock()
 				seen = q.done
 				q.mu.Unlock()
@@ -167,9 +123,9 @@ func TestNeitherSideStarves(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		layers, between, first := 0, e.training.runner.Between, e.figures.steps.Load()
+		layers, between, first := 0, e.loop.runner.Between, e.scheduler.counters.steps.Load()
 		var begun, ended [2]time.Duration
-		e.training.runner.Between = func() error {
+		e.loop.runner.Between = func() error {
 			time.Sleep(3 * time.Millisecond)
 			err := between()
 			c := &e.turn.clock
@@ -187,7 +143,7 @@ func TestNeitherSideStarves(t *testing.T) {
 		}
 		f, err := c.ForwardBackward(testContext(t), batch(data...))
 		value(t, f, err)
-		steps, sampling, training := e.figures.steps.Load()-first, ended[forSamples]-begun[forSamples],
+		steps, sampling, training := e.scheduler.counters.steps.Load()-first, ended[forSamples]-begun[forSamples],
 			ended[forTraining]-begun[forTraining]
 		if layers < 10 || steps < 5 || (sampling-training).Abs() > 10*time.Millisecond {
 			t.Errorf("%d layers of training had %v, %d steps of sampling %v", layers, training, steps, sampling)
@@ -200,10 +156,10 @@ func TestLongPauseHoldsNobodyUp(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
 	pause := func(n int) {
-		e.training.mu.Lock()
-		defer e.training.mu.Unlock()
-		e.training.coming += n
-		e.training.changed.Signal()
+		e.loop.mu.Lock()
+		defer e.loop.mu.Unlock()
+		e.loop.coming += n
+		e.loop.changed.Signal()
 	}
 	pause(1) // as if its next job were here in a moment
 	defer pause(-1)

@@ -14,21 +14,21 @@ func TestUnwantedPassEnds(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		ctx, cancel := context.WithCancelCause(testContext(t))
 		layers := 0
-		between := e.training.runner.Between
-		e.training.runner.Between = func() error {
+		between := e.loop.runner.Between
+		e.loop.runner.Between = func() error {
 			if layers++; layers == 1 && !wanted {
 				cancel(because)
 			}
 			return between()
 		}
-		l, items, err := r.check(batch(mixed...))
+		l, items, err := check(r.id, r.base, batch(mixed...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		part := r.aside()
-		err = part.pass(ctx, l, items, nil)
-		e.training.idle(part)
-		e.training.runner.Between = between
+		part := r.member.aside()
+		err = e.loop.run(ctx, part, r.version, l, items, nil)
+		e.loop.idle(part)
+		e.loop.runner.Between = between
 		if wanted && err != nil || !wanted && (!errors.Is(err, because) || layers > 2) {
 			t.Errorf("wanted %v: %v after %d layers", wanted, err, layers)
 		}

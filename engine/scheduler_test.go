@@ -175,10 +175,10 @@ func TestStops(t *testing.T) {
 		t.Errorf("stop token %d: %v", free.Tokens[12], draw(t, s, r).Sequences[0])
 	}
 	// without stop tokens, the ends of config.json and generation_config.json and those of the options
-	if got := e.bases[baseName].ends; !slices.Equal(got, []int32{0, 7}) {
+	if got := e.memory.named[baseName].ends; !slices.Equal(got, []int32{0, 7}) {
 		t.Errorf("end tokens %v, want [0 7]", got)
 	}
-	e.bases[baseName].ends = []int32{free.Tokens[20]}
+	e.memory.named[baseName].ends = []int32{free.Tokens[20]}
 	r.Params.StopTokens = nil
 	for _, strs := range [][]string{nil, {"never"}} {
 		r.Params.StopStrings = strs

@@ -47,13 +47,13 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		}
 		r := sampleRequest(1, 1, 7, mixed[0]) // one step each
 		want := draw(t, base, r)
-		between := e.training.runner.Between
+		between := e.loop.runner.Between
 		pauses, late := 0, 0
 		arrived, steps := false, int64(0)
 		var futures []*tinker.Future[tinker.SampleResponse]
-		e.training.runner.Between = func() error { // a sample arrives in every layer
+		e.loop.runner.Between = func() error { // a sample arrives in every layer
 			err := between()
-			if arrived && e.figures.steps.Load() <= steps {
+			if arrived && e.scheduler.counters.steps.Load() <= steps {
 				late++
 			}
 			pauses++
@@ -61,13 +61,13 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 			if serr != nil {
 				t.Error(serr)
 			}
-			futures, arrived, steps = append(futures, f), true, e.figures.steps.Load()
+			futures, arrived, steps = append(futures, f), true, e.scheduler.counters.steps.Load()
 			until(func() bool { return e.turn.waits(forSamples) })
 			return err
 		}
 		train(t, c, 2, mixed...)
 		train(t, twin, 2, mixed...)
-		e.training.runner.Between = between
+		e.loop.runner.Between = between
 		// each micro-batch of the two steps has at least 5 layers forward, 5 backward and the head twice
 		if late > 0 || pauses < 2*2*12 || e.Stats().Preemptions < int64(pauses)*9/10 {
 			t.Errorf("%d of %d samples waited for more than a layer; %d preemptions", late, pauses,
@@ -91,9 +91,9 @@ func hold(e *Engine) (release func(jobs int)) {
 	e.turn.take(forSamples)
 	return func(jobs int) {
 		until(func() bool {
-			e.training.mu.Lock()
-			defer e.training.mu.Unlock()
-			return len(e.training.jobs) == jobs
+			e.loop.mu.Lock()
+			defer e.loop.mu.Unlock()
+			return len(e.loop.jobs) == jobs
 		})
 		e.turn.done(forSamples)
 	}
@@ -148,11 +148,9 @@ func (w work) prepare(t testing.TB, e *Engine, seq int64) *trainingRun {
 			}
 		}
 	}
-	v, err := r.pack(r.params, r.version)
-	if err != nil {
+	if err := r.repack(); err != nil {
 		t.Fatal(err)
 	}
-	r.version = v
 	return r
 }
 
@@ -163,7 +161,7 @@ func outcome(t testing.TB, futures []*tinker.Future[tinker.ForwardOutput]) (all 
 		if err != nil {
 			errs += err.Error() + "\n"
 		}
-		all = append(append(all, outputs(o)...), []float32{float32(o.Metrics["loss:sum"])})
+		all = append(append(all, logprobsOf(o)...), []float32{float32(o.Metrics["loss:sum"])})
 		for _, rec := range o.LossFnOutputs {
 			all = append(all, rec[tinker.Entropy].Float, rec[tinker.EntropyCentre].Float)
 		}
@@ -188,7 +186,7 @@ func TestModelsShareAPass(t *testing.T) {
 			all = append(all, w)
 			runs, twins = append(runs, w.prepare(t, e, int64(i))), append(twins, w.prepare(t, alone, int64(i)))
 		}
-		e.training.wait = time.Hour
+		e.loop.wait = time.Hour
 		release := hold(e)
 		send := func(r *trainingRun, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
 			for _, req := range w.reqs {
@@ -228,7 +226,7 @@ func TestModelsShareAPass(t *testing.T) {
 // Models whose next requests are already queued stay together: none runs ahead while another is between two requests.
 func TestModelsStayTogether(t *testing.T) {
 	e := open(t, Options{})
-	e.training.wait = time.Hour // no pass begins without a model that is only late
+	e.loop.wait = time.Hour // no pass begins without a model that is only late
 	const n, steps = 6, 10
 	release := hold(e)
 	var last []*tinker.Future[tinker.OptimStepOutput]

@@ -71,7 +71,7 @@ func TestVanishedReaderEndsItsStream(t *testing.T) {
 		r.Params.StopTokens, r.Params.NoStop = nil, true
 		f, resolve := tinker.NewFuture[tinker.SampleResponse]()
 		drawn := 0
-		err := s.(*samplingClient).submit(ctx, r, resolve, func(tinker.Drawn) {
+		err := s.(*samplingClient).accept(ctx, r, resolve, func(tinker.Drawn) {
 			if drawn++; drawn == 10 {
 				cancel(gone)
 			}
