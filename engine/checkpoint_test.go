@@ -373,7 +373,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Add(w.Bytes())
 	f.Add(bytes.Replace(w.Bytes(), []byte(`"shape":[1,8]`), []byte(`"shape":[9,8]`), 1))
-	f.Add([]byte(snapshotMagic))
+	f.Add([]byte("TRNSNAP1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		id, _, err := e.Restore(t.Context(), bytes.NewReader(b))
 		if err == nil && id == "s:train:0" {

@@ -87,16 +87,14 @@ func (c *clock) least(s side, owners []string) (best string) {
 	return best
 }
 
-// wanted reports whether any tenant has a request on a side.
-func (c *clock) wanted(s side) bool {
+// waiting is the number of requests that wait or run on a side.
+func (c *clock) waiting(s side) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, u := range c.owners {
-		if u.wants[s] > 0 {
-			return true
-		}
+		n += u.wants[s]
 	}
-	return false
+	return n
 }
 
 // yields reports whether a side that computes for some tenants should yield to the other side: to a tenant that has

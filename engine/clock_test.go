@@ -49,7 +49,7 @@ func TestClock(t *testing.T) {
 			c.leave(forSamples, o)
 			c.leave(forTraining, o)
 		}
-		if !c.wanted(forSamples) || c.wanted(forTraining) {
+		if c.waiting(forSamples) != 1 || c.waiting(forTraining) != 0 {
 			rt.Fatal("of the requests, one sample is left")
 		}
 		c.leave(forSamples, "late")

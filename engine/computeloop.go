@@ -76,7 +76,7 @@ func newComputeLoop(o loopOptions) *computeLoop {
 	t := &computeLoop{loopOptions: o, runner: model.NewRunner(o.compute), wait: 20 * time.Millisecond}
 	t.changed.L = &t.mu
 	t.runner.Between = t.between
-	t.runner.Waits = func() bool { return o.turn.clock.wanted(forSamples) }
+	t.runner.Waits = func() bool { return o.turn.clock.waiting(forSamples) > 0 }
 	return t
 }
 

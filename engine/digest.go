@@ -138,7 +138,7 @@ func (h *hasher) load(path string, optimizer bool) digest {
 
 // optimizer adds a run's optimizer unless it is AdamW, the only one of older versions.
 func (h *hasher) optimizer(kind string) {
-	if noted(kind) != "" {
+	if kind != "" && kind != tinker.AdamW {
 		h.text(kind)
 	}
 }

@@ -213,9 +213,7 @@ func TestOtherWeightsAreSeen(t *testing.T) {
 	r := c.(*trainingRun)
 	v := &r.params[1].Data[3]
 	*v = math.Float32frombits(math.Float32bits(*v) ^ 1<<16)
-	if err := r.repack(); err != nil {
-		t.Fatal(err)
-	}
+	repack(t, e, r)
 	if got := logprobs(t, c, mixed...); allSame(got, want) {
 		t.Error("a flipped bit of the adapter changed no logprob")
 	}

@@ -55,7 +55,7 @@ func write(t testing.TB, path string, raw []byte) {
 
 // cacheOf is the KV cache of the base model's own weights.
 func cacheOf(e *Engine) *cache.Cache {
-	return e.memory.named[baseName].kv.of(e.memory.named[baseName].config)
+	return e.memory.find(baseName).kv.of(e.memory.find(baseName).config)
 }
 
 // letters gives every token two bytes, so that stop strings cross tokens: token 5 is "5;".

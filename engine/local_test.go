@@ -21,11 +21,11 @@ func TestUnwantedPassEnds(t *testing.T) {
 			}
 			return between()
 		}
-		l, items, err := check(r.id, r.base, batch(mixed...))
+		l, items, err := check("m", r.base, batch(mixed...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		part := r.member.aside()
+		part := newMember("m", "", false)
 		err = e.loop.run(ctx, part, r.version, l, items, nil)
 		e.loop.idle(part)
 		e.loop.runner.Between = between

@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -19,7 +21,7 @@ func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient
 // memory can be reserved again.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one := probe.memory.named[baseName].runBytes(lora(8))
+	one := probe.memory.find(baseName).runBytes(lora(8))
 	e := open(t, Options{Memory: 16 * one})
 	made := int64(0)
 	var err error
@@ -90,7 +92,7 @@ func TestRunBytes(t *testing.T) {
 			f, err := m.ForwardBackward(testContext(t), batch(mixed...))
 			value(t, f, err)
 		}
-		took, estimated := (heapNow()-before)/runs, e.memory.named[baseName].runBytes(lora(rank))
+		took, estimated := (heapNow()-before)/runs, e.memory.find(baseName).runBytes(lora(rank))
 		t.Logf("rank %d: %d bytes estimated, %d taken", rank, estimated, took)
 		if took > estimated*11/10 || took < estimated/3 { // other goroutines allocate too
 			t.Errorf("rank %d: %d bytes were estimated, %d taken", rank, estimated, took)
@@ -110,8 +112,8 @@ func heapNow() int64 {
 // a client is refused.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	b := probe.memory.named[baseName]
-	one, version := b.runBytes(lora(8)), modelLoRA(lora(8)).PackedBytes(b.config)
+	b := probe.memory.find(baseName)
+	one, version := b.runBytes(lora(8)), model.LoRA{Rank: 8, Attn: true, MLP: true, Unembed: true}.PackedBytes(b.config)
 	e := open(t, Options{Memory: (one+2*version)*4/3 + 64})
 	m, err := newRun(e, "a", 0, 8)
 	if err != nil {
@@ -140,12 +142,12 @@ func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	if _, err := client(paths[2]); !errors.Is(err, tinker.ErrBusy) {
 		t.Errorf("a third version: %v", err)
 	}
-	clients[0].(*samplingClient).Close()
+	clients[0].(io.Closer).Close()
 	if _, err := client(paths[2]); !errors.Is(err, tinker.ErrBusy) {
 		t.Errorf("a third version while the first still has a client: %v", err)
 	}
-	clients[2].(*samplingClient).Close()
-	clients[2].(*samplingClient).Close() // once more does nothing
+	clients[2].(io.Closer).Close()
+	clients[2].(io.Closer).Close() // once more does nothing
 	if _, err := client(paths[2]); err != nil {
 		t.Errorf("a third version after the first has gone: %v", err)
 	}
@@ -162,7 +164,7 @@ func TestPromisedRunsAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used, _ := e.Memory(); used != e.memory.named[baseName].runBytes(lora(40)) {
+	if used, _ := e.Memory(); used != e.memory.find(baseName).runBytes(lora(40)) {
 		t.Errorf("%d bytes are accounted for", used)
 	}
 }

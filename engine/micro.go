@@ -86,7 +86,7 @@ func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens 
 	total := 0
 	for _, j := range jobs {
 		for i := range j.items {
-			total += pagesFor(len(j.items[i].tokens))
+			total += cache.PagesFor(len(j.items[i].tokens))
 		}
 		tokens += j.tokens
 	}
@@ -94,7 +94,7 @@ func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens 
 	rest := pages
 	for _, j := range jobs {
 		for i := range j.items {
-			n := pagesFor(len(j.items[i].tokens))
+			n := cache.PagesFor(len(j.items[i].tokens))
 			view := make([]*nn.Page, n)
 			for k := range view {
 				view[k] = &rest[k].Page
@@ -105,8 +105,6 @@ func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens 
 	}
 	return seqs, pages, tokens
 }
-
-func pagesFor(tokens int) int { return (tokens + cache.PageLen - 1) / cache.PageLen }
 
 // passRows is a pass's positions, one after another.
 type passRows struct {

@@ -13,11 +13,7 @@ import (
 // One tenant has ten models with endless requests, another two, and a third one model that comes late. Tenants take
 // turns by tokens, and so do the models of a tenant; the late one begins at the share of the others.
 func TestTrainingIsFair(t *testing.T) {
-	k, _ := kernel.Best(kernel.Native())
-	pool := kernel.NewPool(1)
-	defer pool.Close()
-	tr := newComputeLoop(loopOptions{compute: nn.Compute{K: k, P: pool}, turn: &turn{}, group: newGroup(),
-		limits: limits{microBatch: 1}}) // one job per pass
+	tr := newLoop(t, 1) // one job per pass
 	next := func(m *member, tokens int) {
 		if !m.present {
 			tr.shares.enter(m.share)
@@ -53,4 +49,32 @@ func TestTrainingIsFair(t *testing.T) {
 		strings.Count(strings.Join(order[40:], " "), "c12") > 8 {
 		t.Errorf("after the late one's coming: %v", order[40:])
 	}
+}
+
+// newLoop returns a loop whose passes have so many tokens.
+func newLoop(t *testing.T, microBatch int) *computeLoop {
+	k, _ := kernel.Best(kernel.Native())
+	pool, g := kernel.NewPool(1), newGroup()
+	t.Cleanup(func() { g.close(); g.wait(); pool.Close() })
+	return newComputeLoop(loopOptions{compute: nn.Compute{K: k, P: pool}, turn: &turn{}, group: g,
+		limits: limits{microBatch: microBatch}})
+}
+
+// A run whose next job takes long to come does not delay the others.
+func TestLongPauseHoldsNobodyUp(t *testing.T) {
+	l := newLoop(t, 2048)
+	pause := func(n int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.coming += n
+		l.changed.Signal()
+	}
+	pause(1) // as if a job were here in a moment
+	defer pause(-1)
+	ran := false
+	m := newMember("m", "", false)
+	if err := l.alone(m, func() { ran = true }); err != nil || !ran {
+		t.Errorf("the job ran: %v, %v", ran, err)
+	}
+	l.idle(m)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
 )
 
 // plan fills the batch: first the samples in progress, then prompts up to the limit, in order of their shares. When
@@ -156,7 +158,7 @@ func (c *scheduler) victim(l *sequence, n int) (best *sequence) {
 			if !behind || v.planned {
 				continue
 			}
-		case held[v.owner()] <= held[l.owner()]+pagesFor(n)+len(v.pages):
+		case held[v.owner()] <= held[l.owner()]+cache.PagesFor(n)+len(v.pages):
 			continue
 		}
 		if best == nil || held[v.owner()] > held[best.owner()] {

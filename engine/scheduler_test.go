@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
@@ -175,10 +174,10 @@ func TestStops(t *testing.T) {
 		t.Errorf("stop token %d: %v", free.Tokens[12], draw(t, s, r).Sequences[0])
 	}
 	// without stop tokens, the ends of config.json and generation_config.json and those of the options
-	if got := e.memory.named[baseName].ends; !slices.Equal(got, []int32{0, 7}) {
+	if got := e.memory.find(baseName).ends; !slices.Equal(got, []int32{0, 7}) {
 		t.Errorf("end tokens %v, want [0 7]", got)
 	}
-	e.memory.named[baseName].ends = []int32{free.Tokens[20]}
+	e.memory.find(baseName).ends = []int32{free.Tokens[20]}
 	r.Params.StopTokens = nil
 	for _, strs := range [][]string{nil, {"never"}} {
 		r.Params.StopStrings = strs
@@ -284,50 +283,4 @@ func TestCloseEndsSamples(t *testing.T) {
 	if err := failure(t, f, err); !errors.Is(err, tinker.ErrClosed) {
 		t.Error(err)
 	}
-}
-
-// The two sides alternate, and training yields in the middle of its turn.
-func TestTurns(t *testing.T) {
-	var turns turn
-	waiting := func(s side) {
-		for there := false; !there; runtime.Gosched() {
-			turns.mu.Lock()
-			there = turns.waiting[s] != nil
-			turns.mu.Unlock()
-		}
-	}
-	var order []string // guarded by the turn
-	var wg sync.WaitGroup
-	turns.take(forTraining)
-	wg.Go(func() {
-		for range 3 {
-			turns.take(forSamples)
-			order = append(order, "sample")
-			waiting(forTraining)
-			turns.done(forSamples)
-		}
-	})
-	waiting(forSamples)
-	order = append(order, "layer")
-	if !turns.yield(forTraining) {
-		t.Error("training did not yield")
-	}
-	order = append(order, "layer")
-	waiting(forSamples)
-	turns.done(forTraining)
-	turns.take(forTraining)
-	waiting(forSamples)
-	order = append(order, "layer")
-	turns.yield(forTraining)
-	wg.Wait()
-	order = append(order, "layer")
-	if turns.yield(forTraining) {
-		t.Error("training yielded to a side that did not wait")
-	}
-	turns.done(forTraining)
-	if want := []string{"layer", "sample", "layer", "sample", "layer", "sample", "layer"}; !slices.Equal(order, want) {
-		t.Errorf("turns were taken by %q, want %q", order, want)
-	}
-	turns.take(forSamples) // and it is free again
-	turns.done(forSamples)
 }

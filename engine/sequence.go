@@ -79,7 +79,7 @@ func (l *sequence) add(pages []*cache.Page) {
 // room allocates pages for the next n tokens and reports whether there were enough. With force it may exceed the
 // budget.
 func (l *sequence) room(n int, force bool) bool {
-	missing := pagesFor(l.done+n) - len(l.pages)
+	missing := cache.PagesFor(l.done+n) - len(l.pages)
 	if missing <= 0 {
 		return true
 	}

@@ -29,15 +29,6 @@ func (r *trainingRun) install(params []model.Tensor, opt optimizer, root *versio
 	return nil
 }
 
-// repack makes the version of parameters that were changed.
-func (r *trainingRun) repack() error {
-	v, err := r.t.memory.pack(r.shape, r.params, r.version)
-	if err == nil {
-		r.version = v
-	}
-	return err
-}
-
 // step applies the gathered gradient and clears it.
 func (r *trainingRun) step(req tinker.OptimStepRequest) (tinker.OptimStepOutput, error) {
 	if err := r.fitsOptimizer(req); err != nil {

@@ -35,6 +35,13 @@ func (t *turn) take(s side) {
 	<-t.wait(s)
 }
 
+// waits reports whether a side waits for its turn.
+func (t *turn) waits(s side) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting[s] != nil
+}
+
 // wait registers a side for the next turn and unlocks t.mu.
 func (t *turn) wait(s side) chan struct{} {
 	c := make(chan struct{})
