@@ -1,8 +1,13 @@
 package engine
 
 import (
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/compute"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/lifetime"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/sampler"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -10,12 +15,12 @@ import (
 type core struct {
 	numerics  arithmetic
 	compute   nn.Compute
-	group     *group
-	turn      *turn
-	memory    *memory
-	sampling  *backlog // of sampling requests
-	loop      *computeLoop
-	scheduler *scheduler
+	group     *lifetime.Group
+	turn      *fair.Turn
+	memory    *weights.Memory
+	sampling  *fair.Backlog // of sampling requests
+	loop      *compute.Loop
+	scheduler *sampler.Scheduler
 }
 
 // newCore makes a core that computes in an arithmetic. o is complete.
@@ -24,28 +29,30 @@ func newCore(o Options, numerics arithmetic) (core, error) {
 	if err != nil {
 		return core{}, err
 	}
-	c := core{numerics: numerics, compute: nn.Compute{K: k, P: kernel.NewPool(o.Threads)}, group: newGroup(),
-		turn: &turn{}, sampling: newBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})}
-	c.memory = newMemory(memoryOptions{compute: c.compute, total: max(0, o.Memory), idle: o.IdleAfter,
-		cacheBytes: o.CacheBytes, log: o.Log})
-	c.loop = newComputeLoop(loopOptions{compute: c.compute, turn: c.turn, group: c.group, limits: o.limits()})
-	c.scheduler = newScheduler(schedulerOptions{compute: c.compute, turn: c.turn, group: c.group, backlog: c.sampling,
-		maxSequences: o.MaxSequences})
+	c := core{numerics: numerics, compute: nn.Compute{K: k, P: kernel.NewPool(o.Threads)}, group: lifetime.New(),
+		turn: &fair.Turn{}, sampling: fair.NewBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})}
+	c.memory = weights.New(weights.Options{Compute: c.compute, Total: max(0, o.Memory), Idle: o.IdleAfter,
+		CacheBytes: o.CacheBytes, Log: o.Log})
+	c.loop = compute.New(compute.Options{Compute: c.compute, Turn: c.turn, Group: c.group, Limits: o.limits()})
+	c.scheduler = sampler.New(sampler.Options{Compute: c.compute, Turn: c.turn, Group: c.group, Backlog: c.sampling,
+		MaxSequences: o.MaxSequences})
 	return c, nil
 }
 
 // limits bound a pass of training.
-func (o *Options) limits() limits { return limits{tapeBytes: o.TapeBytes, microBatch: o.MicroBatch} }
+func (o *Options) limits() compute.Limits {
+	return compute.Limits{TapeBytes: o.TapeBytes, MicroBatch: o.MicroBatch}
+}
 
 // close ends everything; end is called once, after nothing more begins.
 func (c core) close(end func()) {
-	first := c.group.close()
+	first := c.group.Close()
 	if first && end != nil {
 		end()
 	}
-	c.group.wait()
+	c.group.Wait()
 	if first {
-		c.memory.end()
+		c.memory.End()
 		c.compute.P.Close()
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 )
 
 // DefaultContext is the context length of a model whose config.json names none, tokens.
-const DefaultContext = defaultContext
+const DefaultContext = weights.DefaultContext
 
 // Description is the contents of a model folder's config.json in the engine's terms.
 type Description struct {
@@ -44,7 +45,8 @@ func Describe(dir string) (Description, error) {
 	}
 	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads,
 		KVHeads: c.KVHeads,
-		HeadDim: c.HeadDim, MLP: c.FF, Context: contextOf(c), Tied: c.Tied, DType: "float32", RoPETheta: c.RoPE.Theta,
+		HeadDim: c.HeadDim, MLP: c.FF, Context: weights.ContextOf(c), Tied: c.Tied, DType: "float32",
+		RoPETheta:  c.RoPE.Theta,
 		Parameters: c.Parameters(), config: c}
 	if c.BF16 {
 		d.DType = "bfloat16"
@@ -80,5 +82,5 @@ func FolderEnds(dir string) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return folderEnds(dir, c)
+	return weights.FolderEnds(dir, c)
 }

@@ -1,14 +1,22 @@
 // Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
 //
-// The life of a request: a call of a TrainingClient gets a number and enters the training run's queue (queue.go),
-// which executes requests in SeqID order. A backward is cut into parts (gradient.go), these and a forward into
-// micro-batches (train.go, micro.go); an optimizer step runs as a whole (trainingrun.go). The compute loop
-// (computeloop.go) takes this work from all training runs in a fair order (share.go). A failed request does not change
-// the run's state. Samples of all requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go)
-// over KV pages of package engine/internal/cache. The compute loop and the scheduler alternate on the same threads
-// (turn.go), in the order of the computing time that each tenant has used (clock.go); training can be interrupted
-// between two layers. The memory of training runs and samplers is reserved before it is allocated (memory.go,
-// footprint.go).
+// Engine joins the parts that do the work, each of which has its package below engine/internal:
+//   - training: the state machine of a model. A training run applies forwards, backwards and optimizer steps, saves and
+//     loads checkpoints, and writes and restores snapshots;
+//   - queue: the order of a run's requests, and the answers to repeated ones;
+//   - compute: the loop that computes the micro-batches of all training runs;
+//   - sampler: the scheduler that computes the samples of all requests together, over the KV pages of package cache;
+//   - weights: the base models and versions of weights, and the memory of all of them;
+//   - checkpoint: the folder of checkpoints;
+//   - spread, local: work that goes to other machines, and the executor that another machine runs;
+//   - fair, lifetime: how tenants, training and sampling share the threads; goroutines that end with the engine.
+//
+// The life of a request: a call of a TrainingClient gets a number and enters the run's queue, which executes requests
+// in SeqID order. A forward or backward is cut into parts, and these into micro-batches; the compute loop takes them
+// from all runs in a fair order. A failed request does not change the run's state. Samples of all requests advance
+// together, one token each in a step. The compute loop and the scheduler alternate on the same threads, in the order of
+// the computing time that each tenant has used; training can be interrupted between two layers. Memory is reserved
+// before it is allocated.
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -32,10 +40,23 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/local"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/sampler"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/spread"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
+
+// Model is a base model that an engine serves.
+type Model = weights.Model
+
+// TokenBytes is the part of a tokenizer that stop strings need.
+type TokenBytes = weights.TokenBytes
 
 // Options configure an engine. Dir and Models are required; the zero value of any other field means its default.
 type Options struct {
@@ -124,16 +145,16 @@ func def[T int | int64](v *T, d T) {
 type Engine struct {
 	core
 	opts     Options
-	training *backlog // of requests to training runs
-	store    *store
-	spread   *spreader // nil without Options.Pool
-	trainer  *trainer
-	self     *local // of Executor
-	clients  clientOptions
+	training *fair.Backlog // of requests to training runs
+	store    *checkpoint.Store
+	spread   *spread.Spreader // nil without Options.Pool
+	trainer  *training.Trainer
+	self     *local.Executor // of Executor
+	clients  sampler.ClientOptions
 	draw     func() uint64
 
 	mu       sync.Mutex
-	runs     map[string]*trainingRun
+	runs     map[string]*training.Run
 	unloaded map[string]bool
 
 	making sync.Mutex // held while a training run is made
@@ -153,9 +174,9 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{core: c, opts: opts, runs: map[string]*trainingRun{}, unloaded: map[string]bool{},
+	e := &Engine{core: c, opts: opts, runs: map[string]*training.Run{}, unloaded: map[string]bool{},
 		draw: draws(opts.Seed)}
-	if e.store, err = newStore(opts.Dir, opts.FS, opts.Now, opts.Beside); err == nil {
+	if e.store, err = checkpoint.New(opts.Dir, opts.FS, opts.Now, opts.Beside); err == nil {
 		err = e.serve(opts.Models)
 	}
 	if err != nil {
@@ -169,7 +190,7 @@ func Open(opts Options) (*Engine, error) {
 // serve adds the base models.
 func (e *Engine) serve(models map[string]Model) error {
 	for _, name := range slices.Sorted(maps.Keys(models)) {
-		err := e.memory.serve(name, models[name])
+		err := e.memory.Serve(name, models[name])
 		if err != nil && !e.opts.SkipMissing {
 			return err
 		}
@@ -183,19 +204,20 @@ func (e *Engine) serve(models map[string]Model) error {
 // join makes the parts that only an engine with models has.
 func (e *Engine) join() {
 	o := e.opts
-	e.self = newLocal(localOptions{memory: e.memory, loop: e.loop, scheduler: e.scheduler, numerics: e.numerics.id(),
-		limit: 1 << 30, named: true})
-	e.clients = clientOptions{memory: e.memory, submit: e.scheduler.submit, draw: e.draw, sharePrefixes: o.SharePrefixes}
+	e.self = local.New(local.Options{Memory: e.memory, Loop: e.loop, Scheduler: e.scheduler, Numerics: e.numerics.id(),
+		Limit: 1 << 30, Named: true})
+	e.clients = sampler.ClientOptions{Memory: e.memory, Submit: e.scheduler.Submit, Draw: e.draw,
+		SharePrefixes: o.SharePrefixes}
 	if o.Pool != nil {
-		e.spread = newSpreader(spreadOptions{pool: o.Pool, poolOnly: o.PoolOnly, poolBytes: o.PoolBytes,
-			numerics: e.numerics.id(), loop: e.loop, scheduler: e.scheduler, backlog: e.sampling, group: e.group,
-			log: o.Log})
-		e.clients.submit = e.spread.submit
+		e.spread = spread.New(spread.Options{Pool: o.Pool, PoolOnly: o.PoolOnly, PoolBytes: o.PoolBytes,
+			Numerics: e.numerics.id(), Loop: e.loop, Scheduler: e.scheduler, Backlog: e.sampling, Group: e.group,
+			Log: o.Log})
+		e.clients.Submit = e.spread.Submit
 	}
-	e.training = newBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})
-	e.trainer = newTrainer(trainerOptions{numerics: e.numerics.id(), part: partTokens, memory: e.memory, loop: e.loop,
-		store: e.store, spread: e.spread, group: e.group, backlog: e.training, keepResults: o.KeepResults,
-		keepBytes: o.KeepBytes, draw: e.draw, now: o.Now, log: o.Log})
+	e.training = fair.NewBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})
+	e.trainer = training.New(training.Options{Numerics: e.numerics.id(), Part: partTokens, Memory: e.memory,
+		Loop: e.loop, Store: e.store, Spread: e.spread, Group: e.group, Backlog: e.training, KeepResults: o.KeepResults,
+		KeepBytes: o.KeepBytes, Draw: e.draw, Now: o.Now, Log: o.Log})
 }
 
 // draws returns a source of random numbers, safe for concurrent use: derived from seed, or the system's.
@@ -219,8 +241,8 @@ func draws(seed *uint64) func() uint64 {
 // Capabilities lists the base models by name.
 func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
 	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true}
-	for _, name := range e.memory.names() {
-		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.memory.find(name).context})
+	for _, name := range e.memory.Names() {
+		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.memory.Find(name).Context})
 	}
 	return c, nil
 }
@@ -232,7 +254,7 @@ func (e *Engine) Close() error {
 		runs := slices.Collect(maps.Values(e.runs))
 		e.mu.Unlock()
 		for _, r := range runs {
-			r.close()
+			r.Close()
 		}
 	})
 	return nil

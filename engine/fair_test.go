@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -29,8 +30,8 @@ func TestThousandRequestsWaitForOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, between := -1, e.loop.runner.Between
-	e.loop.runner.Between = func() error {
+	seen, between := -1, e.loop.Runner.Between
+	e.loop.Runner.Between = func() error {
 		select {
 		case <-f.Done():
 			if seen < 0 {
@@ -71,15 +72,15 @@ func TestSamplingIsFair(t *testing.T) {
 					names, futures[name] = append(names, name), f.Done()
 				}
 			}
-			e.turn.take(forTraining)
+			e.turn.Take(fair.ForTraining)
 			send("a", requests, 300/requests)
 			send("b", 3, 1)
-			e.scheduler.runner.Between = watch(names, futures, &order)
-			e.turn.done(forTraining)
+			e.scheduler.Runner.Between = watch(names, futures, &order)
+			e.turn.Done(fair.ForTraining)
 			for _, done := range futures {
 				<-done
 			}
-			e.scheduler.runner.Between()
+			e.scheduler.Runner.Between()
 			for i := range 3 {
 				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
 				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
@@ -107,7 +108,7 @@ func TestNeitherSideStarves(t *testing.T) {
 			t.Fatal(err)
 		}
 		var slept stopwatch
-		e.scheduler.runner.Between = func() error { slept.sleep(time.Millisecond); return nil }
+		e.scheduler.Runner.Between = func() error { slept.sleep(time.Millisecond); return nil }
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() { // always three more
@@ -123,9 +124,9 @@ func TestNeitherSideStarves(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		layers, between, first := 0, e.loop.runner.Between, e.Stats().Steps
+		layers, between, first := 0, e.loop.Runner.Between, e.Stats().Steps
 		var training, before, sampling time.Duration // the times that have passed in both
-		e.loop.runner.Between = func() error {
+		e.loop.Runner.Between = func() error {
 			time.Sleep(3 * time.Millisecond)
 			err := between()
 			if training += 3 * time.Millisecond; layers == 0 {

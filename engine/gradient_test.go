@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -16,13 +17,13 @@ import (
 func gradientOf(t *testing.T, o Options, part, rank int, requests ...[][]int32) [][]float32 {
 	t.Helper()
 	e := open(t, o)
-	e.trainer.part = part
+	e.trainer.Part = part
 	c := create(t, e, 0, lora(rank))
 	for _, seqs := range requests {
 		f, err := c.ForwardBackward(testContext(t), batch(seqs...))
 		value(t, f, err)
 	}
-	grads := c.(*trainingRun).grads
+	grads := c.(*training.Run).Grads
 	all := grads.Accumulators()
 	if i := len(grads.T); i < len(all) { // the tensor of a tied embedding is the sum of the accumulators of its ends
 		embed := slices.IndexFunc(grads.T,
@@ -66,15 +67,15 @@ func TestGradientIsTheSumOfItsParts(t *testing.T) {
 func TestFailedPartLeavesTheGradient(t *testing.T) {
 	for _, before := range [][][]int32{nil, {mixed[0], mixed[3]}} {
 		e := open(t, Options{})
-		e.trainer.part = 50
+		e.trainer.Part = 50
 		c := create(t, e, 0, lora(4))
-		r := c.(*trainingRun)
+		r := c.(*training.Run)
 		if before != nil {
 			f, err := c.ForwardBackward(testContext(t), batch(before...))
 			value(t, f, err)
 		}
 		var want [][]float32
-		for _, a := range r.grads.Accumulators() {
+		for _, a := range r.Grads.Accumulators() {
 			want = append(want, slices.Clone(a))
 		}
 		bad := batch(mixed...)
@@ -86,7 +87,7 @@ func TestFailedPartLeavesTheGradient(t *testing.T) {
 		if err := failure(t, f, err); tinker.CategoryOf(err) != tinker.User {
 			t.Errorf("weights of 3e38: %v", err)
 		}
-		if !allSame(r.grads.Accumulators(), want) {
+		if !allSame(r.Grads.Accumulators(), want) {
 			t.Errorf("after %d datums, a request that failed left something in the gradient", len(before))
 		}
 	}
@@ -101,7 +102,8 @@ func TestOlderArithmeticIsRefused(t *testing.T) {
 		}
 		_, err := Open(Options{Dir: dir})
 		if _, nerr := NumericsOf(dir, ""); err == nil || nerr == nil || err.Error() != nerr.Error() ||
-			!strings.Contains(err.Error(), "trinity-3") || !strings.Contains(err.Error(), "continue it with trinity v0.2") {
+			!strings.Contains(err.Error(), "trinity-3") ||
+			!strings.Contains(err.Error(), "continue it with trinity v0.2") {
 			t.Errorf("a folder with %q: %v; its name: %v", kept, err, nerr)
 		}
 	}

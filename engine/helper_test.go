@@ -55,7 +55,7 @@ func write(t testing.TB, path string, raw []byte) {
 
 // cacheOf is the KV cache of the base model's own weights.
 func cacheOf(e *Engine) *cache.Cache {
-	return e.memory.find(baseName).kv.of(e.memory.find(baseName).config)
+	return e.memory.Find(baseName).KV.Of(e.memory.Find(baseName).Config)
 }
 
 // letters gives every token two bytes, so that stop strings cross tokens: token 5 is "5;".
@@ -214,8 +214,8 @@ func sameBits(a, b []float32) bool {
 
 func allSame(a, b [][]float32) bool { return slices.EqualFunc(a, b, sameBits) }
 
-// sampler opens the weights of a training client as they are.
-func sampler(t testing.TB, e *Engine, c tinker.TrainingClient, name string) tinker.SamplingClient {
+// samplerOf opens the weights of a training client as they are.
+func samplerOf(t testing.TB, e *Engine, c tinker.TrainingClient, name string) tinker.SamplingClient {
 	t.Helper()
 	f, err := c.SaveWeightsForSampler(testContext(t), tinker.SaveRequest{Name: name})
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{ModelPath: value(t, f, err).Path})

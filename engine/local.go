@@ -5,15 +5,20 @@ import (
 	"context"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/local"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 )
+
+// Source gives an executor the weights that it lacks.
+type Source = local.Source
 
 // Local computes with the processors of this machine what package executor describes: on the compute loop and the
 // scheduler of an engine that has no models and keeps nothing. It loads weights when a call names them, and drops the
 // least recently used ones.
 type Local struct {
 	core
-	calls *local
+	calls *local.Executor
 }
 
 // OpenLocal opens an executor in the arithmetic of that name, such as trinity-4-blocked. Of the options it uses
@@ -31,12 +36,12 @@ func OpenLocal(o Options, numerics string) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Local{c, newLocal(localOptions{memory: c.memory, loop: c.loop, scheduler: c.scheduler, numerics: a.id(),
-		limit: limit})}, nil
+	return &Local{c, local.New(local.Options{Memory: c.memory, Loop: c.loop, Scheduler: c.scheduler, Numerics: a.id(),
+		Limit: limit})}, nil
 }
 
 // With returns the executor for calls whose weights a source gives.
-func (l *Local) With(s Source) executor.Executor { return l.calls.with(s) }
+func (l *Local) With(s Source) executor.Executor { return l.calls.With(s) }
 
 // Close ends all calls with tinker.ErrClosed.
 func (l *Local) Close() error {
@@ -47,26 +52,26 @@ func (l *Local) Close() error {
 // Executor returns the executor that this engine is itself, for answers of others that are checked or that nobody else
 // gives. It computes with the engine's base models and threads; blobs gives adapters and full parameters.
 func (e *Engine) Executor(blobs executor.Blobs) executor.Executor {
-	return e.self.with(ownSource{blobs, e.memory})
+	return e.self.With(ownSource{blobs, e.memory})
 }
 
 // ownSource gives an engine its own base models.
 type ownSource struct {
 	executor.Blobs
-	memory *memory
+	memory *weights.Memory
 }
 
 // Base implements Source.
 func (s ownSource) Base(_ context.Context, v executor.Version) (string, error) {
-	b, err := s.memory.byFingerprint(v)
+	b, err := s.memory.ByFingerprint(v)
 	if err != nil {
 		return "", err
 	}
-	return b.dir, nil
+	return b.Dir, nil
 }
 
 // Kernel names the kernel path in use.
-func (c core) Kernel() string { return c.memory.compute.K.Path().String() }
+func (c core) Kernel() string { return c.memory.Compute.K.Path().String() }
 
 // Speed is how fast the threads can multiply, in GFLOP/s; measuring takes about 0.1 s.
-func (c core) Speed() float64 { return roofline.Peak(c.memory.compute.K, c.memory.compute.P) }
+func (c core) Speed() float64 { return roofline.Peak(c.memory.Compute.K, c.memory.Compute.P) }

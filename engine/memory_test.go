@@ -21,7 +21,7 @@ func newRun(e *Engine, owner string, seq int64, rank int) (tinker.TrainingClient
 // memory can be reserved again.
 func TestMemoryOfRunsIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	one := probe.memory.find(baseName).runBytes(lora(8))
+	one := probe.memory.Find(baseName).RunBytes(lora(8))
 	e := open(t, Options{Memory: 16 * one})
 	made := int64(0)
 	var err error
@@ -92,7 +92,7 @@ func TestRunBytes(t *testing.T) {
 			f, err := m.ForwardBackward(testContext(t), batch(mixed...))
 			value(t, f, err)
 		}
-		took, estimated := (heapNow()-before)/runs, e.memory.find(baseName).runBytes(lora(rank))
+		took, estimated := (heapNow()-before)/runs, e.memory.Find(baseName).RunBytes(lora(rank))
 		t.Logf("rank %d: %d bytes estimated, %d taken", rank, estimated, took)
 		if took > estimated*11/10 || took < estimated/3 { // other goroutines allocate too
 			t.Errorf("rank %d: %d bytes were estimated, %d taken", rank, estimated, took)
@@ -112,8 +112,8 @@ func heapNow() int64 {
 // a client is refused.
 func TestMemoryOfSamplersIsBounded(t *testing.T) {
 	probe := open(t, Options{})
-	b := probe.memory.find(baseName)
-	one, version := b.runBytes(lora(8)), model.LoRA{Rank: 8, Attn: true, MLP: true, Unembed: true}.PackedBytes(b.config)
+	b := probe.memory.Find(baseName)
+	one, version := b.RunBytes(lora(8)), model.LoRA{Rank: 8, Attn: true, MLP: true, Unembed: true}.PackedBytes(b.Config)
 	e := open(t, Options{Memory: (one+2*version)*4/3 + 64})
 	m, err := newRun(e, "a", 0, 8)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestPromisedRunsAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used, _ := e.Memory(); used != e.memory.find(baseName).runBytes(lora(40)) {
+	if used, _ := e.Memory(); used != e.memory.Find(baseName).RunBytes(lora(40)) {
 		t.Errorf("%d bytes are accounted for", used)
 	}
 }

@@ -31,8 +31,9 @@ const partTokens = 8192
 // id is the full name: trinity-4-blocked.
 func (a arithmetic) id() string { return Numerics + "-" + a.order.String() }
 
-// orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add. The processor that begins the folder chooses the order and every later one
-// follows it, so that a job keeps its bits on another machine.
+// orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add. The
+// processor that begins the folder chooses the order and every later one follows it, so that a job keeps its bits on
+// another machine.
 const orderFile = "order"
 
 // arithmeticOf returns the arithmetic of dir. A new dir gets the order want or, if that is empty, the

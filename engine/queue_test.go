@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -81,8 +82,8 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 func TestOverflowNamesTheLayer(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
-	r := c.(*trainingRun)
-	for _, p := range r.params {
+	r := c.(*training.Run)
+	for _, p := range r.Params {
 		if strings.Contains(p.Name, "layers.1.mlp.down_proj") {
 			for i := range p.Data {
 				p.Data[i] = 3e38
@@ -95,10 +96,10 @@ func TestOverflowNamesTheLayer(t *testing.T) {
 		"model s:train:0, datum 0: model: not finite after layer 1") {
 		t.Error(err)
 	}
-	if r.gathered {
+	if r.Gathered {
 		t.Error("it left a gradient")
 	}
-	s, err := sampler(t, e, c, "w").Sample(testContext(t), sampleRequest(2, 5, 1, mixed[0]))
+	s, err := samplerOf(t, e, c, "w").Sample(testContext(t), sampleRequest(2, 5, 1, mixed[0]))
 	if err := failure(t, s, err); !strings.Contains(err.Error(), "not finite after layer 1") {
 		t.Error(err)
 	}
@@ -188,7 +189,7 @@ func TestRandomInit(t *testing.T) {
 			t.Fatal(err)
 		}
 		train(t, c, 1, mixed...)
-		draw(t, sampler(t, e, c, "w"), sampleRequest(1, 4, 1, mixed[0]))
+		draw(t, samplerOf(t, e, c, "w"), sampleRequest(1, 4, 1, mixed[0]))
 		got = append(got, logprobs(t, c, mixed[0])[0])
 	}
 	if !sameBits(got[0], got[1]) || sameBits(got[0], got[2]) {

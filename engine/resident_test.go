@@ -62,7 +62,7 @@ func TestIdleBaseModelsLeaveMemory(t *testing.T) {
 		req := sampleRequest(2, 30, 4, mixed[0])
 		c := ofBase(t, e, baseName)
 		want := draw(t, c, req)
-		if n, w := e.BaseMemory(), e.memory.find(baseName).config.WeightBytes(); n != w {
+		if n, w := e.BaseMemory(), e.memory.Find(baseName).Config.WeightBytes(); n != w {
 			t.Errorf("%d bytes are in memory, want %d", n, w)
 		}
 		time.Sleep(time.Hour)
@@ -156,7 +156,7 @@ func named(t *testing.T, names ...string) map[string]Model {
 // never does.
 func TestBaseModelsShareTheMemory(t *testing.T) {
 	e := open(t, Options{Models: named(t, "a", "b", "c")})
-	one := e.memory.find("a").config.WeightBytes()
+	one := e.memory.Find("a").Config.WeightBytes()
 	e = open(t, Options{Models: named(t, "a", "b", "c"), Memory: one})
 	there := func() (list []string) {
 		for _, name := range []string{"a", "b", "c"} {
@@ -193,7 +193,7 @@ func TestBaseModelsShareTheMemory(t *testing.T) {
 // A training run takes memory from idle base models, and a promised one is never refused.
 func TestRunsTakeTheMemoryOfIdleBaseModels(t *testing.T) {
 	probe := open(t, Options{Models: named(t, "a")})
-	one, run := probe.memory.find("a").config.WeightBytes(), probe.memory.find("a").runBytes(lora(8))
+	one, run := probe.memory.Find("a").Config.WeightBytes(), probe.memory.Find("a").RunBytes(lora(8))
 	e := open(t, Options{Models: named(t, "a", "b"), Memory: 2*run + one/2})
 	closeSampler(ofBase(t, e, "b"))
 	make := func(ctx context.Context, seq int64) error {
@@ -282,7 +282,8 @@ func TestManyClientsOfModelsThatComeAndGo(t *testing.T) {
 	for i, name := range names {
 		want[name] = draw(t, ofBase(t, still, name), sampleRequest(1, 12, uint64(i), mixed[i]))
 	}
-	e := open(t, Options{Models: models, IdleAfter: time.Millisecond, Memory: still.memory.find("a").config.WeightBytes()})
+	e := open(t, Options{Models: models, IdleAfter: time.Millisecond,
+		Memory: still.memory.Find("a").Config.WeightBytes()})
 	var work sync.WaitGroup
 	answered := make([]int, 6)
 	for g := range answered {

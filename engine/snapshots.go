@@ -14,7 +14,7 @@ func (e *Engine) Snapshot(ctx context.Context, modelID string, w io.Writer) (app
 	if err != nil {
 		return 0, err
 	}
-	return r.snapshot(ctx, w)
+	return r.Snapshot(ctx, w)
 }
 
 // Restore makes the model of a snapshot, which must not exist yet, and returns its id and the SeqID of the last request
@@ -23,20 +23,20 @@ func (e *Engine) Restore(ctx context.Context, from io.Reader) (modelID string, a
 	if ctx.Err() != nil {
 		return "", 0, context.Cause(ctx)
 	}
-	s, err := e.trainer.openSnapshot(from)
+	s, err := e.trainer.OpenSnapshot(from)
 	if err != nil {
 		return "", 0, err
 	}
 	e.making.Lock()
 	defer e.making.Unlock()
-	if r, err := e.find(s.modelID()); err != nil {
+	if r, err := e.find(s.ModelID()); err != nil {
 		return "", 0, err
 	} else if r != nil {
-		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", s.modelID(), tinker.ErrExists)
+		return "", 0, tinker.Userf("engine: snapshot of model %s: %w", s.ModelID(), tinker.ErrExists)
 	}
-	r, err := s.restore(tinker.IsPromised(ctx))
+	r, err := s.Restore(tinker.IsPromised(ctx))
 	if err != nil {
 		return "", 0, err
 	}
-	return r.modelID(), s.applied(), e.add(r)
+	return r.ID(), s.Applied(), e.add(r)
 }

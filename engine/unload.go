@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/lifetime"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -15,18 +17,18 @@ func (e *Engine) UnloadModel(ctx context.Context, modelID string) (*tinker.Futur
 	}
 	out := tinker.UnloadOutput{ModelID: modelID}
 	e.mu.Lock()
-	r, gone, closed := e.runs[modelID], e.unloaded[modelID], e.group.ended()
+	r, gone, closed := e.runs[modelID], e.unloaded[modelID], e.group.Ended()
 	e.mu.Unlock()
 	switch {
 	case closed:
-		return nil, errClosed()
+		return nil, lifetime.Closed()
 	case gone:
 		return tinker.Resolved(out, nil), nil
 	case r == nil:
 		return nil, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
 	}
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
-	r.retire(func(err error) {
+	r.Retire(func(err error) {
 		if err == nil {
 			e.forget(r, true)
 		}
@@ -42,7 +44,7 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 		return err
 	}
 	done := make(chan error, 1)
-	r.retire(func(err error) {
+	r.Retire(func(err error) {
 		if err == nil {
 			e.forget(r, false)
 		}
@@ -57,12 +59,12 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 }
 
 // forget releases a run's state. An unloaded run can never be opened again.
-func (e *Engine) forget(r *trainingRun, unloaded bool) {
-	r.release()
+func (e *Engine) forget(r *training.Run, unloaded bool) {
+	r.Release()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.runs, r.modelID())
+	delete(e.runs, r.ID())
 	if unloaded {
-		e.unloaded[r.modelID()] = true
+		e.unloaded[r.ID()] = true
 	}
 }
