@@ -37,7 +37,8 @@ func (s *score) teaches(i int) bool {
 		len(s.e) > 0 && s.e[i] != 0
 }
 
-// prune returns p without the rows that teach nothing, which the tape loses too.
+// prune returns p without the rows that teach nothing, which the tape loses too. The head loses all rows at which the
+// loss has no derivative, unless it is trained itself: their places count in its gradient.
 func (p *pass) prune(tape *Tape) (*pass, error) {
 	keep := p.live(&tape.score)
 	seqs, rows := slices.Clone(p.seqs), moves{}
@@ -45,16 +46,23 @@ func (p *pass) prune(tape *Tape) (*pass, error) {
 		rows = append(rows, move{rows.end(), p.start[i], keep[i]})
 		seqs[i].Tokens = seqs[i].Tokens[:keep[i]]
 	}
+	held := p.back.held == &tape.score
+	scored := tape.score.move(rows, p.trainsHead())
+	if h := &p.back.head; held {
+		for _, r := range []*nn.Rows{&h.x, &h.mid, &h.logits} {
+			scored.rows(r)
+		}
+	}
 	if rows.end() == p.rows() {
 		return p, nil
 	}
-	held := p.back.held == &tape.score
 	tape.move(p.w.Config, rows, p.rank)
-	logits := tape.score.move(rows)
-	if held {
-		logits.rows(&p.back.head.logits)
-	}
 	return p.newPass(p.w, seqs)
+}
+
+// trainsHead reports whether a gradient of the unembedding or of the final norm may be asked for.
+func (p *pass) trainsHead() bool {
+	return slices.ContainsFunc(p.segments, func(u segment) bool { return u.adapter == nil || u.adapter.head != nil })
 }
 
 // move is n rows that go from a place to an earlier one.
@@ -99,25 +107,32 @@ func (t *Tape) move(c Config, m moves, rank int) {
 	m.rows(&t.hidden)
 }
 
-// move drops the rows that are not kept and returns how those of the others' logits move.
-func (s *score) move(m moves) (logits moves) {
+// move drops the rows that are not kept and, unless all is set, those at which the loss has no derivative. It returns
+// how the others move among the scored rows.
+func (s *score) move(m moves, all bool) (scored moves) {
 	old := *s
 	s.rows, s.first, s.targets, s.g, s.lse = nil, []int{0}, nil, nil, nil
 	for _, x := range m {
 		from, _ := slices.BinarySearch(old.rows, x.from)
 		to, _ := slices.BinarySearch(old.rows, x.from+x.n)
-		logits = append(logits, move{len(s.rows), from, to - from})
 		for i := from; i < to; i++ {
+			if !all && !old.teaches(i) {
+				continue
+			}
+			if n := len(scored); n > 0 && scored[n-1].from+scored[n-1].n == i {
+				scored[n-1].n++
+			} else {
+				scored = append(scored, move{len(s.rows), i, 1})
+			}
 			s.rows = append(s.rows, old.rows[i]-x.from+x.to)
 			s.targets = append(s.targets, old.targets[old.first[i]:old.first[i+1]]...)
 			s.g = append(s.g, old.g[old.first[i]:old.first[i+1]]...)
-			s.first = append(s.first, len(s.targets))
+			s.first, s.lse = append(s.first, len(s.targets)), append(s.lse, old.lse[i])
 		}
-		s.lse = append(s.lse, old.lse[from:to]...)
 	}
 	if len(old.e) > 0 {
-		logits.floats(&s.h, 1)
-		logits.floats(&s.e, 1)
+		scored.floats(&s.h, 1)
+		scored.floats(&s.e, 1)
 	}
-	return logits
+	return scored
 }

@@ -3,9 +3,36 @@ package model
 import (
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/forest"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
+
+// Trees appends the nodes of a forest to the sequences of a call. pages allocates that many zeroed pages.
+func Trees(seqs []Seq, f *forest.Forest, adapter *Adapter, pages func(n int) []*nn.Page) []Seq {
+	at := len(seqs)
+	for _, n := range f.Nodes {
+		seqs = append(seqs, Seq{Tokens: n.Tokens, Pos: n.Pos, Adapter: adapter})
+	}
+	for i, n := range f.Nodes {
+		s := &seqs[at+i]
+		full := n.Pos / kernel.PageLen
+		s.Pages = append(s.Pages, pages((n.Pos+len(n.Tokens)+kernel.PageLen-1)/kernel.PageLen-full)...)
+		for _, next := range n.Next {
+			s.Next = append(s.Next, at+next)
+			seqs[at+next].Pages = append([]*nn.Page(nil), s.Pages[:f.Nodes[next].Pos/kernel.PageLen]...)
+		}
+	}
+	return seqs
+}
+
+// TreePages is the number of pages that Trees allocates.
+func TreePages(f *forest.Forest) (n int) {
+	for _, node := range f.Nodes {
+		n += (node.Pos+len(node.Tokens)+kernel.PageLen-1)/kernel.PageLen - node.Pos/kernel.PageLen
+	}
+	return n
+}
 
 // fork is positions from to to-1 of a sequence, which are also on a page of one that continues it.
 type fork struct {

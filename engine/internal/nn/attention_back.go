@@ -54,13 +54,15 @@ func (w *walk) end(i int) int {
 	return n
 }
 
-// visit begins the sums of a stretch, adds what its rows and those after it give, and stores them.
+// visit begins the sums of a stretch, adds what its rows and those after it give, and stores them. A stretch without
+// rows is not continued.
 func (w *walk) visit(i int) {
 	s := &w.all[i]
-	w.clear(s.Pos, s.Pos+s.To-s.From)
-	if s.From < s.To {
-		w.queries(s)
+	if s.From == s.To {
+		return
 	}
+	w.clear(s.Pos, s.Pos+s.To-s.From)
+	w.queries(s)
 	for _, next := range s.Next {
 		w.visit(next)
 	}
