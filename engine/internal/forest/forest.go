@@ -16,12 +16,22 @@ type Node struct {
 }
 
 // Forest is the trees of some sequences. A node comes before those that continue it, and a tree's nodes are
-// neighbours. Rows are the nodes' tokens, one after another.
+// neighbours, as are its sequences. Rows are the nodes' tokens, one after another.
 type Forest struct {
-	Nodes []Node
-	Roots []int
-	Paths [][]int // by sequence, the nodes that hold its tokens; it may end within the last one
-	Rows  int
+	Nodes     []Node
+	Trees     []Tree
+	Sequences []Sequence
+	Rows      int
+}
+
+// Tree is where a tree begins.
+type Tree struct{ Node, Sequence int }
+
+// Sequence is one of the sequences that a forest was made of.
+type Sequence struct {
+	Index int // among these
+	Len   int
+	Path  []int // the nodes that hold its tokens; it may end within the last one
 }
 
 // Of returns the forest of sequences that are not empty. A tree has at most so many tokens, or those of one longer
@@ -31,11 +41,12 @@ func Of(sequences [][]int32, most int) *Forest {
 	for _, s := range sequences {
 		g.Add(s)
 	}
-	f := &Forest{Paths: make([][]int, len(sequences))}
+	f := &Forest{}
 	for _, t := range g.trees {
-		f.Roots = append(f.Roots, f.list(t.root, 0))
+		root := f.list(t.root, 0)
+		f.Trees = append(f.Trees, Tree{root, len(f.Sequences)})
 		for _, i := range t.sequences {
-			f.Paths[i] = f.path(f.Roots[len(f.Roots)-1], sequences[i])
+			f.Sequences = append(f.Sequences, Sequence{i, len(sequences[i]), f.path(root, sequences[i])})
 		}
 	}
 	return f
@@ -71,12 +82,67 @@ func (f *Forest) path(at int, sequence []int32) []int {
 	}
 }
 
-// Each calls do for the stretches of a sequence of n tokens: its positions from to to-1 are the rows from row on.
-func (f *Forest) Each(sequence, n int, do func(row, from, to int)) {
-	for _, i := range f.Paths[sequence] {
-		node := &f.Nodes[i]
-		do(node.Row, node.Pos, min(node.Pos+len(node.Tokens), n))
+// Each calls do for the stretches of sequence i: its positions from to to-1 are the rows from row on.
+func (f *Forest) Each(i int, do func(row, from, to int)) {
+	s := &f.Sequences[i]
+	for _, at := range s.Path {
+		n := &f.Nodes[at]
+		do(n.Row, n.Pos, min(n.Pos+len(n.Tokens), s.Len))
 	}
+}
+
+// Cut returns forests of neighbouring trees with at most so many rows each, or of one larger tree.
+func (f *Forest) Cut(rows int) []*Forest {
+	var list []*Forest
+	a := 0
+	for b := 1; b <= len(f.Trees); b++ {
+		if b == len(f.Trees) || f.row(b+1)-f.row(a) > rows {
+			list, a = append(list, f.part(a, b)), b
+		}
+	}
+	return list
+}
+
+// row is the first row of a tree, or the number of rows.
+func (f *Forest) row(tree int) int {
+	if tree < len(f.Trees) {
+		return f.Nodes[f.Trees[tree].Node].Row
+	}
+	return f.Rows
+}
+
+// part returns the forest of trees a to b-1.
+func (f *Forest) part(a, b int) *Forest {
+	if a == 0 && b == len(f.Trees) {
+		return f
+	}
+	end := Tree{len(f.Nodes), len(f.Sequences)}
+	if b < len(f.Trees) {
+		end = f.Trees[b]
+	}
+	at := f.Trees[a]
+	p := &Forest{Rows: f.row(b) - f.row(a)}
+	for _, n := range f.Nodes[at.Node:end.Node] {
+		n.Row, n.Next = n.Row-f.row(a), less(n.Next, at.Node)
+		p.Nodes = append(p.Nodes, n)
+	}
+	for _, t := range f.Trees[a:b] {
+		p.Trees = append(p.Trees, Tree{t.Node - at.Node, t.Sequence - at.Sequence})
+	}
+	for _, s := range f.Sequences[at.Sequence:end.Sequence] {
+		s.Path = less(s.Path, at.Node)
+		p.Sequences = append(p.Sequences, s)
+	}
+	return p
+}
+
+// less returns v with n subtracted from each.
+func less(v []int, n int) []int {
+	out := make([]int, len(v))
+	for i, x := range v {
+		out[i] = x - n
+	}
+	return out
 }
 
 // Growing is a forest that sequences are added to.

@@ -14,23 +14,31 @@ func TestForest(t *testing.T) {
 		most := rapid.SampledFrom([]int{0, 50, 100, 1000}).Draw(t, "most")
 		sequences := draw(t)
 		f := Of(sequences, most)
-		rows := make([]int32, f.Rows)
-		for _, n := range f.Nodes {
-			copy(rows[n.Row:], n.Tokens)
-		}
-		for i, s := range sequences {
-			var got []int32
-			f.Each(i, len(s), func(row, from, to int) {
-				if from != len(got) {
-					t.Fatalf("sequence %d: a stretch begins at %d, want %d", i, from, len(got))
+		f.check(t, most)
+		seen := 0
+		for _, part := range append(f.Cut(rapid.IntRange(0, 300).Draw(t, "rows")), f) {
+			part.check(t, most)
+			rows := make([]int32, part.Rows)
+			for _, n := range part.Nodes {
+				copy(rows[n.Row:], n.Tokens)
+			}
+			for i, s := range part.Sequences {
+				var got []int32
+				part.Each(i, func(row, from, to int) {
+					if from != len(got) {
+						t.Fatalf("sequence %d: a stretch begins at %d, want %d", i, from, len(got))
+					}
+					got = append(got, rows[row:row+to-from]...)
+				})
+				if want := sequences[s.Index]; !slices.Equal(got, want) {
+					t.Fatalf("sequence %d: %v, want %v", i, got, want)
 				}
-				got = append(got, rows[row:row+to-from]...)
-			})
-			if !slices.Equal(got, s) {
-				t.Fatalf("sequence %d: %v, want %v", i, got, s)
+				seen++
 			}
 		}
-		f.check(t, most)
+		if seen != 2*len(sequences) {
+			t.Fatalf("the parts and the whole have %d sequences, want twice %d", seen, len(sequences))
+		}
 	})
 }
 
@@ -50,12 +58,8 @@ func (f *Forest) check(t *rapid.T, most int) {
 			first = append(first, c.Tokens[0])
 		}
 	}
-	for i, root := range f.Roots {
-		end := f.Rows
-		if i+1 < len(f.Roots) {
-			end = f.Nodes[f.Roots[i+1]].Row
-		}
-		if size := end - f.Nodes[root].Row; size > most && len(f.Nodes[root].Tokens) < size {
+	for i, tree := range f.Trees {
+		if size := f.row(i+1) - f.row(i); size > most && len(f.Nodes[tree.Node].Tokens) < size {
 			t.Fatalf("tree %d has %d tokens, the most is %d", i, size, most)
 		}
 	}
@@ -84,7 +88,7 @@ func TestShared(t *testing.T) {
 		most      int
 		sequences [][]int32
 		rows      int
-		roots     int
+		trees     int
 	}{
 		{1000, [][]int32{with(1, 2), with(1, 3), with(4)}, 100 + 4, 1},
 		{1000, [][]int32{with(1, 2), prompt, prompt[:50]}, 102, 1},
@@ -94,8 +98,9 @@ func TestShared(t *testing.T) {
 		{0, [][]int32{with(1), with(1)}, 202, 2},
 	} {
 		f := Of(c.sequences, c.most)
-		if f.Rows != c.rows || len(f.Roots) != c.roots {
-			t.Errorf("at most %d tokens: %d rows in %d trees, want %d in %d", c.most, f.Rows, len(f.Roots), c.rows, c.roots)
+		if f.Rows != c.rows || len(f.Trees) != c.trees {
+			t.Errorf("at most %d tokens: %d rows in %d trees, want %d in %d", c.most, f.Rows, len(f.Trees),
+				c.rows, c.trees)
 		}
 	}
 }

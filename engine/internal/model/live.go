@@ -45,6 +45,7 @@ func (p *pass) prune(tape *Tape) (*pass, error) {
 	for i := range seqs {
 		rows = append(rows, move{rows.end(), p.start[i], keep[i]})
 		seqs[i].Tokens = seqs[i].Tokens[:keep[i]]
+		seqs[i].Next = slices.DeleteFunc(slices.Clone(seqs[i].Next), func(next int) bool { return keep[next] == 0 })
 	}
 	held := p.back.held == &tape.score
 	scored := tape.score.move(rows, p.trainsHead())

@@ -74,15 +74,14 @@ func (m exact) teach(t *rapid.T, r *Runner, tape *Tape, adapter int, list []taug
 		t.Fatal(err)
 	}
 	used := make([]int, f.Rows)
-	for i, s := range list {
-		var of []float32
-		f.Each(i, len(s.tokens), func(row, from, to int) {
+	logp = make([][]float32, len(list))
+	for i, s := range f.Sequences {
+		f.Each(i, func(row, from, to int) {
 			for ; from < to; from, row = from+1, row+1 {
-				of = append(of, scores[targets.First[row]+used[row]])
+				logp[s.Index] = append(logp[s.Index], scores[targets.First[row]+used[row]])
 				used[row]++
 			}
 		})
-		logp = append(logp, of)
 	}
 	return logp, g
 }
@@ -90,8 +89,9 @@ func (m exact) teach(t *rapid.T, r *Runner, tape *Tape, adapter int, list []taug
 // targetsOf returns the next tokens of each row, one for each sequence that passes, and their weights.
 func targetsOf(f *forest.Forest, list []taught) (t Targets, weights []float32) {
 	rows, w := make([][]int32, f.Rows), make([][]float32, f.Rows)
-	for i, s := range list {
-		f.Each(i, len(s.tokens), func(row, from, to int) {
+	for i := range f.Sequences {
+		s := list[f.Sequences[i].Index]
+		f.Each(i, func(row, from, to int) {
 			for ; from < to; from, row = from+1, row+1 {
 				next := int32(-1)
 				if from+1 < len(s.tokens) {
