@@ -145,9 +145,12 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 	w, s := &p.w.layers[l], &p.layers[l]
 	on.RowHeads(a, b, p.w.Config.KVHeads, func(a, b, from, to int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
+		ws.Stretches = ws.Stretches[:0]
 		p.eachSeq(a, b, func(_ int, seq Seq, a, b int) {
-			p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages, from, to)
+			ws.Stretches = append(ws.Stretches, nn.Stretch{From: a, To: b, Pos: seq.Pos, Pages: seq.Pages})
 		})
+		p.attention(l).Forwards(p.K, sc, ws, s.att, s.q, ws.Stretches, from, to)
+		clear(ws.Stretches)
 		p.ws.Put(ws)
 	})
 	y := afterNorm(w.afterAttn, s.o, s.h)

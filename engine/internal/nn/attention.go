@@ -44,10 +44,6 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	pages, pos = a.inWindow(pages[:pagesTo(pos+n)], pos)
-	if n == 1 {
-		a.one(k, sc, ws, out.Data, q.Data, pos, pages, from, to)
-		return
-	}
 	step := max(8, scoreBudget/(pos+n))
 	for j := from; j < to; j++ {
 		c := a.collect(ws, j, pages)
