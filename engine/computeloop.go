@@ -243,8 +243,7 @@ func (t *computeLoop) finish(jobs []*job) {
 // sharesPass reports whether two micro-batches can be computed in one pass.
 func (j *job) sharesPass(k *job) bool {
 	return j.alone == nil && k.alone == nil && !j.r.full() && !k.r.full() && j.r.version.w == k.r.version.w &&
-		j.backward() == k.backward() &&
-		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
+		j.backward() == k.backward() && j.loss.Entropic() == k.loss.Entropic()
 }
 
 // repeats reports whether the adapter of a micro-batch with a backward is that of another one: a pass has one gradient

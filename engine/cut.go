@@ -1,26 +1,12 @@
 package engine
 
-import "github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+import (
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+)
 
 // enoughRows is the number of rows from which on products of a pass are about as fast as with many.
 const enoughRows = 256
-
-// cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
-// have the same number of targets per row.
-func (r *trainingRun) cut(items []checkedDatum, backward bool) (n, tokens int) {
-	room := r.e.opts.MicroBatch
-	if backward {
-		room = r.e.opts.room(r.base.config, len(items[0].tokens))
-	}
-	for n < len(items) && items[n].K == items[0].K {
-		if tokens+len(items[n].tokens) > room && n > 0 {
-			break
-		}
-		tokens += len(items[n].tokens)
-		n++
-	}
-	return n, tokens
-}
 
 // room is the number of tokens of the pass that a job begins.
 func (t *computeLoop) room(j *job) int {
@@ -47,3 +33,5 @@ func tapeBytes(c model.Config, recompute bool) int64 {
 	}
 	return int64(4 * c.Layers * layer)
 }
+
+func pagesFor(tokens int) int { return (tokens + cache.PageLen - 1) / cache.PageLen }

@@ -231,7 +231,8 @@ func (e *Engine) Kernel() string { return e.compute.K.Path().String() }
 
 // Capabilities lists the base models by name.
 func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
-	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true}
+	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true,
+		SilentDatums: e.numerics.tree > 0}
 	for _, name := range slices.Sorted(maps.Keys(e.bases)) {
 		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.bases[name].context})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/forest"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -14,26 +15,56 @@ import (
 // on nothing else than them and the weights; the parts are added to the run's gradient in their order. So whoever
 // computes a part, and wherever, the sum has the same bits.
 
-// parts cuts a request's datums: consecutive ones with at most a.part tokens together, or a longer one alone.
+// parts cuts a request's datums: consecutive ones whose trees have at most a.part tokens together, or a longer one
+// alone.
 func (a arithmetic) parts(items []checkedDatum) [][]checkedDatum {
 	if a.part == 0 {
 		return [][]checkedDatum{items}
 	}
 	var all [][]checkedDatum
-	from, tokens := 0, 0
+	from, f := 0, forest.Grow(a.tree)
 	for i := range items {
-		n := len(items[i].tokens)
-		if i > from && tokens+n > a.part {
+		if i > from && f.Tokens+f.Missing(items[i].tokens) > a.part {
 			all = append(all, items[from:i])
-			from, tokens = i, 0
+			from, f = i, forest.Grow(a.tree)
 		}
-		tokens += n
+		f.Add(items[i].tokens)
 	}
 	return append(all, items[from:])
 }
 
-// gradient adds the gradient of a request to the run's, which an error leaves as it was.
+// gradient adds the gradient of a request to the run's, which an error leaves as it was. Datums that teach nothing have
+// no part in it, except in older arithmetics, whose parts they are counted in.
 func (r *trainingRun) gradient(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
+	if r.e.numerics.tree == 0 {
+		return r.teach(req, l, items)
+	}
+	var teaching, silent []checkedDatum
+	for _, it := range items {
+		if l.Silent(it.Datum) {
+			silent = append(silent, it)
+		} else {
+			teaching = append(teaching, it)
+		}
+	}
+	if err := r.scores(req, l, silent); err != nil {
+		return err
+	}
+	if err := r.teach(req, l, teaching); err != nil {
+		return err
+	}
+	for _, it := range append(silent, teaching...) {
+		items[it.index] = it
+	}
+	return nil
+}
+
+// teach adds the gradient of datums to the run's, which an error leaves as it was. That of none is zero.
+func (r *trainingRun) teach(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
+	if len(items) == 0 {
+		r.gathered = true
+		return nil
+	}
 	undo := r.mark()
 	parts := r.e.numerics.parts(items)
 	if r.e.numerics.part > 0 && r.spreads(parts) {

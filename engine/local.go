@@ -68,7 +68,7 @@ func OpenLocal(o Options, numerics string) (*Local, error) {
 // Arithmetics lists the names of all that this version computes on every processor.
 func Arithmetics() []string {
 	var names []string
-	for name := range partTokens() {
+	for name := range known() {
 		for _, o := range orders() {
 			names = append(names, arithmetic{name: name, order: o}.id())
 		}

@@ -19,17 +19,27 @@ import (
 
 // Numerics names the arithmetic of new folders. It changes whenever the same requests could give different bits. A
 // folder keeps the arithmetic and the order of products that it was begun with, see orderFile.
-const Numerics = "trinity-4"
+const Numerics = "trinity-5"
 
 // arithmetic is what the bits of a folder's results follow from, beside its models and requests.
 type arithmetic struct {
 	name  string
 	order kernel.Order
 	part  int // most tokens of a gradient's part; 0: a request has one part, which is added to the gradient row by row
+	tree  int // most tokens of a tree of datums that share their beginnings; 0: they share nothing
 }
 
-// partTokens are the sizes of a gradient's parts in the arithmetics that this version computes.
-func partTokens() map[string]int { return map[string]int{"trinity-3": 0, Numerics: 8192} }
+// known are the arithmetics that this version computes.
+func known() map[string]arithmetic {
+	return map[string]arithmetic{"trinity-3": {}, "trinity-4": {part: 8192}, Numerics: {part: 8192, tree: 4096}}
+}
+
+// computed returns the arithmetic of a name that is known.
+func computed(name string, order kernel.Order) arithmetic {
+	a := known()[name]
+	a.name, a.order = name, order
+	return a
+}
 
 // id is the full name: trinity-4-blocked.
 func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
@@ -42,7 +52,7 @@ const orderFile = "order"
 // arithmeticOf returns the arithmetic of dir. A new dir gets the newest in the order want or, if that is empty, the
 // processor's own.
 func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
-	fresh := arithmetic{Numerics, kernel.Native(), partTokens()[Numerics]}
+	fresh := computed(Numerics, kernel.Native())
 	if want != "" {
 		var err error
 		if fresh.order, err = parseOrder(want); err != nil {
@@ -90,17 +100,15 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		a.name, order = id[:i], id[i+1:]
 	}
-	known := partTokens()
-	part, ok := known[a.name]
-	if !ok {
+	known := known()
+	if _, ok := known[a.name]; !ok {
 		return a,
 			tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
 				"that began the folder, or another folder", a.name,
 				strings.Join(slices.Sorted(maps.Keys(known)), " and "))
 	}
-	a.part = part
-	a.order, err = parseOrder(order)
-	return a, err
+	o, err := parseOrder(order)
+	return computed(a.name, o), err
 }
 
 // NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-4-blocked.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/forest"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -20,6 +21,9 @@ type checkedDatum struct {
 	h    []float32 // [N] entropies, nil unless asked for
 	mid  []float32 // [N] their centres
 	sum  float64   // of its loss
+
+	bad   bool // its gradient is not finite
+	badAt int  // at that position
 }
 
 // check reads a request; everything wrong with it is a User error.
@@ -88,32 +92,52 @@ func (r *trainingRun) forward(req tinker.ForwardRequest, backward bool) (tinker.
 	return output(items), nil
 }
 
-// scores computes a request without a gradient.
+// scores computes datums without a gradient.
 func (r *trainingRun) scores(req tinker.ForwardRequest, l loss.Loss, items []checkedDatum) error {
+	if len(items) == 0 {
+		return nil
+	}
 	if parts := r.e.numerics.parts(items); r.spreads(parts) {
 		if err := r.spreadOver(req, l, parts, nil); !errors.Is(err, errDoubted) {
 			return err
 		}
 		clearResults(items)
 	}
-	return r.pass(r.e.ctx, l, items, nil)
+	for _, part := range r.e.numerics.parts(items) {
+		if err := r.pass(r.e.ctx, l, part, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// pass computes items in micro-batches. into gets their gradient, unless it is nil. The size of micro-batches changes
-// no bit: a gradient adds up token by token in the items' order. It ends early when ctx does.
+// pass computes items in micro-batches, the trees of their tokens one after another. into gets their gradient, unless
+// it is nil. The size of micro-batches changes no bit: a gradient adds up row by row in the trees' order. It ends early
+// when ctx does.
 func (r *trainingRun) pass(ctx context.Context, l loss.Loss, items []checkedDatum, into *model.Grads) error {
-	for rest := items; len(rest) > 0; {
+	f := forest.Of(tokenLists(items), r.e.numerics.tree)
+	room := r.e.opts.MicroBatch
+	if into != nil {
+		room = r.e.opts.room(r.base.config, f.Largest())
+	}
+	for _, trees := range f.Cut(room) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, tokens := r.cut(rest, into != nil)
-		if err := r.e.training.do(&job{r: r, ctx: ctx, microBatch: microBatch{loss: l, items: rest[:n], into: into,
-			tokens: tokens}}); err != nil {
+		b := microBatch{loss: l, items: items, trees: trees, into: into, tokens: trees.Rows}
+		if err := r.e.training.do(&job{r: r, ctx: ctx, microBatch: b}); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	return nil
+}
+
+func tokenLists(items []checkedDatum) [][]int32 {
+	all := make([][]int32, len(items))
+	for i := range items {
+		all[i] = items[i].tokens
+	}
+	return all
 }
 
 func output(items []checkedDatum) tinker.ForwardOutput {

@@ -103,6 +103,14 @@ func (f *Forest) Cut(rows int) []*Forest {
 	return list
 }
 
+// Largest is the number of rows of the largest tree.
+func (f *Forest) Largest() (rows int) {
+	for t := range f.Trees {
+		rows = max(rows, f.row(t+1)-f.row(t))
+	}
+	return rows
+}
+
 // row is the first row of a tree, or the number of rows.
 func (f *Forest) row(tree int) int {
 	if tree < len(f.Trees) {
