@@ -196,11 +196,15 @@ func (g *Growing) Missing(sequence []int32) int {
 	return len(sequence) - common
 }
 
-// find returns the tree for a sequence and how many tokens they have in common.
+// find returns the tree that a sequence joins, or nil, and how many tokens they have in common.
 func (g *Growing) find(sequence []int32) (best *tree, common int) {
+	if g.most == 0 {
+		return nil, 0
+	}
 	for _, t := range g.trees {
 		n := t.root.common(sequence)
-		if n >= Shared && n > common && t.tokens+len(sequence)-n <= g.most {
+		fits := n == len(sequence) || t.tokens+len(sequence)-n <= g.most
+		if n >= Shared && n > common && fits {
 			best, common = t, n
 		}
 	}
