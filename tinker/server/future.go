@@ -71,23 +71,13 @@ func (s *Server) tryAgain(id string, p pendingResult) wire.TryAgain {
 	return t
 }
 
-// render encodes a result as JSON, or as protobuf if the result has such a form and the client asks for it.
+// render encodes a result: batches and samples as protobuf, the rest as JSON.
 func (s *Server) render(c *call, v any) (any, error) {
-	proto := strings.Contains(c.r.Header.Get("Accept"), wire.Proto)
 	switch v := v.(type) {
 	case tinker.ForwardOutput:
-		if !proto {
-			return wire.FromOutput(v), nil
-		}
-		write(c.w, http.StatusOK, wire.Proto, wire.EncodeOutput(v))
-		return nil, errAnswered
+		return s.renderProto(c, wire.EncodeOutput(v))
 	case []byte: // a sample
-		if !proto {
-			r, err := wire.DecodeSample(v)
-			return wire.FromSample(r), err
-		}
-		write(c.w, http.StatusOK, wire.Proto, v)
-		return nil, errAnswered
+		return s.renderProto(c, v)
 	case tinker.OptimStepOutput:
 		return wire.OptimStepResponse{Metrics: wire.FiniteMetrics(v.Metrics)}, nil
 	case tinker.SaveOutput:
@@ -98,6 +88,16 @@ func (s *Server) render(c *call, v any) (any, error) {
 		return wire.LoadResponse{Type: "load_weights", Path: v.Path}, nil
 	}
 	return v, nil
+}
+
+// renderProto answers with a message, if the client reads protobuf.
+func (s *Server) renderProto(c *call, raw []byte) (any, error) {
+	if !strings.Contains(c.r.Header.Get("Accept"), wire.Proto) {
+		return nil, status(http.StatusNotAcceptable, "this result is protobuf (Accept: %s); its JSON form, of Tinker "+
+			"SDK 0.24 and older, was last written by trinity 0.2: update the SDK (pip install -U tinker)", wire.Proto)
+	}
+	write(c.w, http.StatusOK, wire.Proto, raw)
+	return nil, errAnswered
 }
 
 // savedAnswer returns the path of a checkpoint, or the session of an unnamed sampler.

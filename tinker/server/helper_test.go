@@ -158,6 +158,9 @@ func (r *rig) try(method, path string, body any, headers ...string) (int, http.H
 		return 0, nil, nil, err
 	}
 	req.Header.Set("Content-Type", kind)
+	if strings.HasSuffix(path, "/retrieve_future") {
+		req.Header.Set("Accept", wire.Proto) // as the SDK
+	}
 	if r.key != "" {
 		req.Header.Set(wire.HeaderKey, r.key)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
-	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
 // mixedCrashes is how often the power fails under mixed load.
@@ -86,11 +85,7 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 			return nil, err
 		}
 		defer c.Close()
-		l, err := load.New(t.Context(), c, "")
-		if err != nil {
-			return nil, err
-		}
-		return l.Mixed(t.Context(), name, steps)
+		return mixedScript(t.Context(), c, name, steps)
 	}
 	f, r := newCrowd()
 	count, _, err := f.begin(r, 0)

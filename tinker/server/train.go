@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
@@ -13,21 +12,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// forwardBackward accepts the protobuf of the current SDK and the JSON of older ones. A request that can be read is
-// promised, and an error in its data becomes its result: refusing a chunk would stop the SDK permanently.
+// errOldForward is the error of a batch as JSON.
+var errOldForward = &undecodedError{tinker.Userf("a batch of forward or forward_backward is protobuf (%s); its JSON "+
+	"form, of Tinker SDK 0.24 and older, was last read by trinity 0.2: update the SDK (pip install -U tinker)",
+	wire.Proto)}
+
+// forwardBackward accepts a batch. A request that can be read is promised, and an error in its data becomes its result:
+// refusing a chunk would stop the SDK permanently.
 func (s *Server) forwardBackward(c *call) (any, error) {
-	var req wire.ForwardBackward
-	var bad error
-	if strings.HasPrefix(c.r.Header.Get("Content-Type"), wire.Proto) {
-		req, bad = wire.DecodeForwardBackward(c.body)
-	} else {
-		var old wire.LegacyForward
-		if bad = wire.Decode(c.body, &old); bad == nil {
-			req, bad = old.Tinker()
-		} else {
-			req.ModelID, req.SeqID = old.ModelID, old.SeqID
-		}
+	if !largeTraining.proto(c.r) {
+		return nil, errOldForward
 	}
+	req, bad := wire.DecodeForwardBackward(c.body)
 	if errors.Is(bad, wire.ErrMalformed) {
 		return nil, bad
 	}

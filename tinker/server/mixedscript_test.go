@@ -1,4 +1,4 @@
-package load
+package server
 
 import (
 	"context"
@@ -11,18 +11,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Mixed is a training script that repeats every kind of request: training, named samplers and seeded samples, states
-// that are saved, loaded, deleted or expire, and models created from states. It returns every answer to the last bit.
-// Services with the same weights give the same answers, even over crashes. name is the name of its session; steps must
-// be at least 6.
-func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, error) {
+// mixedScript is a training script that repeats every kind of request: training, named samplers and seeded samples,
+// states that are saved, loaded, deleted or expire, and models created from states. It returns every answer to the last
+// bit. Services with the same weights give the same answers, even over crashes. name is the name of its session; steps
+// must be at least 6.
+func mixedScript(ctx context.Context, svc tinker.Service, name string, steps int) ([]string, error) {
 	seed := int64(len(name))
-	m, err := l.svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: l.base,
-		LoRA: tinker.LoRA{Rank: rank, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
+	m, err := svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: "tiny",
+		LoRA: tinker.LoRA{Rank: 8, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
 	if err != nil {
 		return nil, err
 	}
-	x := &mixed{l: l, ctx: ctx, name: name, m: m, seq: 1}
+	x := &mixed{svc: svc, ctx: ctx, name: name, m: m, seq: 1}
 	for i := 1; i <= steps && x.err == nil; i++ {
 		x.step(i)
 	}
@@ -32,7 +32,7 @@ func (l *Load) Mixed(ctx context.Context, name string, steps int) ([]string, err
 
 // mixed is one script in progress. After an error it sends no more requests.
 type mixed struct {
-	l     *Load
+	svc   tinker.Service
 	ctx   context.Context
 	name  string
 	m     tinker.TrainingClient
@@ -73,10 +73,10 @@ func say[T any](x *mixed, f *tinker.Future[T], err error) (v T) {
 		v, err = f.Wait(x.ctx)
 	}
 	if err != nil {
-		x.err = fmt.Errorf("load: script %s, request %d: %w", x.name, x.seq-1, err)
+		x.err = fmt.Errorf("script %s, request %d: %w", x.name, x.seq-1, err)
 		return v
 	}
-	x.said = append(x.said, strings.ReplaceAll(fmt.Sprintf("%d %s", x.seq-1, bits(v)), x.model(), "MODEL"))
+	x.said = append(x.said, strings.ReplaceAll(fmt.Sprintf("%d %s", x.seq-1, textOf(v)), x.model(), "MODEL"))
 	return v
 }
 
@@ -89,8 +89,8 @@ func (x *mixed) model() string {
 	return info.ModelID
 }
 
-// bits returns a result as text that shows every bit.
-func bits(v any) string {
+// textOf returns a result as text that shows every bit.
+func textOf(v any) string {
 	switch v := v.(type) {
 	case tinker.ForwardOutput:
 		var b strings.Builder
@@ -110,6 +110,17 @@ func bits(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
+// mixedBatch is one sequence, the same for the same kind.
+func mixedBatch(seq int64, kind int) tinker.ForwardRequest {
+	tokens := make([]int32, 33)
+	for i := range tokens {
+		tokens[i] = int32(32 + (i*7+kind*13)%64)
+	}
+	return tinker.ForwardRequest{SeqID: seq, LossFn: tinker.CrossEntropy, Data: []tinker.Datum{{
+		ModelInput:   tinker.Text(tokens[:32]),
+		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts(tokens[1:])}}}}
+}
+
 func (x *mixed) next() int64 {
 	x.seq++
 	return x.seq - 1
@@ -119,7 +130,7 @@ func (x *mixed) train(kind int) {
 	if x.err != nil {
 		return
 	}
-	f, err := x.m.ForwardBackward(x.ctx, batch(x.next(), burstTokens, kind))
+	f, err := x.m.ForwardBackward(x.ctx, mixedBatch(x.next(), kind))
 	say(x, f, err)
 	adam := tinker.DefaultAdam()
 	adam.LearningRate = 1e-3
@@ -134,13 +145,16 @@ func (x *mixed) freeze(i int) {
 	if x.err != nil {
 		return
 	}
-	c, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path})
+	c, err := x.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path})
 	if err != nil {
 		x.err = err
 		return
 	}
-	req := sampleRequest(i)
-	req.NumSamples, req.Params.MaxTokens, req.PromptLogprobs = 3, 24, true
+	p, seed := tinker.DefaultSampling(), uint64(i)
+	p.MaxTokens, p.Seed = 24, &seed
+	p.StopStrings = []string{"\x00"} // instead of the model's own end tokens, which may come soon
+	req := tinker.SampleRequest{Prompt: mixedBatch(1, i).Data[0].ModelInput, NumSamples: 3, Params: p,
+		PromptLogprobs: true}
 	drawn, err := c.Sample(x.ctx, req)
 	say(x, drawn, err)
 }
@@ -161,13 +175,13 @@ func (x *mixed) branch(i int) {
 		return
 	}
 	x.made++
-	m, err := x.l.svc.CreateModelFromState(x.ctx, tinker.CreateFromStateRequest{SessionID: x.name, ModelSeqID: x.made,
+	m, err := x.svc.CreateModelFromState(x.ctx, tinker.CreateFromStateRequest{SessionID: x.name, ModelSeqID: x.made,
 		Path: x.state, Optimizer: i%4 == 0})
 	if err != nil {
 		x.err = err
 		return
 	}
-	f, err := m.ForwardBackward(x.ctx, batch(1, burstTokens, i))
+	f, err := m.ForwardBackward(x.ctx, mixedBatch(1, i))
 	say(x, f, err)
 }
 
@@ -183,7 +197,7 @@ func (x *mixed) delete(path string) {
 	if x.err != nil {
 		return
 	}
-	if err := x.l.svc.DeleteCheckpoint(x.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
+	if err := x.svc.DeleteCheckpoint(x.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
 		x.err = err
 	}
 }
@@ -194,7 +208,7 @@ func (x *mixed) finish() {
 		x.gone(x.brief)
 	}
 	if info, err := x.m.Info(x.ctx); x.err == nil && (err != nil || info.NextSeqID != x.seq) {
-		x.err = fmt.Errorf("load: script %s sent %d requests; the service knows %d (%v)", x.name, x.seq-1,
+		x.err = fmt.Errorf("script %s sent %d requests; the service knows %d (%v)", x.name, x.seq-1,
 			info.NextSeqID-1, err)
 	}
 }
@@ -202,11 +216,11 @@ func (x *mixed) finish() {
 // gone waits until a path has expired.
 func (x *mixed) gone(path string) {
 	for range 100 {
-		if _, err := x.l.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err,
+		if _, err := x.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err,
 			tinker.ErrNotFound) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	x.err = fmt.Errorf("load: script %s: %s did not expire after a second", x.name, path)
+	x.err = fmt.Errorf("script %s: %s did not expire after a second", x.name, path)
 }
