@@ -21,35 +21,35 @@ import (
 const archiveFor = 15 * time.Minute
 
 // archiveURL returns an address from which the checkpoint can be downloaded without a key for archiveFor.
-func (s *Server) archiveURL(c *call) (any, error) {
+func (s *checkpoints) archiveURL(c *call) (any, error) {
 	k, err := s.checkpointOf(c, s.readableOnly)
 	if err != nil {
 		return nil, err
 	}
-	expires := s.opts.Now().Add(archiveFor).UTC().Truncate(time.Second)
-	return wire.ArchiveURL{URL: s.address(c, tokenArchive, k.Path.String(), expires), Expires: expires}, nil
+	expires := s.life.now().Add(archiveFor).UTC().Truncate(time.Second)
+	return wire.ArchiveURL{URL: s.address(c, ticketArchive, k.Path.String(), expires), Expires: expires}, nil
 }
 
 // marker is the empty file that tells the SDK's tools that an archive is complete.
 const marker = "checkpoint_complete"
 
 // download streams a checkpoint's files as a tar, at its root. An adapter is in PEFT's format.
-func (s *Server) download(w http.ResponseWriter, r *http.Request) {
-	kind, path, until, ok := s.parseToken(r.PathValue("token"))
-	if !ok || kind != tokenArchive && kind != tokenFile || s.opts.Now().Unix() > until {
-		s.fail(w, r, status(http.StatusForbidden, "this address is wrong or has expired; ask for a new one"))
+func (s *checkpoints) download(w http.ResponseWriter, r *http.Request) {
+	kind, path, until, ok := s.tickets.parse(r.PathValue("token"))
+	if !ok || kind != ticketArchive && kind != ticketFile || s.life.now().Unix() > until {
+		s.edge.fail(w, r, status(http.StatusForbidden, "this address is wrong or has expired; ask for a new one"))
 		return
 	}
-	if kind == tokenFile {
+	if kind == ticketFile {
 		if err := s.sendFile(w, r, path); err != nil {
-			s.fail(w, r, err)
+			s.edge.fail(w, r, err)
 		}
 		return
 	}
 	members, err := s.members(path)
 	defer closeAll(members)
 	if err != nil {
-		s.fail(w, r, err)
+		s.edge.fail(w, r, err)
 		return
 	}
 	size := int64(512 + 1024) // the marker's header and the end
@@ -59,7 +59,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-tar")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	if err := writeTar(w, members); err != nil {
-		s.opts.Log.Warn("an archive was not downloaded completely", "path", path, "error", err)
+		s.life.log.Warn("an archive was not downloaded completely", "path", path, "error", err)
 	}
 }
 
@@ -77,11 +77,11 @@ func closeAll(members []archiveMember) {
 }
 
 // members opens a checkpoint's files, so that a concurrent deletion does not affect the download.
-func (s *Server) members(path string) (list []archiveMember, err error) {
+func (s *checkpoints) members(path string) (list []archiveMember, err error) {
 	if _, err := s.find(path); err != nil {
 		return nil, err
 	}
-	dir, err := s.opts.Store.Folder(path)
+	dir, err := s.store.Folder(path)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func (s *Server) members(path string) (list []archiveMember, err error) {
 }
 
 // exported returns the files that the Store exports in another form.
-func (s *Server) exported(path string) ([]tinker.ExportFile, error) {
-	if e, ok := s.opts.Store.(Exporter); ok {
+func (s *checkpoints) exported(path string) ([]tinker.ExportFile, error) {
+	if e, ok := s.store.(Exporter); ok {
 		return e.Export(path)
 	}
 	return nil, nil

@@ -75,7 +75,7 @@ func TestBombs(t *testing.T) {
 			t.Errorf("%s: %d bytes allocated, %d bytes sent", tt.name, took, len(tt.body))
 		}
 	}
-	if message, _ := r.failure(r.server.token(tokenTrain, m, 1)); !strings.Contains(message, "MaxUnpack") {
+	if message, _ := r.failure(r.server.tickets.ticket(ticketTrain, m, 1)); !strings.Contains(message, "MaxUnpack") {
 		t.Errorf("empty datums: %s", message)
 	}
 	r.settled(t)
@@ -104,7 +104,7 @@ func noise(n int) []byte {
 
 // Unfinished bodies hold only the bytes that have arrived, and without a key none.
 func TestHalfBodies(t *testing.T) {
-	r := newRig(t, Options{MaxBodies: 8 << 20})
+	r := newRig(t, Options{Bodies: Bodies{MaxBodies: 8 << 20}})
 	half := func(key string) (net.Conn, *bufio.Reader) {
 		c, err := net.Dial("tcp", r.web.Listener.Addr().String())
 		if err != nil {

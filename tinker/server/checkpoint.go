@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -8,27 +9,32 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// savedCheckpoint is a checkpoint with its owner's decisions about it.
-type savedCheckpoint struct {
-	tinker.Checkpoint
-	note   checkpointSettings
-	tenant string
+// checkpoints are what training runs have saved, with their owners' settings.
+type checkpoints struct {
+	state   *store
+	life    *life
+	tickets *signer
+	edge    *edge
+	store   Store
+	remove  func(ctx context.Context, path string) error
+
+	listed time.Time // when retention last listed all checkpoints; its alone
 }
 
 // readable returns a checkpoint that the tenant may read: its own, a public one, or the one of the access token.
-func (s *Server) readable(tenant, path, token string) (savedCheckpoint, error) {
+func (s *checkpoints) readable(tenant, path, token string) (savedCheckpoint, error) {
 	k, err := s.find(path)
 	if err != nil {
 		return k, s.hidden(tenant, path, err)
 	}
-	if k.tenant == tenant || k.note.Public || token != "" && k.tenant == s.tenant(token) {
+	if k.tenant == tenant || k.note.Public || token != "" && k.tenant == s.edge.tenant(token) {
 		return k, nil
 	}
 	return k, notThere(path)
 }
 
 // own returns a checkpoint of the tenant.
-func (s *Server) own(tenant, path string) (savedCheckpoint, error) {
+func (s *checkpoints) own(tenant, path string) (savedCheckpoint, error) {
 	k, err := s.find(path)
 	if err != nil {
 		return k, s.hidden(tenant, path, err)
@@ -40,7 +46,7 @@ func (s *Server) own(tenant, path string) (savedCheckpoint, error) {
 }
 
 // ownOrDamaged is own, and also finds the tenant's damaged checkpoints, so that their owner can delete them.
-func (s *Server) ownOrDamaged(tenant, path string) (savedCheckpoint, error) {
+func (s *checkpoints) ownOrDamaged(tenant, path string) (savedCheckpoint, error) {
 	k, err := s.own(tenant, path)
 	if err == nil || errors.Is(err, tinker.ErrNotFound) {
 		return k, err
@@ -51,12 +57,12 @@ func (s *Server) ownOrDamaged(tenant, path string) (savedCheckpoint, error) {
 
 // hidden is an error about a checkpoint as a tenant may see it: the damage of another tenant's checkpoint is not
 // revealed.
-func (s *Server) hidden(tenant, path string, err error) error {
+func (s *checkpoints) hidden(tenant, path string, err error) error {
 	p, bad := tinker.ParsePath(path)
 	if bad != nil {
 		return bad
 	}
-	if _, other := s.ownModel(tenant, p.ModelID); other != nil {
+	if _, other := s.state.ownModel(tenant, p.ModelID); other != nil {
 		return notThere(path)
 	}
 	return err
@@ -65,38 +71,19 @@ func (s *Server) hidden(tenant, path string, err error) error {
 func notThere(path string) error { return fmt.Errorf("checkpoint %s: %w", path, tinker.ErrNotFound) }
 
 // find returns an existing checkpoint that has not expired.
-func (s *Server) find(path string) (savedCheckpoint, error) {
+func (s *checkpoints) find(path string) (savedCheckpoint, error) {
 	if _, err := tinker.ParsePath(path); err != nil {
 		return savedCheckpoint{}, err
 	}
-	c, err := s.opts.Store.Checkpoint(path)
+	c, err := s.store.Checkpoint(path)
 	if err != nil {
 		return savedCheckpoint{}, err
 	}
-	s.mu.Lock()
+	s.state.Lock()
 	k, ok := s.state.describe(c)
-	s.mu.Unlock()
-	if !ok || k.note.expired(s.opts.Now()) {
+	s.state.Unlock()
+	if !ok || k.note.expired(s.life.now()) {
 		return k, notThere(path)
 	}
 	return k, nil
-}
-
-// describe adds the server's records of a checkpoint; ok is false if its model is unknown here. s.mu is held.
-func (t *serverState) describe(c tinker.Checkpoint) (k savedCheckpoint, ok bool) {
-	path := c.Path.String()
-	k = savedCheckpoint{Checkpoint: c, note: checkpointSettings{Path: path, Seq: c.SeqID}}
-	if m, marked := t.marks[path][c.SeqID]; marked {
-		k.note = m
-	}
-	m := t.models[c.Path.ModelID]
-	if m == nil || t.sessions[m.Session] == nil {
-		return k, false
-	}
-	k.tenant = t.sessions[m.Session].Tenant
-	return k, true
-}
-
-func (m checkpointSettings) expired(now time.Time) bool {
-	return m.Expires != nil && !now.Before(*m.Expires)
 }

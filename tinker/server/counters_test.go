@@ -190,7 +190,7 @@ func TestRepeatedAfterFullDiskIsCounted(t *testing.T) {
 	m := r.model(r.session(), 0)
 	full.Now.Store(true)
 	code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false))
-	if code < 500 || !r.server.known(r.server.state.models[m], 1) {
+	if code < 500 || !r.server.runs.known(r.server.state.models[m], 1) {
 		t.Fatalf("on a full disk: %d %s", code, raw)
 	}
 	full.Now.Store(false)

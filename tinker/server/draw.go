@@ -17,20 +17,20 @@ func drawSeed() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// draw executes an accepted sampling request in the background. s.mu is held.
-func (s *Server) draw(p *sample) {
-	ctx, cancel := context.WithCancel(s.ctx)
+// draw executes an accepted sampling request in the background. The store is locked.
+func (s *samplers) draw(p *sample) {
+	ctx, cancel := context.WithCancel(s.life.ctx)
 	p.cancel = cancel
 	w := s.state.samplers[p.Sampler]
 	if w != nil {
 		w.busy++
 	}
-	begun := s.work.begin(func() {
+	begun := s.life.begin(func() {
 		defer cancel()
 		prompt, out, err := s.run(ctx, p, w)
-		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil && err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+		if errors.Is(err, tinker.ErrClosed) || s.life.ctx.Err() != nil && err != nil {
+			s.state.Lock()
+			defer s.state.Unlock()
 			s.left(p, w) // the next process draws it again
 			return
 		}
@@ -46,7 +46,7 @@ func (s *Server) draw(p *sample) {
 }
 
 // run samples one request.
-func (s *Server) run(ctx context.Context, p *sample, w *sampler) (prompt int, out tinker.SampleResponse, err error) {
+func (s *samplers) run(ctx context.Context, p *sample, w *sampler) (prompt int, out tinker.SampleResponse, err error) {
 	if w == nil {
 		return 0, out, tinker.Userf("sampling session %s no longer exists; create another", p.Sampler)
 	}
@@ -88,8 +88,8 @@ func forgetBefore(out *tinker.SampleResponse, at int) {
 
 // sampled records the end of a request. The result is logged without an fsync: a lost result is drawn again from the
 // same seed.
-func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
-	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.opts.Now().UTC()}
+func (s *samplers) sampled(p *sample, w *sampler, prompt int, out tinker.SampleResponse, err error) {
+	r := sampleResult{Sampler: p.Sampler, Seq: p.Seq, Time: s.life.now().UTC()}
 	if err != nil {
 		r.Error, r.Category = tinker.BriefText(err.Error()), tinker.CategoryOf(err)
 		if errors.Is(err, wire.ErrMalformed) || errors.Is(err, tinker.ErrNotFound) {
@@ -101,21 +101,21 @@ func (s *Server) sampled(p *sample, w *sampler, prompt int, out tinker.SampleRes
 		for _, q := range out.Sequences {
 			drawn += len(q.Tokens)
 		}
-		s.tokens(p.tenant, "prompt", prompt-out.PromptCacheHitTokens)
-		s.tokens(p.tenant, "sample", drawn)
+		s.stats.tokens(p.tenant, "prompt", prompt-out.PromptCacheHitTokens)
+		s.stats.tokens(p.tenant, "sample", drawn)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	s.left(p, w)
 	if p.Recorded && err == nil && w != nil {
-		s.remember(p, w, prompt, out)
+		s.recorder.remember(p, w, prompt, out)
 	}
 	p.finish(r)
-	s.state.keep(p, s.opts.MaxKeptBytes)
+	s.state.keep(p, s.keep.MaxResultBytes)
 	if w != nil {
 		w.ended(p)
 	}
-	if _, err := s.record(recResult, p.result); err != nil {
-		s.opts.Log.Warn("server: a result was not logged; it is drawn again after a restart", "error", err)
+	if _, err := s.state.record(recResult, p.result); err != nil {
+		s.life.log.Warn("server: a result was not logged; it is drawn again after a restart", "error", err)
 	}
 }

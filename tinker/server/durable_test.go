@@ -71,13 +71,13 @@ func TestUnfinishedSamplesAreDrawnAgain(t *testing.T) {
 	// still runs
 	other := r.promise("/asample", asample(sampler, 1,
 		map[string]any{"sampling_params": map[string]any{"max_tokens": 400, "stop": []int{127}}}))
-	r.server.mu.Lock()
+	r.server.state.Lock()
 	p := r.server.state.samples[sampleKey{sampler, 0}]
 	p.finished, p.result, p.Request = time.Time{}, sampleResult{}, mustJSON(t, body)
-	if err := r.server.compact(); err != nil { // as if the result had never been written
+	if err := r.server.state.compact(); err != nil { // as if the result had never been written
 		t.Fatal(err)
 	}
-	r.server.mu.Unlock()
+	r.server.state.Unlock()
 	r.restart()
 	if got := fmt.Sprint(r.samples(id).Sequences); got != want {
 		t.Errorf("drawn again: %s, before: %s", got, want)
@@ -284,7 +284,7 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 			}
 		}
 	}
-	list, err := r.server.checkpoints(&call{ctx: t.Context(), r: &http.Request{}, tenant: TenantOf(r.key)}, "")
+	list, err := r.server.saved.list(t.Context(), TenantOf(r.key), "", true)
 	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].note.Expires == nil {
 		t.Fatalf("crash at %d (power %v): checkpoints %+v, %v", at, power, list, err)
 	}

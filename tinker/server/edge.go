@@ -1,76 +1,94 @@
 package server
 
 import (
-	"errors"
 	"net/http"
-	"time"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// letIn reports whether a request may go on. Otherwise it was answered: with the refusal of a foreign page, or as a
-// preflight of CORS (https://fetch.spec.whatwg.org/#cors-preflight-fetch). It comes before anything else, so that the
-// routes that need no key on loopback are safe from any page.
-func (s *Server) letIn(w http.ResponseWriter, r *http.Request) bool {
-	g := web.Guard{Hosts: s.opts.Hosts, AnyHost: s.opts.Hosts == nil, Origins: s.opts.Origins, Public: s.opts.PublicURL}
-	var f *web.Foreign
-	if errors.As(g.Check(r), &f) {
-		s.turnAway(w, r, status(http.StatusForbidden, "%v%s", f, remedy(f)))
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" || !g.Allows(origin) {
-		return true
-	}
-	h := w.Header()
-	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", "*")
-	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		return true
-	}
-	preflight(h, r)
-	w.WriteHeader(http.StatusNoContent)
-	return false
+// Access says who may call a server.
+type Access struct {
+	// Keys decides which keys are accepted; nil accepts every key with the prefix of a key.
+	Keys Keys
+	// PublicURL is the address at which clients reach the server (scheme and host, perhaps a path), for download
+	// addresses; "" uses each request's own.
+	PublicURL string
+	// Hosts are public names that a Host header may have, in lower case and without a port; nil accepts any. Addresses
+	// and private names always may, see web.Guard.
+	Hosts []string
+	// Origins are the web pages, as in an Origin header, that may call the server from a browser; * is all pages. Pages
+	// of the server itself may always.
+	Origins []string
+	// Private gives, by folder of this machine, the text that replaces it in errors for clients.
+	Private map[string]string
 }
 
-// preflightAge is how long a browser may remember the answer to a preflight, in seconds.
-const preflightAge = "600"
-
-// preflight answers which requests a page may send: all. The key of a request is checked when it comes.
-func preflight(h http.Header, r *http.Request) {
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
-	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-		h.Set("Access-Control-Allow-Headers", asked)
-	}
-	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // a page from the internet, and loopback
-		h.Set("Access-Control-Allow-Private-Network", "true")
-	}
-	h.Set("Access-Control-Max-Age", preflightAge)
+// Bodies limit the bodies of requests. Zero values mean their defaults.
+type Bodies struct {
+	MaxBody      int64 // bytes of one request of training or sampling, unpacked; default 256 MiB
+	MaxSmallBody int64 // bytes of one request of any other kind; default 1 MiB
+	// bytes of memory of all requests that are being read and decoded; default 1 GiB
+	MaxBodies       int64
+	MaxTenantBodies int64 // bytes for one tenant; default half of MaxBodies
+	// largest ratio of a body's unpacked to its packed size, beyond 16 MiB; default 256
+	MaxUnpack   int
+	MaxElements int // objects, arrays, members or messages of one body; default 256 Ki
+	MaxDepth    int // of nested JSON; default 64
 }
 
-// turnAway refuses a request in the form of its route, without reading its body.
-func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, err error) {
-	fail := s.failUnknown
-	if h, _ := s.mux.Handler(r); h != nil {
-		if route, ok := h.(*route); ok {
-			fail = route.fail
-		}
-	}
-	w.Header().Set("Connection", "close") // so that the body is not read
-	code := fail(w, r, err)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
-	s.stats.request("refused", code, 0)
-	s.opts.Log.Warn("request refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
+// edge is where requests come in: it checks Host, Origin and key, reads bodies within their limits, and writes answers,
+// errors, metrics and the log of each request.
+type edge struct {
+	access Access
+	limits Bodies
+	life   *life
+	stats  *stats
+	hider  *strings.Replacer
+	bodies *web.Bodies // of requests in flight
+
+	mux *router
+	// fallback writes an error of a request without a route, and returns its status.
+	fallback failure
+	// refuse answers a training request that cannot be decoded.
+	refuse func(c *call, proto bool, bad error) (any, error)
 }
 
-// remedy says how the owner of the server lets in what a Guard refused.
-func remedy(f *web.Foreign) string {
-	switch f.Header {
-	case "Host":
-		return "; start it with --allow-host " + f.Value + " if clients reach it under that name"
-	case "Origin":
-		return "; start it with --cors-origin " + f.Value + " to allow that one"
+// failure writes an error in the form of an interface and returns its status.
+type failure = func(http.ResponseWriter, *http.Request, error) int
+
+func newEdge(a Access, b Bodies, l *life, st *stats) *edge {
+	def(&b.MaxBody, 256<<20)
+	def(&b.MaxSmallBody, 1<<20)
+	def(&b.MaxElements, 256<<10)
+	def(&b.MaxDepth, 64)
+	e := &edge{access: a, limits: b, life: l, stats: st, hider: hider(a.Private),
+		bodies: web.NewBodies(web.BodyOptions{Most: b.MaxBodies, Tenant: b.MaxTenantBodies, Unpack: b.MaxUnpack,
+			Malformed: wire.ErrMalformed}),
+		mux: &router{ServeMux: http.NewServeMux()}}
+	e.fallback = e.fail
+	return e
+}
+
+// on serves a route of the Tinker protocol.
+func (s *edge) on(pattern string, kind bodyKind, h handler) {
+	s.mux.Handle(pattern, &route{edge: s, pattern: pattern, kind: kind, serve: h, fail: s.fail, tenant: s.authenticate})
+}
+
+// onOther serves a route of another interface: fail writes its errors, and where no key is required, callers without
+// one are the tenant of localKey.
+func (s *edge) onOther(pattern string, kind bodyKind, h handler, fail failure) {
+	s.mux.Handle(pattern, s.other(pattern, kind, h, fail))
+}
+
+func (s *edge) other(pattern string, kind bodyKind, h handler, fail failure) http.Handler {
+	return &route{edge: s, pattern: pattern, kind: kind, serve: h, fail: fail, tenant: s.authenticateLocal}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.letIn(w, r) {
+		s.mux.ServeHTTP(w, r)
 	}
-	return ""
 }

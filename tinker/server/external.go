@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,36 +38,8 @@ func outer(p tinker.Path) (kind, name string) {
 	return string(p.Kind), p.Name
 }
 
-// saveExternalRequest is the body of save_weights_external.
-type saveExternalRequest struct {
-	wire.SaveRequest
-	Recipients []string `json:"age_encryption_recipients"`
-}
-
-func (s *Server) saveExternal(c *call, req saveExternalRequest) (any, error) {
-	m, err := s.trainer(c, req.ModelID)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(req.Recipients) > 0:
-		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted "+
-			"here: leave it out (TLS protects the download), and download the path that "+
-			"save_weights_external returns", len(req.Recipients)))
-	case req.Path == nil:
-		return s.reject(m, req.SeqID, tinker.Userf("save_weights_external needs a path, the checkpoint's name"))
-	}
-	if err := checkSave(req.SaveRequest, *req.Path); err != nil {
-		return s.reject(m, req.SeqID, err)
-	}
-	return s.save(c, m, req.SaveRequest, tinker.KindSampler, externalPrefix+*req.Path)
-}
-
-// tokenFile marks the address of one file, by checkpoint path and file name, one per line, and the expiry time.
-const tokenFile = "f"
-
 // externalURLs returns an address for every file of an external checkpoint.
-func (s *Server) externalURLs(c *call) (any, error) {
+func (s *checkpoints) externalURLs(c *call) (any, error) {
 	if c.r.PathValue("kind") != kindExternal {
 		return nil, tinker.Userf("%s is not an external checkpoint; save one with save_weights_external",
 			c.r.PathValue("kind")+"/"+c.r.PathValue("name"))
@@ -77,7 +48,7 @@ func (s *Server) externalURLs(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := s.opts.Store.Folder(k.Path.String())
+	dir, err := s.store.Folder(k.Path.String())
 	if err != nil {
 		return nil, err
 	}
@@ -85,45 +56,20 @@ func (s *Server) externalURLs(c *call) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	expires, urls := s.opts.Now().Add(archiveFor).UTC().Truncate(time.Second), map[string]string{}
+	expires, urls := s.life.now().Add(archiveFor).UTC().Truncate(time.Second), map[string]string{}
 	for _, name := range names {
-		urls[name] = s.address(c, tokenFile, k.Path.String()+"\n"+name, expires)
+		urls[name] = s.address(c, ticketFile, k.Path.String()+"\n"+name, expires)
 	}
 	return map[string]any{"urls": urls, "expires": expires}, nil
 }
 
 // address returns an address that works without a key until it expires.
-func (s *Server) address(c *call, kind, id string, expires time.Time) string {
-	return s.origin(c.r) + wire.Prefix + "/archive/" + s.token(kind, id, expires.Unix())
-}
-
-// origin is the scheme and host under which a client reaches this server: PublicURL, else a proxy's headers, else the
-// request's own. A client that forges them only gets a wrong address itself.
-func (s *Server) origin(r *http.Request) string {
-	if s.opts.PublicURL != "" {
-		return strings.TrimRight(s.opts.PublicURL, "/")
-	}
-	scheme, host := "http", r.Host
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	if v := first(r.Header.Get("X-Forwarded-Proto")); v == "http" || v == "https" {
-		scheme = v
-	}
-	if v := first(r.Header.Get("X-Forwarded-Host")); v != "" {
-		host = v
-	}
-	return (&url.URL{Scheme: scheme, Host: host}).String()
-}
-
-// first is the first of a header's values, which the proxy nearest to the client set.
-func first(values string) string {
-	v, _, _ := strings.Cut(values, ",")
-	return strings.TrimSpace(v)
+func (s *checkpoints) address(c *call, kind, id string, expires time.Time) string {
+	return s.edge.origin(c.r) + wire.Prefix + "/archive/" + s.tickets.ticket(kind, id, expires.Unix())
 }
 
 // sendFile answers with one file of a checkpoint. id comes from a token, so only this server can have chosen the name.
-func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) error {
+func (s *checkpoints) sendFile(w http.ResponseWriter, r *http.Request, id string) error {
 	path, name, _ := strings.Cut(id, "\n")
 	members, err := s.members(path)
 	defer closeAll(members)
@@ -145,7 +91,7 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, id string) err
 		return nil
 	}
 	if err := m.Write(w); err != nil {
-		s.opts.Log.Warn("a file was not downloaded completely", "path", path, "file", name, "error", err)
+		s.life.log.Warn("a file was not downloaded completely", "path", path, "file", name, "error", err)
 	}
 	return nil
 }

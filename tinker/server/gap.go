@@ -1,9 +1,6 @@
 package server
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,19 +11,19 @@ import (
 // Requests of a model are executed in the order of their numbers, but may arrive in another order. A request waits for
 // the missing ones before it, for a limited time.
 
-// tooFar refuses a request with too many missing numbers before it. s.mu is held.
-func (s *Server) tooFar(m *model, seq int64) error {
-	if missing := seq - m.dense - 1 - int64(len(m.ahead)); missing > s.opts.MaxMissing && !m.ahead[seq] {
+// tooFar refuses a request with too many missing numbers before it. The store is locked.
+func (s *runs) tooFar(m *model, seq int64) error {
+	if missing := seq - m.dense - 1 - int64(len(m.ahead)); missing > s.maxMissing && !m.ahead[seq] {
 		return tinker.Userf("seq_id is %d, and %d requests of model %s before it have not arrived; "+
 			"at most %d may be missing (MaxMissing). The next number is %d",
-			seq, missing, m.ID, s.opts.MaxMissing, m.dense+1)
+			seq, missing, m.ID, s.maxMissing, m.dense+1)
 	}
 	return nil
 }
 
 // arrived records an accepted number. While later numbers wait for a missing one, a timer runs: a client that
-// abandoned a request never sends it again. s.mu is held.
-func (s *Server) arrived(m *model, seq int64) {
+// abandoned a request never sends it again. The store is locked.
+func (s *runs) arrived(m *model, seq int64) {
 	if seq > m.dense {
 		m.ahead[seq] = true
 	}
@@ -38,52 +35,36 @@ func (s *Server) arrived(m *model, seq int64) {
 	case len(m.ahead) == 0 && m.gap != nil:
 		m.gap.Stop()
 		m.gap = nil
-	case len(m.ahead) > 0 && m.gap == nil && s.ctx.Err() == nil:
+	case len(m.ahead) > 0 && m.gap == nil && s.life.ctx.Err() == nil:
 		waiting := m.dense
-		m.gap = time.AfterFunc(s.opts.GapAfter, func() { s.closeGap(m, waiting) })
+		m.gap = time.AfterFunc(s.gapAfter, func() { s.closeGap(m, waiting) })
 	}
-}
-
-// seqRange is a range of numbers, both ends included.
-type seqRange struct{ from, to int64 }
-
-// missing lists the ranges of missing numbers before accepted ones, at most that many numbers. s.mu is held.
-func (m *model) missing(most int64) (list []seqRange) {
-	next := m.dense + 1
-	for _, seq := range slices.Sorted(maps.Keys(m.ahead)) {
-		if n := min(seq-next, most); n > 0 {
-			list = append(list, seqRange{next, next + n - 1})
-			most -= n
-		}
-		next = seq + 1
-	}
-	return list
 }
 
 // closeGap cancels the missing numbers, unless some arrived meanwhile.
-func (s *Server) closeGap(m *model, waiting int64) {
-	s.mu.Lock()
+func (s *runs) closeGap(m *model, waiting int64) {
+	s.state.Lock()
 	m.gap = nil
 	var missing []seqRange
-	if m.dense == waiting && s.ctx.Err() == nil {
-		missing = m.missing(s.opts.MaxMissing)
+	if m.dense == waiting && s.life.ctx.Err() == nil {
+		missing = m.missing(s.maxMissing)
 	}
-	s.mu.Unlock()
+	s.state.Unlock()
 	for _, g := range missing {
-		s.opts.Log.Warn("training requests did not arrive and are cancelled", "model", m.ID, "from", g.from, "to", g.to)
-		if err := s.giveUp(m, g); err != nil && s.ctx.Err() == nil {
-			s.opts.Log.Error("cancelling training requests", "model", m.ID, "from", g.from, "to", g.to, "error", err)
+		s.life.log.Warn("training requests did not arrive and are cancelled", "model", m.ID, "from", g.from, "to", g.to)
+		if err := s.giveUp(m, g); err != nil && s.life.ctx.Err() == nil {
+			s.life.log.Error("cancelling training requests", "model", m.ID, "from", g.from, "to", g.to, "error", err)
 		}
 	}
-	s.mu.Lock()
+	s.state.Lock()
 	s.arrived(m, m.dense) // starts the timer again if numbers are still missing
-	s.mu.Unlock()
+	s.state.Unlock()
 }
 
 // giveUp rejects a range of numbers in one record and uses them up.
-func (s *Server) giveUp(m *model, g seqRange) error {
+func (s *runs) giveUp(m *model, g seqRange) error {
 	var unsent []int64
-	err := s.change(func(t *serverState) (at int64, err error) {
+	err := s.state.change(func(t *store) (at int64, err error) {
 		for g.from <= g.to && s.known(m, g.from) {
 			g.from++ // it has arrived in the meantime
 		}
@@ -97,9 +78,9 @@ func (s *Server) giveUp(m *model, g seqRange) error {
 		if len(unsent) == 0 {
 			return 0, nil
 		}
-		r := rejected(m.ID, g.from, g.err(m.ID, s.opts.GapAfter))
+		r := rejected(m.ID, g.from, g.err(m.ID, s.gapAfter))
 		r.To = g.to
-		at, err = s.record(recReject, r)
+		at, err = s.state.record(recReject, r)
 		if err == nil {
 			t.addReject(r)
 		}
@@ -111,8 +92,8 @@ func (s *Server) giveUp(m *model, g seqRange) error {
 	if err := s.voidAll(m, unsent); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	for _, seq := range unsent {
 		s.arrived(m, seq)
 	}
@@ -129,7 +110,7 @@ func (g seqRange) err(model string, after time.Duration) error {
 }
 
 // voidAll is void for many numbers, which share their writes to the disk.
-func (s *Server) voidAll(m *model, seqs []int64) error {
+func (s *runs) voidAll(m *model, seqs []int64) error {
 	var g errgroup.Group
 	g.SetLimit(64)
 	for _, seq := range seqs {
@@ -141,8 +122,9 @@ func (s *Server) voidAll(m *model, seqs []int64) error {
 // lookBack limits how far before the newest number a missing one can be.
 const lookBack = 1 << 17
 
-// recount determines after a restart which numbers were accepted, and uses up the rejected ones again. s.mu is held.
-func (s *Server) recount(m *model) {
+// recount determines after a restart which numbers were accepted, and uses up the rejected ones again. The store is
+// locked.
+func (s *runs) recount(m *model) {
 	next := m.info.NextSeqID
 	m.dense = next - 1
 	for seq := next - 1; seq > max(0, next-lookBack); seq-- {
@@ -164,9 +146,9 @@ func (s *Server) recount(m *model) {
 		}
 	}
 	if len(unsent) > 0 {
-		s.work.begin(func() {
-			if err := s.voidAll(m, unsent); err != nil && s.ctx.Err() == nil {
-				s.opts.Log.Error("using up the numbers of cancelled requests", "model", m.ID, "error", err)
+		s.life.begin(func() {
+			if err := s.voidAll(m, unsent); err != nil && s.life.ctx.Err() == nil {
+				s.life.log.Error("using up the numbers of cancelled requests", "model", m.ID, "error", err)
 			}
 		})
 	}
@@ -176,12 +158,4 @@ func (s *Server) recount(m *model) {
 		}
 	}
 	s.arrived(m, m.dense)
-}
-
-// gapReason names the missing request that a request waits for. s.mu is held.
-func (m *model) gapReason(seq int64) string {
-	if len(m.ahead) == 0 || seq <= m.dense {
-		return ""
-	}
-	return fmt.Sprintf("request %d waits for request %d of the model, which has not arrived", seq, m.dense+1)
 }

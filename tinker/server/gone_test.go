@@ -63,8 +63,8 @@ func TestSettingsOfGoneCheckpoints(t *testing.T) {
 		r.result(r.promise("/save_weights", body))
 	}
 	settings := func() (names []string) {
-		r.server.mu.Lock()
-		defer r.server.mu.Unlock()
+		r.server.state.Lock()
+		defer r.server.state.Unlock()
 		for path := range r.server.state.marks {
 			names = append(names, path[strings.LastIndex(path, "/")+1:])
 		}
@@ -109,7 +109,7 @@ func TestSettingsOfUnreadableCheckpoints(t *testing.T) {
 	if err := errors.Join(os.Remove(found[0]), os.Rename(found[0]+".aside", found[0])); err != nil {
 		t.Fatal(err)
 	}
-	k, err := r.server.find(fmt.Sprintf("tinker://%s/weights/x", m))
+	k, err := r.server.saved.find(fmt.Sprintf("tinker://%s/weights/x", m))
 	if err != nil || !k.note.Public {
 		t.Errorf("readable again: %+v, %v", k.note, err)
 	}
@@ -126,7 +126,7 @@ func TestConcurrentSettings(t *testing.T) {
 		both.Go(func() { r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": 1000 + i}) })
 		both.Go(func() { r.send("POST", wire.Prefix+at+"/publish", nil) })
 		both.Wait()
-		k, err := r.server.find(fmt.Sprintf("tinker://%s/weights/x", m))
+		k, err := r.server.saved.find(fmt.Sprintf("tinker://%s/weights/x", m))
 		if err != nil || !k.note.Public || k.note.Expires == nil {
 			t.Fatalf("round %d: %+v, %v", i, k.note, err)
 		}
@@ -142,7 +142,7 @@ func TestCopiesAreCountedOnce(t *testing.T) {
 	for range 5 {
 		r.promise("/forward_backward", batch(m, 2, false))
 	}
-	if all, own := r.server.training.now(tenant); all.requests != 1 || own.requests != 1 {
+	if all, own := r.server.capacity.training.now(tenant); all.requests != 1 || own.requests != 1 {
 		t.Errorf("five copies are %+v, of the tenant %+v", all, own)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
@@ -173,8 +173,8 @@ func TestRetentionReadsWhatExpires(t *testing.T) {
 			"ttl_seconds": 60 * (1 + 2*i)}))
 		last = fmt.Sprintf("tinker://%s/weights/x%d", m, i)
 	}
-	store := &listed{Store: r.server.opts.Store}
-	r.server.opts.Store = store
+	store := &listed{Store: r.server.saved.store}
+	r.server.saved.store = store
 	for range 4 {
 		r.clock.Add(int64(time.Minute))
 		if err := r.server.collect(); err != nil {
@@ -185,7 +185,7 @@ func TestRetentionReadsWhatExpires(t *testing.T) {
 	if err != nil || len(left) != 1 || store.times != 1 {
 		t.Errorf("%d checkpoints are left after 4 minutes, all were listed %d times (%v)", len(left), store.times, err)
 	}
-	if _, err := r.server.find(last); err != nil {
+	if _, err := r.server.saved.find(last); err != nil {
 		t.Error(err)
 	}
 }

@@ -45,7 +45,7 @@ func TestFullDiskHeals(t *testing.T) {
 	r.model(session, 2)
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
 	r.restart()
-	if got := bits(r.output(r.server.token(tokenTrain, m, 1))); got != want {
+	if got := bits(r.output(r.server.tickets.ticket(ticketTrain, m, 1))); got != want {
 		t.Errorf("the result from before is %s, was %s", got, want)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 3, false)))
@@ -55,7 +55,7 @@ func TestFullDiskHeals(t *testing.T) {
 func TestTextsAreBounded(t *testing.T) {
 	r := newRig(t, Options{})
 	long := strings.Repeat("<", maxText+1)
-	before := r.server.log.Size()
+	before := r.server.state.log.Size()
 	for _, body := range []map[string]any{
 		{"tags": []string{}, "sdk_version": "x", "display_name": long},
 		{"tags": []string{}, "sdk_version": long},
@@ -74,7 +74,7 @@ func TestTextsAreBounded(t *testing.T) {
 	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", model); code != http.StatusBadRequest {
 		t.Errorf("metadata of a model: %d %.200s", code, raw)
 	}
-	if grown := r.server.log.Size() - before; grown > 1<<10 {
+	if grown := r.server.state.log.Size() - before; grown > 1<<10 {
 		t.Errorf("the log has %d bytes more", grown)
 	}
 }

@@ -90,8 +90,8 @@ func (r *rig) start() error {
 	}
 	o := r.opts
 	o.Dir, o.Store, o.fs, o.Now = filepath.Join(r.dir, "server"), e, r.fs, r.now
-	if o.Aliases == nil {
-		o.Aliases = map[string]string{"small": "tiny"}
+	if o.Models.Aliases == nil {
+		o.Models.Aliases = map[string]string{"small": "tiny"}
 	}
 	s, err := Open(context.Background(), j, o)
 	if err != nil {
@@ -248,14 +248,14 @@ func unless(ok bool, what string) string {
 // counters lists the counters that are not 0.
 func (r *rig) counters() (list string) {
 	s := r.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	add := func(name string, n int64) {
 		if n != 0 {
 			list += fmt.Sprintf(" %s %d", name, n)
 		}
 	}
-	for _, q := range []*quota{s.training, s.sampling, s.listening} {
+	for _, q := range []*quota{s.capacity.training, s.capacity.sampling, s.capacity.listening} {
 		all, _ := q.now("")
 		add(q.what, int64(all.requests))
 		add("bytes of "+q.what, all.bytes)
@@ -268,7 +268,7 @@ func (r *rig) counters() (list string) {
 		add("busy "+id, int64(p.busy))
 	}
 	for key, p := range s.state.samples {
-		if p.finished.IsZero() && s.ctx.Err() == nil {
+		if p.finished.IsZero() && !s.life.closing() {
 			add("unfinished "+key.sampler, 1)
 		}
 	}

@@ -13,16 +13,38 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
+// trainable is a service that trains.
+type trainable interface {
+	tinker.Service
+	tinker.Unloader
+	OpenModel(ctx context.Context, modelID string) (tinker.TrainingClient, error)
+	Accepted(modelID string, seqID int64) bool
+	Lookup(modelID string, seqID int64) (future any, accepted bool)
+}
+
+// runs are the training runs, and their requests.
+type runs struct {
+	state    *store
+	life     *life
+	stats    *stats
+	capacity *capacity
+	tickets  *signer
+	names    *baseModels
+	saved    *checkpoints
+	samplers *samplers
+	weights  *weights
+	recorder *recorder
+	backend  trainable
+	memory   tinker.Sized // nil: unknown
+
+	gapAfter   time.Duration // after which a missing request is cancelled
+	maxMissing int64
+}
+
 // makeWait is how long a training request waits for its model; it is below the SDK's time limit.
 const makeWait = 45 * time.Second
 
-func newModel(r modelRecord) *model {
-	return &model{modelRecord: r, made: make(chan struct{}), ahead: map[int64]bool{}, lastRequest: r.Created}
-}
-
-func modelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
-
-func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) {
+func (s *runs) createModel(c *call, req wire.CreateModelRequest) (any, error) {
 	optimizer, err := req.OptimizerConfig.Tinker()
 	if err != nil {
 		return nil, err
@@ -37,8 +59,8 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 		return nil, tinker.Userf("lora_config.rank is 0 or missing; train all weights locally " +
 			"(trinity run): this server trains LoRA adapters")
 	}
-	base := s.baseName(req.BaseModel)
-	if err := s.served(base); err != nil {
+	base := s.names.baseName(req.BaseModel)
+	if err := s.names.served(base); err != nil {
 		return nil, err
 	}
 	lora := req.LoRA.Tinker()
@@ -47,34 +69,34 @@ func (s *Server) createModel(c *call, req wire.CreateModelRequest) (any, error) 
 	}
 	meta := texts(req.UserMetadata)
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: modelID(req.SessionID, req.ModelSeqID), Metadata: meta,
-		Asked: s.told(req.BaseModel),
+		Asked: s.names.told(req.BaseModel),
 		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base,
 			LoRA: lora, UserMetadata: meta,
 			OptimizerType: optimizer, Owner: c.tenant}}, req.ModelSeqID)
 }
 
 // newRun records a model and creates it in the background. The key of a model is its session and number.
-func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
+func (s *runs) newRun(c *call, r modelRecord, seq int64) (any, error) {
 	if err := checkMetadata("user_metadata", r.Metadata); err != nil {
 		return nil, err
 	}
 	if seq < 0 {
 		return nil, tinker.Userf("model_seq_id is %d; numbers begin at 0", seq)
 	}
-	if err := s.room(); err != nil {
+	if err := s.capacity.disk(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
+	s.state.Lock()
 	known := s.state.models[r.ID] != nil
-	s.mu.Unlock()
+	s.state.Unlock()
 	if !known {
 		if err := s.memoryRoom(r); err != nil {
 			return nil, err
 		}
 	}
-	r.Created = s.opts.Now().UTC()
+	r.Created = s.life.now().UTC()
 	var fresh *model
-	err := s.change(func(t *serverState) (int64, error) {
+	err := s.state.change(func(t *store) (int64, error) {
 		if _, err := t.active(c.tenant, r.Session); err != nil {
 			return 0, err
 		}
@@ -90,7 +112,7 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 			}
 			return 0, nil
 		}
-		at, err := s.record(recModel, r)
+		at, err := s.state.record(recModel, r)
 		if err == nil {
 			fresh = newModel(r)
 			t.models[r.ID] = fresh
@@ -98,47 +120,46 @@ func (s *Server) newRun(c *call, r modelRecord, seq int64) (any, error) {
 		return at, err
 	})
 	if fresh != nil { // also on a full disk: the log writes the record later, and the client repeats its request
-		s.opts.Log.Info("model", "model", r.ID, "metadata", len(r.Metadata))
-		s.work.begin(func() { s.remake([]*model{fresh}) })
+		s.life.log.Info("model", "model", r.ID, "metadata", len(r.Metadata))
+		s.life.begin(func() { s.remake([]*model{fresh}) })
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.promiseOf(tokenModel, r.ID, 0, r.ID), nil
+	return s.tickets.promise(ticketModel, r.ID, 0, r.ID), nil
 }
 
 // memoryRoom refuses a model for which there is no memory, after evicting unused samplers.
-func (s *Server) memoryRoom(r modelRecord) error {
-	sized, ok := s.opts.Store.(tinker.Sized)
-	if !ok {
+func (s *runs) memoryRoom(r modelRecord) error {
+	if s.memory == nil {
 		return nil
 	}
 	room := func() error {
 		if r.Load != nil {
-			return sized.RoomForState(*r.Load)
+			return s.memory.RoomForState(*r.Load)
 		}
-		return sized.RoomForModel(*r.Create)
+		return s.memory.RoomForModel(*r.Create)
 	}
 	err := room()
-	for errors.Is(err, tinker.ErrBusy) && s.freeMemory() {
+	for errors.Is(err, tinker.ErrBusy) && s.weights.freeMemory() {
 		err = room()
 	}
 	if errors.Is(err, tinker.ErrBusy) {
-		s.stats.pushedBack.Inc()
+		s.stats.full()
 		return statusAfter(http.StatusServiceUnavailable, err, 10*time.Second)
 	}
 	return err
 }
 
 // remake creates models, or opens those that the backend has, one after another.
-func (s *Server) remake(models []*model) {
+func (s *runs) remake(models []*model) {
 	for _, m := range models {
-		if s.ctx.Err() != nil {
+		if s.life.ctx.Err() != nil {
 			return // the next process makes it
 		}
-		s.mu.Lock()
+		s.state.Lock()
 		old, failed := s.state.rejects[trainKey{m.ID, 0}]
-		s.mu.Unlock()
+		s.state.Unlock()
 		if failed {
 			m.err = old.err()
 			close(m.made)
@@ -147,13 +168,13 @@ func (s *Server) remake(models []*model) {
 		client, err := s.make(m)
 		for errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) { // it is created when there is room
 			select {
-			case <-s.ctx.Done():
+			case <-s.life.ctx.Done():
 				return
 			case <-time.After(time.Second):
 				client, err = s.make(m)
 			}
 		}
-		if errors.Is(err, tinker.ErrClosed) || s.ctx.Err() != nil {
+		if errors.Is(err, tinker.ErrClosed) || s.life.ctx.Err() != nil {
 			return
 		}
 		s.settleModel(m, client, err)
@@ -162,43 +183,43 @@ func (s *Server) remake(models []*model) {
 
 // make creates a model, or opens the one that an earlier process created. If that one is missing, the data is damaged;
 // the model is not created again.
-func (s *Server) make(m *model) (tinker.TrainingClient, error) {
+func (s *runs) make(m *model) (tinker.TrainingClient, error) {
 	if m.wasMade {
-		client, err := s.backend.OpenModel(s.ctx, m.ID)
+		client, err := s.backend.OpenModel(s.life.ctx, m.ID)
 		if errors.Is(err, tinker.ErrNotFound) {
 			err = tinker.Serverf("the data of model %s is missing from the data folder; restore it from a backup", m.ID)
 		}
 		return client, err
 	}
 	if m.Load != nil {
-		return s.backend.CreateModelFromState(tinker.Promised(s.ctx), *m.Load)
+		return s.backend.CreateModelFromState(tinker.Promised(s.life.ctx), *m.Load)
 	}
-	return s.backend.CreateModel(tinker.Promised(s.ctx), *m.Create)
+	return s.backend.CreateModel(tinker.Promised(s.life.ctx), *m.Create)
 }
 
 // settleModel records how creating a model ended, and which requests of it were accepted before.
-func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) {
+func (s *runs) settleModel(m *model, client tinker.TrainingClient, err error) {
 	var info tinker.ModelInfo
 	if err == nil {
-		if info, err = client.Info(s.ctx); errors.Is(err, tinker.ErrUnloaded) {
+		if info, err = client.Info(s.life.ctx); errors.Is(err, tinker.ErrUnloaded) {
 			err = nil // the client's own methods return it
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	m.client, m.info, m.err = client, info, tinker.Brief(err)
 	switch {
 	case err != nil && (m.wasMade || errors.Is(err, tinker.ErrUnusable)): // it may exist again after the next start
-		s.opts.Log.Error("a model cannot be used", "model", m.ID, "error", m.err)
+		s.life.log.Error("a model cannot be used", "model", m.ID, "error", m.err)
 	case err != nil:
-		s.opts.Log.Warn("a model could not be created", "model", m.ID, "error", m.err)
+		s.life.log.Warn("a model could not be created", "model", m.ID, "error", m.err)
 		r := rejected(m.ID, 0, err)
 		s.state.addReject(r)
-		s.record(recReject, r) // lazily: what fails now fails again
+		s.state.record(recReject, r) // lazily: what fails now fails again
 	default:
 		if !m.wasMade {
 			m.wasMade = true
-			s.record(recMade, madeRecord{m.ID}) // lazily: without it the model is requested again, and found
+			s.state.record(recMade, madeRecord{m.ID}) // lazily: without it the model is requested again, and found
 		}
 		s.recount(m)
 	}
@@ -206,8 +227,8 @@ func (s *Server) settleModel(m *model, client tinker.TrainingClient, err error) 
 }
 
 // trainer returns a tenant's model, whose client is set. It waits while the model is being created.
-func (s *Server) trainer(c *call, id string) (*model, error) {
-	m, err := s.ownModel(c.tenant, id)
+func (s *runs) trainer(c *call, id string) (*model, error) {
+	m, err := s.state.ownModel(c.tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +236,8 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 	case <-m.made:
 	case <-c.ctx.Done():
 		return nil, context.Cause(c.ctx)
-	case <-s.ctx.Done():
-		return nil, context.Cause(s.ctx)
+	case <-s.life.ctx.Done():
+		return nil, context.Cause(s.life.ctx)
 	case <-time.After(makeWait):
 		return nil, statusAfter(http.StatusServiceUnavailable,
 			fmt.Errorf("model %s is still being created; its base model may be large", id), 2*time.Second)
@@ -227,40 +248,29 @@ func (s *Server) trainer(c *call, id string) (*model, error) {
 	return m, nil
 }
 
-func (s *Server) ownModel(tenant, id string) (*model, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.state.models[id]
-	if m == nil || s.state.sessions[m.Session] == nil || s.state.sessions[m.Session].Tenant != tenant {
-		return nil, fmt.Errorf("model %q: %w", id, tinker.ErrNotFound)
-	}
-	m.lastRequest = s.opts.Now().UTC()
-	return m, nil
-}
-
 // unloadModel unloads a model after its accepted requests. Its checkpoints stay.
-func (s *Server) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
+func (s *runs) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.backend.UnloadModel(s.ctx, m.ID); err != nil {
+	if _, err := s.backend.UnloadModel(s.life.ctx, m.ID); err != nil {
 		return nil, err
 	}
-	s.opts.Log.Info("model unloaded", "model", m.ID)
-	return s.promiseOf(tokenUnload, m.ID, 0, m.ID), nil
+	s.life.log.Info("model unloaded", "model", m.ID)
+	return s.tickets.promise(ticketUnload, m.ID, 0, m.ID), nil
 }
 
 // lookupUnload repeats the request to the backend, which gives the same answer.
-func (s *Server) lookupUnload(id string) (pendingResult, error) {
-	f, err := s.backend.UnloadModel(s.ctx, id)
+func (s *runs) lookupUnload(id string) (pendingResult, error) {
+	f, err := s.backend.UnloadModel(s.life.ctx, id)
 	if err != nil {
 		return pendingResult{}, err
 	}
 	return pendingResult{done: f.Done(), result: resultOf(f)}, nil
 }
 
-func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
+func (s *runs) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
 		return nil, err
@@ -269,11 +279,11 @@ func (s *Server) getInfo(c *call, req wire.GetInfoRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
+	s.state.Lock()
 	name := s.state.baseOf(m.ID, info.BaseModel)
-	s.mu.Unlock()
+	s.state.Unlock()
 	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank,
 		LoRAAlpha: info.LoRA.Alpha, OptimizerConfig: wire.FromOptimizer(info.OptimizerType),
 		ModelName: name, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name,
-			TokenizerID: s.tokenizerID(name, info.BaseModel)}}, nil
+			TokenizerID: s.names.tokenizerID(name, info.BaseModel)}}, nil
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,11 +11,36 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// capabilities lists the base models, those of Options.Order first, and then their other names.
-func (s *Server) capabilities(c *call) (any, error) {
-	caps, err := s.backend.Capabilities(c.ctx)
+// Models names the base models of a server.
+type Models struct {
+	Aliases map[string]string // further names, which clients see
+	// Folders are names that are accepted but never shown, such as the absolute paths of base models' folders.
+	Folders map[string]string
+	// Order lists base models in the order in which clients see them; the others follow.
+	Order []string
+	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
+	HubNames map[string]string
+	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
+	// (tokenizer.go).
+	Tokenizers map[string]string
+}
+
+// baseModels knows the base models by all their names.
+type baseModels struct {
+	Models
+	life *life
+	edge *edge
+	able func(context.Context) (tinker.Capabilities, error)
+}
+
+// capabilities answers get_server_capabilities.
+func (s *baseModels) capabilities(c *call) (any, error) { return s.list(c.ctx) }
+
+// list lists the base models, those of Models.Order first, and then their other names.
+func (s *baseModels) list(ctx context.Context) (wire.Capabilities, error) {
+	caps, err := s.able(ctx)
 	if err != nil {
-		return nil, err
+		return wire.Capabilities{}, err
 	}
 	yes := true
 	out := wire.Capabilities{
@@ -31,15 +58,15 @@ func (s *Server) capabilities(c *call) (any, error) {
 	for _, name := range s.ordered(caps) {
 		list(name, name)
 	}
-	for _, alias := range slices.Sorted(maps.Keys(s.opts.Aliases)) {
-		list(alias, s.opts.Aliases[alias])
+	for _, alias := range slices.Sorted(maps.Keys(s.Aliases)) {
+		list(alias, s.Aliases[alias])
 	}
 	return out, nil
 }
 
 // contexts are the context lengths of the base models in tokens, by name.
-func (s *Server) contexts(c *call) (map[string]int, error) {
-	caps, err := s.backend.Capabilities(c.ctx)
+func (s *baseModels) contexts(c *call) (map[string]int, error) {
+	caps, err := s.able(c.ctx)
 	return contextsOf(caps), err
 }
 
@@ -51,9 +78,9 @@ func contextsOf(caps tinker.Capabilities) map[string]int {
 	return length
 }
 
-// ordered returns the names of the base models, those of Options.Order first.
-func (s *Server) ordered(caps tinker.Capabilities) (names []string) {
-	names = slices.Clone(s.opts.Order)
+// ordered returns the names of the base models, those of Models.Order first.
+func (s *baseModels) ordered(caps tinker.Capabilities) (names []string) {
+	names = slices.Clone(s.Order)
 	for _, m := range caps.Models {
 		if !slices.Contains(names, m.Name) {
 			names = append(names, m.Name)
@@ -64,11 +91,11 @@ func (s *Server) ordered(caps tinker.Capabilities) (names []string) {
 
 // baseName returns the backend's name of a base model. The part after a colon names a variant of the model, such as
 // its context length; it is ignored here.
-func (s *Server) baseName(name string) string {
-	if base, ok := s.opts.Aliases[name]; ok {
+func (s *baseModels) baseName(name string) string {
+	if base, ok := s.Aliases[name]; ok {
 		return base
 	}
-	if base, ok := s.opts.Folders[name]; ok {
+	if base, ok := s.Folders[name]; ok {
 		return base
 	}
 	plain, _, variant := strings.Cut(name, ":")
@@ -79,17 +106,17 @@ func (s *Server) baseName(name string) string {
 }
 
 // told is the name in answers to a client: the one that it asked for, unless that is a folder of this machine.
-func (s *Server) told(asked string) string {
+func (s *baseModels) told(asked string) string {
 	plain, _, _ := strings.Cut(asked, ":")
-	if base, ok := s.opts.Folders[plain]; ok {
+	if base, ok := s.Folders[plain]; ok {
 		return base
 	}
 	return asked
 }
 
 // served refuses an unknown base model at once, before the request is accepted.
-func (s *Server) served(name string) error {
-	caps, err := s.backend.Capabilities(s.ctx)
+func (s *baseModels) served(name string) error {
+	caps, err := s.able(s.life.ctx)
 	if err != nil {
 		return err
 	}
@@ -100,11 +127,16 @@ func (s *Server) served(name string) error {
 		"another name", name, s.ordered(caps))
 }
 
-// baseOf is the name of a run's base model in answers to clients, also for checkpoints of that run: the name that was
-// asked for when the run was created. s.mu is held.
-func (t *serverState) baseOf(modelID, base string) string {
-	if m := t.models[modelID]; m != nil && m.Asked != "" {
-		return m.Asked
+// contextOf is the context length of a base model in tokens.
+func (s *baseModels) contextOf(ctx context.Context, base string) (int, error) {
+	caps, err := s.able(ctx)
+	if err != nil {
+		return 0, err
 	}
-	return base
+	for _, m := range caps.Models {
+		if m.Name == base {
+			return m.ContextLength, nil
+		}
+	}
+	return 0, fmt.Errorf("model %q: %w; GET /v1/models lists the names", s.told(base), tinker.ErrNotFound)
 }

@@ -17,9 +17,9 @@ func TestNames(t *testing.T) {
 	r := newTunedRig(
 		t,
 		Options{
-			Order:   []string{"tiny"},
-			Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"},
-			Folders: map[string]string{"/models/tiny": "tiny"},
+			Models: Models{Order: []string{"tiny"},
+				Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"},
+				Folders: map[string]string{"/models/tiny": "tiny"}},
 		},
 		func(o *engine.Options) { o.Models["a-shipped"] = o.Models["tiny"] },
 	)

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // Options of newer SDKs: one call retrieves all samples of a session (sample_use_retrieve_futures), and copies of a
@@ -28,28 +30,28 @@ type completion struct {
 }
 
 // retrieveMany lists the samples of a session that ended after the cursor. It waits for the first one.
-func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
-	hold := s.opts.Hold
+func (s *futures) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
+	hold := s.hold
 	if req.Timeout != nil && *req.Timeout >= 0 && *req.Timeout < hold.Seconds() {
 		hold = time.Duration(*req.Timeout * float64(time.Second))
 	}
 	timer := time.NewTimer(hold)
 	defer timer.Stop()
-	leave, err := s.listen(c)
+	leave, err := s.capacity.listen(c.tenant)
 	if err != nil {
-		return nil, err
+		return nil, busy(c, err.Error())
 	}
 	defer leave()
 	for {
-		s.mu.Lock()
+		s.state.Lock()
 		p, err := s.state.ownSampler(c.tenant, req.Target.SamplingSessionID)
 		if err != nil {
-			s.mu.Unlock()
+			s.state.Unlock()
 			return nil, err
 		}
-		done, cursor := s.completions(p, req)
+		done, cursor := s.samplers.completions(p, req)
 		changed := p.changed()
-		s.mu.Unlock()
+		s.state.Unlock()
 		if len(done) > 0 {
 			return map[string]any{"completions": done, "cursor": cursor}, nil
 		}
@@ -57,7 +59,7 @@ func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 		case <-changed:
 			continue
 		case <-timer.C:
-		case <-s.ctx.Done():
+		case <-s.life.ctx.Done():
 		case <-c.ctx.Done():
 			return nil, context.Cause(c.ctx)
 		}
@@ -65,64 +67,19 @@ func (s *Server) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 	}
 }
 
-// completions lists what ended after the cursor, the number of an end. s.mu is held.
-func (s *Server) completions(p *sampler, req retrieveManyRequest) (done []completion, cursor int64) {
-	cursor = req.PrevCursor
-	for key, q := range s.state.samples {
-		if key.sampler != p.ID || key.seq/clones != req.Target.ClonedSamplerID || q.finished.IsZero() ||
-			q.result.Order <= req.PrevCursor {
-			continue
-		}
-		d := completion{State: "finished", RequestID: s.token(tokenSample, key.sampler, key.seq)}
-		if n := len(q.result.Proto); n > 0 {
-			d.Size = &n
-		}
-		if q.result.Error != "" {
-			d.State = "failed"
-		}
-		done, cursor = append(done, d), max(cursor, q.result.Order)
+// cancelFuture cancels a sample that its client no longer waits for.
+func (s *futures) cancelFuture(c *call, req wire.RetrieveRequest) (any, error) {
+	kind, id, seq, ok := s.tickets.parse(req.RequestID)
+	if !ok || kind != ticketSample {
+		return nil, errUnknownFuture
 	}
-	return done, cursor
-}
-
-// changed is closed when the next sample of the sampler ends. s.mu is held.
-func (p *sampler) changed() <-chan struct{} {
-	if p.end == nil {
-		p.end = make(chan struct{})
+	s.state.Lock()
+	defer s.state.Unlock()
+	if _, err := s.state.ownSampler(c.tenant, id); err != nil {
+		return nil, errUnknownFuture
 	}
-	return p.end
-}
-
-// ended numbers the end of a sample, unless an earlier process has, and wakes the calls that wait for it. s.mu is held.
-func (p *sampler) ended(q *sample) {
-	if q.result.Order == 0 {
-		q.result.Order = p.ends + 1
+	if p := s.state.samples[sampleKey{id, seq}]; p != nil && p.cancel != nil {
+		p.cancel()
 	}
-	p.ends = max(p.ends, q.result.Order)
-	if p.end != nil {
-		close(p.end)
-		p.end = nil
-	}
-}
-
-type joinRequest struct {
-	SamplingSessionID string `json:"sampling_session_id"`
-}
-
-// joinSampler numbers a copy of a sampling client; the original is 0.
-func (s *Server) joinSampler(c *call, req joinRequest) (any, error) {
-	var n int64
-	err := s.change(func(t *serverState) (int64, error) {
-		p, err := t.ownSampler(c.tenant, req.SamplingSessionID)
-		if err != nil {
-			return 0, err
-		}
-		p.Copies++
-		n = p.Copies
-		return s.record(recSampler, p)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"type": "join_sampling_session", "client_counter": n}, nil
+	return map[string]string{"status": "ok"}, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // One tenant requests as many samples as the server accepts; another is not refused.
 func TestTenantCannotFillTheSampleQueue(t *testing.T) {
-	r := newRig(t, Options{MaxSamples: 8, Hold: time.Millisecond})
+	r := newRig(t, Options{Queues: Queues{MaxSamples: 8}, Hold: time.Millisecond})
 	bob := r.as("tml-bob")
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 400}
 	flood, small := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
@@ -37,14 +37,14 @@ func TestTenantCannotFillTheSampleQueue(t *testing.T) {
 		r.post("/cancel_future", wire.RetrieveRequest{RequestID: id}, nil)
 		r.failure(id)
 	}
-	if all, _ := r.server.sampling.now(""); all != (amount{}) {
+	if all, _ := r.server.capacity.sampling.now(""); all != (amount{}) {
 		t.Errorf("when everything has ended %+v is counted", all)
 	}
 }
 
 // One tenant waits with as many calls as the server accepts; another still gets its result.
 func TestTenantCannotTakeEveryListener(t *testing.T) {
-	r := newRig(t, Options{MaxListening: 4, Hold: time.Minute})
+	r := newRig(t, Options{Queues: Queues{MaxListening: 4}, Hold: time.Minute})
 	bob := r.as("tml-bob")
 	m, other := r.model(r.session(), 0), bob.model(bob.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 2, false)) // waits for the first
@@ -73,7 +73,7 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 func (r *rig) listens(t *testing.T, calls int) {
 	t.Helper()
 	eventually(t, func() string {
-		all, _ := r.server.listening.now("")
+		all, _ := r.server.capacity.listening.now("")
 		return unless(all.requests == calls, fmt.Sprintf("%d calls wait, want %d", all.requests, calls))
 	})
 }
@@ -118,7 +118,7 @@ func TestQuota(t *testing.T) {
 
 // The latest results of a tenant are kept. An older one is gone, and another tenant's results stay.
 func TestKeptResultsAreBounded(t *testing.T) {
-	r := newRig(t, Options{MaxKeptBytes: 4096})
+	r := newRig(t, Options{Keep: Keep{MaxResultBytes: 4096}})
 	bob := r.as("tml-bob")
 	mine, theirs := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
 		map[string]any{"base_model": "tiny"})

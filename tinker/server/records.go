@@ -1,13 +1,11 @@
 package server
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
-
-// logName is the server's log in its folder.
-const logName = "server.log"
 
 // session is one client's session.
 type session struct {
@@ -63,4 +61,22 @@ type checkpointSettings struct {
 	Public       bool              `json:"public,omitempty"`
 	UserMetadata map[string]string `json:"user_metadata,omitempty"`
 	Time         time.Time         `json:"time"`
+}
+
+// session returns a tenant's session. The store is locked.
+func (t *store) session(tenant, id string) (*session, error) {
+	u := t.sessions[id]
+	if u == nil || u.Tenant != tenant {
+		return nil, fmt.Errorf("session %q: %w", id, tinker.ErrNotFound)
+	}
+	return u, nil
+}
+
+// active returns a tenant's session that accepts new work. The store is locked.
+func (t *store) active(tenant, id string) (*session, error) {
+	u, err := t.session(tenant, id)
+	if err == nil && u.Finished != "" {
+		return nil, tinker.Userf("session %s was finished by its client (%s); begin a new one", id, u.Finished)
+	}
+	return u, err
 }

@@ -12,7 +12,7 @@ import (
 func TestErrorsAreBrief(t *testing.T) {
 	r := newRig(t, Options{})
 	m, long := r.model(r.session(), 0), strings.Repeat("x", 1<<19)
-	before := r.server.log.Size()
+	before := r.server.state.log.Size()
 	save := map[string]any{"model_id": m, "seq_id": 1, "path": "=" + long} // the server itself refuses it
 	load := map[string]any{"model_id": m, "seq_id": 2, "path": "tinker://" + m + "/weights/" + long}
 	for path, body := range map[string]any{"/save_weights": save, "/load_weights": load} {
@@ -21,7 +21,7 @@ func TestErrorsAreBrief(t *testing.T) {
 			t.Errorf("%s: %d bytes, category %s: %.60s", path, len(text), category, text)
 		}
 	}
-	if grown := r.server.log.Size() - before; grown > 16<<10 {
+	if grown := r.server.state.log.Size() - before; grown > 16<<10 {
 		t.Errorf("the log has %d bytes more", grown)
 	}
 	for key, k := range r.server.state.rejects {
@@ -33,7 +33,7 @@ func TestErrorsAreBrief(t *testing.T) {
 
 // The latest rejected requests of a tenant are kept; another tenant's stay.
 func TestRejectsAreBounded(t *testing.T) {
-	s := newState()
+	s := newStore()
 	for _, tenant := range []string{"a", "b"} {
 		s.sessions[tenant] = &session{ID: tenant, Tenant: tenant}
 		s.models[tenant] = newModel(modelRecord{ID: tenant, Session: tenant})

@@ -8,9 +8,9 @@ import (
 )
 
 // trainingRun describes a model; list is the tenant's checkpoints, newest first.
-func (s *Server) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *runs) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun {
+	s.state.Lock()
+	defer s.state.Unlock()
 	run := wire.TrainingRun{TrainingRunID: m.ID, IsLoRA: true, LastRequestTime: m.lastRequest, UserMetadata: m.Metadata,
 		ModelOwner: owner(s.state.sessions[m.Session].Tenant), BaseModel: s.state.baseOf(m.ID, m.info.BaseModel)}
 	rank := m.info.LoRA.Rank
@@ -19,7 +19,7 @@ func (s *Server) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun 
 	}
 	run.LoRARank, run.Corrupted = &rank, m.unusable() != nil
 	for _, k := range list {
-		w := k.wire()
+		w := wireOf(k)
 		switch {
 		case k.Path.ModelID != m.ID:
 		case k.Path.Kind == tinker.KindState && run.LastCheckpoint == nil:
@@ -31,23 +31,23 @@ func (s *Server) trainingRun(m *model, list []savedCheckpoint) wire.TrainingRun 
 	return run
 }
 
-func (s *Server) listRuns(c *call) (any, error) {
+func (s *runs) listRuns(c *call) (any, error) {
 	p, err := page(c, 20)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.checkpoints(c, "")
+	list, err := s.saved.list(c.ctx, c.tenant, "", knowsExternal(c.r))
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
+	s.state.Lock()
 	var models []*model
 	for _, m := range s.state.modelsInOrder() {
 		if u := s.state.sessions[m.Session]; u != nil && u.Tenant == c.tenant {
 			models = append(models, m)
 		}
 	}
-	s.mu.Unlock()
+	s.state.Unlock()
 	slices.Reverse(models)
 	out := wire.TrainingRuns{TrainingRuns: []wire.TrainingRun{}}
 	for _, m := range cut(&p, models) {
@@ -57,12 +57,12 @@ func (s *Server) listRuns(c *call) (any, error) {
 	return out, nil
 }
 
-func (s *Server) getRun(c *call) (any, error) {
-	m, err := s.ownModel(c.tenant, c.r.PathValue("run"))
+func (s *runs) getRun(c *call) (any, error) {
+	m, err := s.state.ownModel(c.tenant, c.r.PathValue("run"))
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.checkpoints(c, m.ID)
+	list, err := s.saved.list(c.ctx, c.tenant, m.ID, knowsExternal(c.r))
 	if err != nil {
 		return nil, err
 	}

@@ -209,7 +209,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 	for _, path := range []string{"/v1/embeddings", "/oai/api/v1/embeddings", "/api/embed", "/api/embeddings"} {
 		rows = append(rows, routeRow{"POST " + path, 404, o.asks(path, `"input":"Hi"`)})
 	}
-	for _, prefix := range append([]string{"/anthropic/api/v1"}, openaiPrefixes...) {
+	for _, prefix := range append([]string{"/anthropic/api/v1"}, openaiAt...) {
 		rows = append(rows, routeRow{"GET " + prefix + "/models", 200, []attempt{{prefix + "/models", nil}}},
 			routeRow{"GET " + prefix + "/models/{name...}", 0, []attempt{
 				{prefix + "/models/" + url.PathEscape(o.weights), nil}}})
@@ -219,7 +219,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 
 // tokenRows are vLLM's routes of tokens.
 func tokenRows(o *owned) (rows []routeRow) {
-	for _, prefix := range tokenPrefixes {
+	for _, prefix := range tokensAt {
 		rows = append(rows, routeRow{"POST " + prefix + "/tokenize", 0, o.asks(prefix+"/tokenize", `"prompt":"Hi"`)},
 			routeRow{"POST " + prefix + "/detokenize", 0, o.asks(prefix+"/detokenize", `"tokens":[5,6]`)},
 			routeRow{"GET " + prefix + "/tokenizer_info", 0, []attempt{

@@ -1,68 +1,19 @@
 package server
 
 import (
-	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// sampleRecord is an accepted request with the seed drawn for it.
-type sampleRecord struct {
-	Sampler  string          `json:"sampler"`
-	Seq      int64           `json:"seq"`
-	Hash     [32]byte        `json:"hash"` // of the received request
-	Seed     uint64          `json:"seed"`
-	Accepted time.Time       `json:"accepted"`
-	Request  json.RawMessage `json:"request,omitempty"` // nil once it is finished
-	Samples  int             `json:"samples"`
-	Recorded bool            `json:"recorded,omitempty"` // its stability information is kept
-}
-
-// sampleResult is the outcome: Proto, or an error.
-type sampleResult struct {
-	Sampler  string          `json:"sampler"`
-	Seq      int64           `json:"seq"`
-	Time     time.Time       `json:"time"`
-	Proto    []byte          `json:"proto,omitempty"` // wire.EncodeSample
-	Error    string          `json:"error,omitempty"`
-	Category tinker.Category `json:"category,omitempty"`
-	Order    int64           `json:"order,omitempty"` // the number of this end among those of the sampler
-}
-
-// sample is one asample request.
-type sample struct {
-	sampleRecord
-	raw      []byte // Request, while it runs
-	tenant   string // charged in s.sampling
-	size     int64  // bytes charged in s.sampling
-	done     chan struct{}
-	result   sampleResult // once done
-	finished time.Time
-	fetched  time.Time // zero: not fetched yet
-	cancel   context.CancelFunc
-}
-
-func newSample(r sampleRecord) *sample {
-	return &sample{sampleRecord: r, raw: r.Request, done: make(chan struct{})}
-}
-
-// finish records the result; s.mu is held, or the log is being read.
-func (p *sample) finish(r sampleResult) {
-	p.result, p.finished, p.raw, p.Request = r, r.Time, nil, nil
-	close(p.done)
-}
-
 // maxKept limits the size of a sampling request in bytes. The request is logged, and its JSON can take six times as
 // much in a log record, whose size is limited.
 const maxKept = 128 << 20
 
-func (s *Server) sample(c *call) (any, error) {
+func (s *samplers) sample(c *call) (any, error) {
 	if len(c.body) > maxKept {
 		return nil, tinker.Userf("the request has %d bytes; a sampling request can have %d", len(c.body), maxKept)
 	}
@@ -74,17 +25,17 @@ func (s *Server) sample(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.room(); err != nil {
+	if err := s.capacity.disk(); err != nil {
 		return nil, err
 	}
-	contexts, err := s.contexts(c)
+	contexts, err := s.names.contexts(c)
 	if err != nil {
 		return nil, err
 	}
 	key := sampleKey{req.SamplingSessionID, req.SeqID}
 	hash := sha256.Sum256(c.body)
 	var fresh *sample
-	err = s.change(func(t *serverState) (int64, error) {
+	err = s.state.change(func(t *store) (int64, error) {
 		if p := t.samples[key]; p != nil && t.samplers[key.sampler] != nil {
 			if _, err := t.ownSampler(c.tenant, key.sampler); err != nil {
 				return 0, err
@@ -102,24 +53,24 @@ func (s *Server) sample(c *call) (any, error) {
 			return 0, err
 		}
 		fresh = newSample(sampleRecord{Sampler: key.sampler, Seq: key.seq, Hash: hash, Seed: drawSeed(),
-			Accepted: s.opts.Now().UTC(),
+			Accepted: s.life.now().UTC(),
 			Request:  c.body, Samples: req.NumSamples, Recorded: req.RecordStabilityInfo})
 		fresh.tenant, fresh.size = c.tenant, int64(len(c.body))
 		t.samples[key] = fresh
-		s.sampling.take(fresh.tenant, fresh.size)
-		p.used = s.opts.Now()
-		return s.record(recSample, fresh.sampleRecord)
+		s.capacity.sampling.take(fresh.tenant, fresh.size)
+		p.used = s.life.now()
+		return s.state.record(recSample, fresh.sampleRecord)
 	})
 	if err != nil {
 		s.withdraw(fresh)
 		return nil, err
 	}
 	if fresh != nil {
-		s.mu.Lock()
+		s.state.Lock()
 		s.draw(fresh)
-		s.mu.Unlock()
+		s.state.Unlock()
 	}
-	promise := s.promiseOf(tokenSample, key.sampler, key.seq, "")
+	promise := s.tickets.promise(ticketSample, key.sampler, key.seq, "")
 	for i := range req.NumSamples {
 		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, sequenceID(key.sampler, key.seq, i))
 	}
@@ -127,27 +78,27 @@ func (s *Server) sample(c *call) (any, error) {
 }
 
 // withdraw forgets a request that could not be logged; nil is ignored.
-func (s *Server) withdraw(p *sample) {
+func (s *samplers) withdraw(p *sample) {
 	if p == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	delete(s.state.samples, sampleKey{p.Sampler, p.Seq})
 	s.left(p, nil)
 }
 
-// left removes a request from the pending ones; w is the sampler that is busy with it, or nil. s.mu is held.
-func (s *Server) left(p *sample, w *sampler) {
-	s.sampling.release(p.tenant, p.size)
+// left removes a request from the pending ones; w is the sampler that is busy with it, or nil. The store is locked.
+func (s *samplers) left(p *sample, w *sampler) {
+	s.capacity.sampling.release(p.tenant, p.size)
 	if w != nil {
 		w.busy--
-		w.used = s.opts.Now()
+		w.used = s.life.now()
 	}
 }
 
-// admit checks whether one more request may be queued. s.mu is held.
-func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, error) {
+// admit checks whether one more request may be queued. The store is locked.
+func (s *samplers) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, error) {
 	if req.SamplingSessionID == "" {
 		return nil, tinker.Userf("sampling_session_id is missing; create_sampling_session makes one for a base_model " +
 			"or a model_path")
@@ -159,11 +110,7 @@ func (s *Server) admit(c *call, req wire.SampleRequest, tokens int) (*sampler, e
 	if _, err := s.state.active(c.tenant, p.Session); err != nil {
 		return nil, err
 	}
-	if err := s.sampling.room(c.tenant, int64(len(c.body))); err != nil {
-		s.stats.pushedBack.Inc()
-		return nil, busy(c, err.Error())
-	}
-	if err := s.crowded(tinker.Sampling, c.tenant, tokens); err != nil {
+	if err := s.capacity.queue(tinker.Sampling, c.tenant, tokens, int64(len(c.body))); err != nil {
 		return nil, busy(c, err.Error())
 	}
 	return p, nil
@@ -185,7 +132,7 @@ const maxSamples = 4096
 
 // sampleRequest converts a request to the types of package tinker; seed is for a request without one. Everything
 // wrong with it is a User error.
-func (s *Server) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
+func (s *samplers) sampleRequest(req wire.SampleRequest, seed uint64) (tinker.SampleRequest, error) {
 	out := tinker.SampleRequest{NumSamples: req.NumSamples, PromptLogprobs: req.PromptLogprobs,
 		TopKPromptLogprobs: req.TopKPromptLogprobs,
 		TopKSampleLogprobs: req.TopKSampleLogprobs, PromptAltTokens: req.PromptAltTokensK}

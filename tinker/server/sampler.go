@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -12,66 +10,61 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// sampler is a sampling session: weights that never change.
-type sampler struct {
-	ID        string    `json:"id"`
-	Session   string    `json:"session"`
-	BaseModel string    `json:"base_model"`
-	Asked     string    `json:"asked,omitempty"`      // the base model's name in the request; older records lack it
-	ModelPath string    `json:"model_path,omitempty"` // "" is the base model itself
-	Unnamed   bool      `json:"unnamed,omitempty"`
-	Created   time.Time `json:"created"`
-	Copies    int64     `json:"copies,omitempty"` // clients that joined
-
-	// Volatile.
-	client tinker.SamplingClient // nil until first use, and after eviction
-	used   time.Time
-	busy   int           // samples in progress
-	ends   int64         // number of the latest end of a sample
-	bytes  int64         // of an unnamed one on the disk, once that is known
-	end    chan struct{} // closed at the next end; nil without waiting calls
+// samplers are the sampling sessions, and the samples that they draw.
+type samplers struct {
+	state    *store
+	life     *life
+	stats    *stats
+	capacity *capacity
+	tickets  *signer
+	names    *baseModels
+	saved    *checkpoints
+	weights  *weights
+	recorder *recorder
+	store    Store
+	keep     Keep
 }
 
-func samplerID(session string, seq int64) string { return fmt.Sprintf("%s:sample:%d", session, seq) }
-
-func (t *serverState) addSampler(p *sampler) {
-	p.used, p.ends = p.Created, t.firstEnd
-	if old := t.samplers[p.ID]; old != nil { // a copy of its client has joined
-		p.ends = old.ends
-	}
-	t.samplers[p.ID] = p
-	if p.Unnamed {
-		t.unnamed[p.ModelPath] = p.ID
-	}
+// Keep says how long the server keeps what clients no longer ask for, and how much of it for a tenant. Zero values mean
+// their defaults.
+type Keep struct {
+	Results   time.Duration // a fetched sample; default 10 min
+	Unfetched time.Duration // an unfetched sample; default 24 h
+	// the samplers of a silent session, and the session itself if it has no runs; default 24 h
+	Sessions  time.Duration
+	Unnamed   time.Duration // an unused unnamed sampler; default 6 h
+	Stability time.Duration // unused stability information; default 24 h
+	// bytes of a tenant's stability information; default 64 MiB, about 8 million tokens
+	MaxStability int64
+	// unnamed samplers of a tenant; beyond that, the least recently used are deleted; default 1024
+	MaxUnnamed      int
+	MaxUnnamedBytes int64 // bytes of a tenant's unnamed samplers on disk; default 4 GiB
+	MaxResultBytes  int64 // bytes of a tenant's sample results; default 256 MiB
 }
 
-// tenantOf returns the tenant of a sampler, "" if there is no such sampler; s.mu is held.
-func (t *serverState) tenantOf(id string) string {
-	if p := t.samplers[id]; p != nil && t.sessions[p.Session] != nil {
-		return t.sessions[p.Session].Tenant
-	}
-	return ""
+func (k *Keep) defaults() {
+	def(&k.Results, 10*time.Minute)
+	def(&k.Unfetched, 24*time.Hour)
+	def(&k.Sessions, 24*time.Hour)
+	def(&k.Unnamed, 6*time.Hour)
+	def(&k.Stability, 24*time.Hour)
+	def(&k.MaxStability, 64<<20)
+	def(&k.MaxUnnamed, 1024)
+	def(&k.MaxUnnamedBytes, 4<<30)
+	def(&k.MaxResultBytes, 256<<20)
 }
 
-func (t *serverState) dropSampler(id string) {
-	if p := t.samplers[id]; p != nil {
-		p.forget()
-		delete(t.unnamed, p.ModelPath)
-		delete(t.samplers, id)
-	}
-}
-
-func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (any, error) {
+func (s *samplers) createSampler(c *call, req wire.CreateSamplingSessionRequest) (any, error) {
 	if req.SamplingSessionSeqID < 0 {
 		return nil, tinker.Userf("sampling_session_seq_id is %d; numbers begin at 0", req.SamplingSessionSeqID)
 	}
 	p := &sampler{ID: samplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID,
-		BaseModel: s.baseName(req.BaseModel), Asked: s.told(req.BaseModel), ModelPath: req.ModelPath,
-		Created: s.opts.Now().UTC()}
-	s.mu.Lock()
+		BaseModel: s.names.baseName(req.BaseModel), Asked: s.names.told(req.BaseModel), ModelPath: req.ModelPath,
+		Created: s.life.now().UTC()}
+	s.state.Lock()
 	_, err := s.state.active(c.tenant, req.SessionID)
 	old := s.state.samplers[p.ID]
-	s.mu.Unlock()
+	s.state.Unlock()
 	switch {
 	case err != nil:
 		return nil, err
@@ -79,17 +72,17 @@ func (s *Server) createSampler(c *call, req wire.CreateSamplingSessionRequest) (
 		return nil, tinker.Userf("sampling session %s was created with other weights; use another "+
 			"sampling_session_seq_id", p.ID)
 	case old != nil:
-		return samplerAnswer(p.ID), s.log.Sync(s.log.End())
+		return samplerAnswer(p.ID), s.state.log.Sync(s.state.log.End())
 	}
-	if p.client, err = s.weights(c, p); err != nil {
+	if p.client, err = s.first(c, p); err != nil {
 		return nil, err
 	}
-	err = s.change(func(t *serverState) (int64, error) {
+	err = s.state.change(func(t *store) (int64, error) {
 		if t.samplers[p.ID] != nil {
 			p.forget() // a concurrent copy of the request was faster
 			return 0, nil
 		}
-		at, err := s.record(recSampler, p)
+		at, err := s.state.record(recSampler, p)
 		if err == nil {
 			t.addSampler(p)
 		}
@@ -105,15 +98,15 @@ func samplerAnswer(id string) wire.CreateSamplingSessionResponse {
 	return wire.CreateSamplingSessionResponse{Type: "create_sampling_session", SamplingSessionID: id}
 }
 
-// weights checks the weights of a new sampler, fills in its base model and opens them.
-func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
+// first checks the weights of a new sampler, fills in its base model and opens them.
+func (s *samplers) first(c *call, p *sampler) (tinker.SamplingClient, error) {
 	if p.ModelPath == "" {
 		if p.BaseModel == "" {
 			return nil, tinker.Userf("a sampling session needs a base_model or a model_path")
 		}
 		return s.firstClient(c, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
 	}
-	k, err := s.readable(c.tenant, p.ModelPath, "")
+	k, err := s.saved.readable(c.tenant, p.ModelPath, "")
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +115,9 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 	}
 	p.BaseModel = k.BaseModel
 	if p.Asked == "" {
-		s.mu.Lock()
+		s.state.Lock()
 		p.Asked = s.state.baseOf(k.Path.ModelID, k.BaseModel)
-		s.mu.Unlock()
+		s.state.Unlock()
 	}
 	return s.firstClient(c, tinker.SamplingClientRequest{ModelPath: p.ModelPath, Owner: c.tenant})
 }
@@ -134,27 +127,18 @@ func (s *Server) weights(c *call, p *sampler) (tinker.SamplingClient, error) {
 const fullMemory = 30 * time.Second
 
 // firstClient opens the weights of a sampler that is made.
-func (s *Server) firstClient(c *call, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
-	client, err := s.client(c.ctx, req)
+func (s *samplers) firstClient(c *call, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+	client, err := s.weights.client(c.ctx, req)
 	if errors.Is(err, tinker.ErrBusy) {
-		s.stats.pushedBack.Inc()
+		s.stats.full()
 		return nil, statusAfter(http.StatusServiceUnavailable, err, fullMemory)
 	}
 	return client, err
 }
 
-// ownSampler returns a tenant's sampler. s.mu is held.
-func (t *serverState) ownSampler(tenant, id string) (*sampler, error) {
-	p := t.samplers[id]
-	if p == nil || t.sessions[p.Session] == nil || t.sessions[p.Session].Tenant != tenant {
-		return nil, fmt.Errorf("sampling session %q: %w", id, tinker.ErrNotFound)
-	}
-	return p, nil
-}
-
-func (s *Server) getSampler(c *call) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *samplers) getSampler(c *call) (any, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
 	p, err := s.state.ownSampler(c.tenant, c.r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -170,10 +154,10 @@ func (s *Server) getSampler(c *call) (any, error) {
 }
 
 // open returns the client of a sampler, loading its weights if need be. The caller has counted itself into p.busy.
-func (s *Server) open(ctx context.Context, p *sampler) (tinker.SamplingClient, error) {
-	s.mu.Lock()
+func (s *samplers) open(ctx context.Context, p *sampler) (tinker.SamplingClient, error) {
+	s.state.Lock()
 	client, session := p.client, s.state.sessions[p.Session]
-	s.mu.Unlock()
+	s.state.Unlock()
 	if client != nil {
 		return client, nil
 	}
@@ -183,15 +167,15 @@ func (s *Server) open(ctx context.Context, p *sampler) (tinker.SamplingClient, e
 	}
 	if p.ModelPath == "" {
 		req.BaseModel = p.BaseModel
-	} else if _, err := s.find(p.ModelPath); err != nil {
+	} else if _, err := s.saved.find(p.ModelPath); err != nil {
 		return nil, asUser(err)
 	}
 	client, err := s.await(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	if p.client != nil { // a concurrent sample was faster
 		closeClient(client)
 		return p.client, nil
@@ -208,9 +192,9 @@ const (
 )
 
 // await is client for accepted samples: while all weights in memory are in use, it waits.
-func (s *Server) await(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+func (s *samplers) await(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	for begun := time.Now(); ; {
-		client, err := s.client(ctx, req)
+		client, err := s.weights.client(ctx, req)
 		if !errors.Is(err, tinker.ErrBusy) || time.Since(begun) > loadWait {
 			return client, err
 		}
@@ -222,68 +206,77 @@ func (s *Server) await(ctx context.Context, req tinker.SamplingClientRequest) (t
 	}
 }
 
-// client opens weights. When they do not fit into memory, the least recently used ones are released.
-func (s *Server) client(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
-	client, err := s.backend.SamplingClient(ctx, req)
-	for errors.Is(err, tinker.ErrBusy) && s.freeMemory() {
-		client, err = s.backend.SamplingClient(ctx, req)
-	}
-	return client, err
-}
-
-// freeMemory releases unused memory, weights before training runs, and reports whether there was any.
-func (s *Server) freeMemory() bool {
-	if s.forgetWeights() {
-		return true
-	}
-	done, err := s.backend.EvictOldest()
-	if err != nil && s.ctx.Err() == nil {
-		s.opts.Log.Error("making room in memory", "error", err)
-	}
-	return done
-}
-
-// forgetWeights closes the least recently used idle client, of a sampler or lent, and reports whether there was one.
-// Its weights are read again when they are needed.
-func (s *Server) forgetWeights() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var oldest *sampler
-	for _, p := range s.state.samplers {
-		if p.client != nil && p.busy == 0 && (oldest == nil || p.used.Before(oldest.used)) {
-			oldest = p
+// completions lists what ended after the cursor, the number of an end. The store is locked.
+func (s *samplers) completions(p *sampler, req retrieveManyRequest) (done []completion, cursor int64) {
+	cursor = req.PrevCursor
+	for key, q := range s.state.samples {
+		if key.sampler != p.ID || key.seq/clones != req.Target.ClonedSamplerID || q.finished.IsZero() ||
+			q.result.Order <= req.PrevCursor {
+			continue
 		}
+		d := completion{State: "finished", RequestID: s.tickets.ticket(ticketSample, key.sampler, key.seq)}
+		if n := len(q.result.Proto); n > 0 {
+			d.Size = &n
+		}
+		if q.result.Error != "" {
+			d.State = "failed"
+		}
+		done, cursor = append(done, d), max(cursor, q.result.Order)
 	}
-	lent := s.oldestIdle()
-	switch {
-	case lent != nil && (oldest == nil || s.lent[*lent].used.Before(oldest.used)):
-		s.drop(*lent)
-	case oldest != nil:
-		oldest.forget()
-	default:
-		return false
-	}
-	return true
+	return done, cursor
 }
 
-// forget releases a sampler's weights; s.mu is held, and no sample uses them.
-func (p *sampler) forget() {
-	closeClient(p.client)
-	p.client = nil
+type joinRequest struct {
+	SamplingSessionID string `json:"sampling_session_id"`
 }
 
-// closeClient closes a client that has a Close method.
-func closeClient(c tinker.SamplingClient) {
-	if c, ok := c.(io.Closer); ok {
-		c.Close() // its memory is released even after an error
+// joinSampler numbers a copy of a sampling client; the original is 0.
+func (s *samplers) joinSampler(c *call, req joinRequest) (any, error) {
+	var n int64
+	err := s.state.change(func(t *store) (int64, error) {
+		p, err := t.ownSampler(c.tenant, req.SamplingSessionID)
+		if err != nil {
+			return 0, err
+		}
+		p.Copies++
+		n = p.Copies
+		return s.state.record(recSampler, p)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return map[string]any{"type": "join_sampling_session", "client_counter": n}, nil
 }
 
-// busy is the error of a request above the limit of pending work.
-func busy(c *call, what string) error {
-	code := http.StatusServiceUnavailable
-	if c.r.Header.Get(wire.HeaderBackpressure) != "" {
-		code = http.StatusTooManyRequests // such a client retries it later
+func (s *samplers) lookupSample(tenant string, key sampleKey) (pendingResult, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	if s.state.samplers[key.sampler] == nil {
+		return pendingResult{}, gone("sampling session %s no longer exists", key.sampler)
 	}
-	return statusAfter(code, fmt.Errorf("%s; send this one again later", what), time.Second)
+	if _, err := s.state.ownSampler(tenant, key.sampler); err != nil {
+		return pendingResult{}, errUnknownFuture
+	}
+	p := s.state.samples[key]
+	if p == nil {
+		return pendingResult{}, gone("the result of this sample is no longer kept")
+	}
+	return pendingResult{done: p.done, state: func() (string, string) { return s.busyReason(tenant) },
+		result: func() (any, error) {
+			s.state.Lock()
+			defer s.state.Unlock()
+			p.fetched = s.life.now()
+			if p.result.Error != "" {
+				return nil, &tinker.Error{Category: p.result.Category, Err: errors.New(p.result.Error)}
+			}
+			return p.result.Proto, nil
+		}}, nil
+}
+
+// busyReason is the reason why a sample takes long: many other samples are in progress.
+func (s *samplers) busyReason(tenant string) (queue, reason string) {
+	if reason := s.capacity.crowded(tenant); reason != "" {
+		return wire.QueuePausedCapacity, reason
+	}
+	return wire.QueueActive, ""
 }

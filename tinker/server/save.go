@@ -16,7 +16,7 @@ const unnamedPrefix = "=unnamed-"
 // maxTTL is the longest time to live.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
-func (s *Server) saveWeights(c *call, req wire.SaveRequest) (any, error) {
+func (s *runs) saveWeights(c *call, req wire.SaveRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s *Server) saveWeights(c *call, req wire.SaveRequest) (any, error) {
 	return s.saveNamed(c, m, req, tinker.KindState, *req.Path)
 }
 
-func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
+func (s *runs) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Server) saveForSampler(c *call, req wire.SaveRequest) (any, error) {
 }
 
 // saveNamed accepts a checkpoint under a name that its user chose.
-func (s *Server) saveNamed(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
+func (s *runs) saveNamed(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
 	if err := checkSave(req, name); err != nil {
 		return s.reject(m, req.SeqID, err)
 	}
@@ -54,24 +54,24 @@ func (s *Server) saveNamed(c *call, m *model, req wire.SaveRequest, kind tinker.
 }
 
 // save accepts a checkpoint. The user's settings of it are logged before the save itself, under the save's number.
-func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
+func (s *runs) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
 	if err := checkSeq(req.SeqID); err != nil {
 		return nil, err
 	}
-	now := s.opts.Now().UTC()
+	now := s.life.now().UTC()
 	k := checkpointSettings{Path: tinker.Path{ModelID: m.ID, Kind: kind, Name: name}.String(), Seq: req.SeqID,
 		UserMetadata: req.UserMetadata, Time: now}
 	if req.TTLSeconds != nil {
 		k.Expires = expiry(now, *req.TTLSeconds)
 	}
-	err := s.change(func(t *serverState) (int64, error) {
+	err := s.state.change(func(t *store) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
 			return 0, err
 		}
 		if _, again := t.marks[k.Path][k.Seq]; again || k.Expires == nil && k.UserMetadata == nil {
 			return 0, nil
 		}
-		at, err := s.record(recCheckpoint, k)
+		at, err := s.state.record(recCheckpoint, k)
 		if err == nil {
 			t.addMark(k)
 		}
@@ -86,7 +86,7 @@ func (s *Server) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind,
 		send = m.client.SaveWeightsForSampler
 	}
 	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)),
-		func() (*tinker.Future[tinker.SaveOutput], error) { return send(s.ctx, save) })
+		func() (*tinker.Future[tinker.SaveOutput], error) { return send(s.life.ctx, save) })
 }
 
 func checkSave(req wire.SaveRequest, name string) error {
@@ -118,7 +118,7 @@ func expiry(now time.Time, seconds int64) *time.Time {
 
 // saveUnnamed makes a sampler of the weights at this request. A client that repeats the request names another sampling
 // session; the first one counts.
-func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
+func (s *runs) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
 	if req.TTLSeconds != nil {
 		return s.reject(m, req.SeqID,
 			tinker.Userf("ttl_seconds is for named checkpoints; an unnamed sampler is kept while it is used"))
@@ -128,10 +128,10 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 	}
 	name := fmt.Sprintf("%s%d", unnamedPrefix, req.SeqID)
 	p := &sampler{ID: samplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.info.BaseModel,
-		Asked: m.Asked, Created: s.opts.Now().UTC(), Unnamed: true,
+		Asked: m.Asked, Created: s.life.now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
-	err := s.change(func(t *serverState) (int64, error) {
+	err := s.state.change(func(t *store) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
 			return 0, err
 		}
@@ -141,7 +141,7 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 		if t.samplers[p.ID] != nil {
 			return 0, taken
 		}
-		at, err := s.record(recSampler, p)
+		at, err := s.state.record(recSampler, p)
 		if err == nil {
 			t.addSampler(p)
 		}
@@ -154,17 +154,17 @@ func (s *Server) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.trimUnnamed(c.tenant); err != nil {
-		s.opts.Log.Warn("server: deleting unnamed samplers", "error", err)
+	if err := s.samplers.trimUnnamed(c.tenant); err != nil {
+		s.life.log.Warn("server: deleting unnamed samplers", "error", err)
 	}
 	save := tinker.SaveRequest{SeqID: req.SeqID, Name: name}
 	return accept(s, m, req.SeqID, "save", 0, int64(len(c.body)), func() (*tinker.Future[tinker.SaveOutput], error) {
-		return m.client.SaveWeightsForSampler(s.ctx, save)
+		return m.client.SaveWeightsForSampler(s.life.ctx, save)
 	})
 }
 
 // loadWeights loads a state into a model, or creates a model from it.
-func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
+func (s *runs) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 	if req.ModelID == "" {
 		return s.createFromState(c, req)
 	}
@@ -176,16 +176,16 @@ func (s *Server) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 		return s.reject(m, req.SeqID,
 			tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
 	}
-	if _, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
+	if _, err := s.saved.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
 		return s.reject(m, req.SeqID, asUser(err))
 	}
 	load := tinker.LoadRequest{SeqID: req.SeqID, Path: req.Path, Optimizer: req.Optimizer}
 	return accept(s, m, req.SeqID, "load", 0, int64(len(c.body)),
-		func() (*tinker.Future[tinker.LoadOutput], error) { return m.client.LoadState(s.ctx, load) })
+		func() (*tinker.Future[tinker.LoadOutput], error) { return m.client.LoadState(s.life.ctx, load) })
 }
 
 // known reports whether a number was accepted before, so that the request is a repeated one.
-func (s *Server) known(m *model, seq int64) bool {
+func (s *runs) known(m *model, seq int64) bool {
 	return s.backend.Accepted(m.ID, seq)
 }
 
@@ -197,7 +197,7 @@ func asUser(err error) error {
 	return tinker.Userf("%w", err)
 }
 
-func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
+func (s *runs) createFromState(c *call, req wire.LoadRequest) (any, error) {
 	if req.SessionID == "" || req.ModelSeqID == nil {
 		return nil, tinker.Userf("load_weights needs a model_id, or a session_id and a model_seq_id to create a model")
 	}
@@ -205,27 +205,52 @@ func (s *Server) createFromState(c *call, req wire.LoadRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.told(req.BaseModel)
+	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.names.told(req.BaseModel)
 	// a repeated request finds its model although the checkpoint may be deleted
-	if _, err := s.ownModel(c.tenant, id); err != nil {
-		k, err := s.readable(c.tenant, req.Path, req.WeightsAccessToken)
+	if _, err := s.state.ownModel(c.tenant, id); err != nil {
+		k, err := s.saved.readable(c.tenant, req.Path, req.WeightsAccessToken)
 		if err != nil {
 			return nil, err
 		}
-		if base := s.baseName(req.BaseModel); base != "" && base != k.BaseModel {
+		if base := s.names.baseName(req.BaseModel); base != "" && base != k.BaseModel {
 			return nil, tinker.Userf("base_model is %q, checkpoint %s is of %q", req.BaseModel, req.Path, k.BaseModel)
 		}
-		if err := s.served(k.BaseModel); err != nil {
+		if err := s.names.served(k.BaseModel); err != nil {
 			return nil, fmt.Errorf("checkpoint %s: %w", req.Path, err)
 		}
 		if asked == "" {
-			s.mu.Lock()
+			s.state.Lock()
 			asked = s.state.baseOf(k.Path.ModelID, k.BaseModel)
-			s.mu.Unlock()
+			s.state.Unlock()
 		}
 	}
 	return s.newRun(c, modelRecord{Session: req.SessionID, ID: id, Metadata: texts(req.UserMetadata), Asked: asked,
 		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path,
 			Optimizer:     req.Optimizer,
 			OptimizerType: optimizer, Owner: c.tenant}}, *req.ModelSeqID)
+}
+
+// saveExternalRequest is the body of save_weights_external.
+type saveExternalRequest struct {
+	wire.SaveRequest
+	Recipients []string `json:"age_encryption_recipients"`
+}
+
+func (s *runs) saveExternal(c *call, req saveExternalRequest) (any, error) {
+	m, err := s.trainer(c, req.ModelID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(req.Recipients) > 0:
+		return s.reject(m, req.SeqID, tinker.Userf("age_encryption_recipients names %d; exports are not encrypted "+
+			"here: leave it out (TLS protects the download), and download the path that "+
+			"save_weights_external returns", len(req.Recipients)))
+	case req.Path == nil:
+		return s.reject(m, req.SeqID, tinker.Userf("save_weights_external needs a path, the checkpoint's name"))
+	}
+	if err := checkSave(req.SaveRequest, *req.Path); err != nil {
+		return s.reject(m, req.SeqID, err)
+	}
+	return s.save(c, m, req.SaveRequest, tinker.KindSampler, externalPrefix+*req.Path)
 }

@@ -16,22 +16,13 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/wal"
-	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // Backend is the durable service behind a server, such as journal.Journal.
@@ -69,136 +60,98 @@ type Exporter interface {
 
 // Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
-	backend  Backend
-	opts     Options
-	secret   []byte // signs request ids and archive addresses
-	mux      *router
-	stats    *serverMetrics
-	activity *activity
-	hider    *strings.Replacer
-
-	bodies *web.Bodies // of requests in flight
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	work   goroutines
-
-	training  *quota // pending training requests
-	sampling  *quota // unfinished samples
-	listening *quota // calls that wait for a result
-
-	texts  modelTexts
-	traced traceStore
-
-	mu    sync.Mutex
-	log   *wal.Log
-	state serverState
-	free  freeSpace
-
-	listed time.Time                // when retention last listed all checkpoints; its alone
-	lent   map[lentKey]*lentWeights // weights of requests without a sampling session
+	*edge
+	opts      Options
+	backend   Backend
+	state     *store
+	life      *life
+	stats     *stats
+	capacity  *capacity
+	tickets   *signer
+	names     *baseModels
+	sessions  *sessions
+	saved     *checkpoints
+	weights   *weights
+	recorder  *recorder
+	samplers  *samplers
+	runs      *runs
+	futures   *futures
+	endpoints *endpoints
 }
 
 // Open reads the server's log and resumes what an earlier process accepted: it opens or creates the models, and draws
 // unfinished samples again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{backend: b, opts: opts, stats: newStats(), activity: newActivity(), hider: hider(opts.Private),
-		state: newState(), lent: map[lentKey]*lentWeights{}, bodies: web.NewBodies(web.BodyOptions{
-			Most: opts.MaxBodies, Tenant: opts.MaxTenantBodies, Unpack: opts.MaxUnpack, Malformed: wire.ErrMalformed})}
-	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
-	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)
-	s.listening = newQuota("calls", opts.MaxListening, math.MaxInt64/2)
-	s.stats.watch(s)
-	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s := &Server{opts: opts, backend: b, stats: newStats(), life: newLife(ctx, opts.Now, opts.Log)}
 	var err error
 	if err := disk.MkdirAll(opts.fs, opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if s.secret, err = readSecret(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
+	if s.tickets, err = openSigner(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
-	s.state.firstEnd = opts.Now().UnixMicro()
-	if s.log, err = wal.Open(filepath.Join(opts.Dir, logName), s.logOptions(), s.state.replay); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+	if s.state, err = openStore(opts.Dir, opts.fs, s.life, s.stats); err != nil {
+		return nil, err
 	}
-	s.mux = s.routes()
+	s.build()
+	s.watch()
+	s.routes()
 	s.resume()
 	return s, nil
 }
 
-// logOptions are those of the server's log.
-func (s *Server) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.fs, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
-		Synced: func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }}
-}
-
-// readSecret returns the key that signs ids. The first start draws it.
-func readSecret(dfs disk.FS, path string) ([]byte, error) {
-	secret, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		secret = make([]byte, 32)
-		rand.Read(secret) // never fails
-		return secret, disk.WriteFile(dfs, path, secret)
-	}
-	if err == nil && len(secret) != 32 {
-		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are "+
-			"then unknown)", path, len(secret))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	return secret, nil
+// build makes the parts, each on those before it.
+func (s *Server) build() {
+	o, b := s.opts, s.backend
+	engine, _ := o.Store.(tinker.Bounded)
+	memory, _ := o.Store.(tinker.Sized)
+	s.edge = newEdge(o.Access, o.Bodies, s.life, s.stats)
+	s.capacity = newCapacity(o.Queues, s.life, o.Dir,
+		func() error { return errors.Join(s.state.log.Heal(), b.Heal()) }, engine, s.stats.full)
+	s.names = &baseModels{Models: o.Models, life: s.life, edge: s.edge, able: b.Capabilities}
+	s.sessions = &sessions{state: s.state, life: s.life, capacity: s.capacity, names: s.names, evict: b.Evict,
+		keep: o.Keep.Sessions}
+	s.saved = &checkpoints{state: s.state, life: s.life, tickets: s.tickets, edge: s.edge, store: o.Store,
+		remove: b.DeleteCheckpoint}
+	s.weights = &weights{state: s.state, life: s.life, backend: b, idle: o.Idle, lent: map[lentKey]*lentWeights{}}
+	s.recorder = &recorder{state: s.state, life: s.life, keep: o.Keep}
+	s.samplers = &samplers{state: s.state, life: s.life, stats: s.stats, capacity: s.capacity, tickets: s.tickets,
+		names: s.names, saved: s.saved, weights: s.weights, recorder: s.recorder, store: o.Store, keep: o.Keep}
+	s.runs = &runs{state: s.state, life: s.life, stats: s.stats, capacity: s.capacity, tickets: s.tickets,
+		names: s.names, saved: s.saved, samplers: s.samplers, weights: s.weights, recorder: s.recorder, backend: b,
+		memory: memory, gapAfter: o.GapAfter, maxMissing: o.MaxMissing}
+	s.futures = &futures{state: s.state, life: s.life, capacity: s.capacity, tickets: s.tickets, edge: s.edge,
+		runs: s.runs, samplers: s.samplers, hold: o.Hold}
+	s.endpoints = &endpoints{life: s.life, stats: s.stats, edge: s.edge, names: s.names, saved: s.saved,
+		weights: s.weights, store: o.Store}
+	s.edge.refuse, s.edge.fallback = s.runs.refuseTraining, s.endpoints.fail
 }
 
 // resume continues unfinished work.
 func (s *Server) resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, u := range s.state.sessions {
-		u.seen = s.opts.Now() // its last heartbeat is not in the log
-	}
-	for _, p := range s.state.samplers {
-		p.used = s.opts.Now() // likewise
-	}
-	for _, r := range s.state.recorded.of {
-		r.used = s.opts.Now() // its last use is not in the log
-	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.state.touch()
 	models := s.state.modelsInOrder()
-	s.work.begin(func() { s.remake(models) })
-	for _, p := range s.state.samples {
-		if p.finished.IsZero() {
-			p.size = int64(len(p.raw))
-			p.tenant = s.state.tenantOf(p.Sampler)
-			s.sampling.take(p.tenant, p.size)
-			s.draw(p)
-		}
-	}
-	s.resumeKept()
-	s.work.begin(s.runRetention)
-	if s.opts.Idle > 0 {
-		s.work.begin(s.runIdle)
-	}
+	s.life.begin(func() { s.runs.remake(models) })
+	s.samplers.resume()
+	s.life.every(retentionPeriod, s.retain)
+	s.weights.start()
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.letIn(w, r) {
-		s.mux.ServeHTTP(w, r)
-	}
-}
+// Fsynced records a group commit of the Backend's log.
+func (s *Server) Fsynced(took time.Duration) { s.stats.synced("journal", took) }
 
 // Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
 // server can shut down.
-func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
+func (s *Server) Release() { s.life.release() }
 
 // Close ends the samples in progress, which the next process draws again, and closes the log. Requests that are still
 // being handled or arrive later are asked to retry.
 func (s *Server) Close() error {
 	s.Release()
-	s.mu.Lock()
 	s.state.stopTimers()
-	s.mu.Unlock()
-	s.work.end()
-	return s.log.Close()
+	s.life.end()
+	return s.state.log.Close()
 }

@@ -262,9 +262,9 @@ func TestMissingRequestIsGivenUp(t *testing.T) {
 	if again.Type != "try_again" || !strings.Contains(again.QueueStateReason, "waits for request 1") {
 		t.Errorf("while a request is missing: %+v", again)
 	}
-	r.server.mu.Lock()
+	r.server.state.Lock()
 	r.server.state.models[m].gap.Reset(0) // the hour is over
-	r.server.mu.Unlock()
+	r.server.state.Unlock()
 	r.output(late)
 	if code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false)); code != http.StatusOK {
 		t.Errorf("the late request: %d %s", code, raw)
@@ -285,7 +285,7 @@ func TestLongPollAndShutdown(t *testing.T) {
 		again.QueueState != wire.QueueActive || took < 100*time.Millisecond {
 		t.Errorf("after %v: %+v", took, again)
 	}
-	r.server.opts.Hold = time.Hour
+	r.server.futures.hold = time.Hour
 	done := make(chan wire.TryAgain)
 	go func() {
 		var again wire.TryAgain
@@ -323,7 +323,7 @@ func TestOldForms(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
-	r := newRig(t, Options{MaxBody: 1 << 20})
+	r := newRig(t, Options{Bodies: Bodies{MaxBody: 1 << 20}})
 	m := r.model(r.session(), 0)
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {

@@ -6,11 +6,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
+
+// recorder keeps the stability information.
+type recorder struct {
+	state *store
+	life  *life
+	keep  Keep
+}
 
 // The stability information of a sample (record_stability_info) is the part of it that stable_reinforce needs: the
 // tokens of each sequence and their log-probabilities under the policy that drew them. A training request names the
@@ -20,70 +26,19 @@ import (
 // As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
 // was last used. A tenant's recordings take MaxStability bytes at most; the least recently used are deleted first.
 
-// recording is one sampled sequence.
-type recording struct {
-	Sequence string    `json:"sequence"` // as in the sample's promise
-	Session  string    `json:"session"`
-	Tenant   string    `json:"tenant"`
-	Prompt   int       `json:"prompt"` // positions of the prompt it was drawn after
-	Tokens   []byte    `json:"tokens"` // int32, little endian
-	Logprobs []byte    `json:"logprobs"`
-	Time     time.Time `json:"time"`
-
-	used time.Time // volatile: when it was recorded, or trained on
-}
-
-// recordings are the recordings of all sessions, with the bytes that each tenant's take.
-type recordings struct {
-	of    map[string]*recording // by sequence
-	bytes map[string]int64      // by tenant
-}
-
-func (t *serverState) addRecording(r *recording) {
-	t.dropRecording(r.Sequence)
-	t.recorded.of[r.Sequence] = r
-	t.recorded.bytes[r.Tenant] += r.size()
-}
-
-func (t *serverState) dropRecording(id string) {
-	r := t.recorded.of[id]
-	if r == nil {
-		return
-	}
-	delete(t.recorded.of, id)
-	if t.recorded.bytes[r.Tenant] -= r.size(); t.recorded.bytes[r.Tenant] <= 0 {
-		delete(t.recorded.bytes, r.Tenant)
-	}
-}
-
-// recordingBytes is the memory of a recording besides its tokens.
-const recordingBytes = 256
-
-func (r *recording) size() int64 {
-	return recordingBytes + int64(len(r.Sequence)+len(r.Tokens)+len(r.Logprobs))
-}
-
-func (r *recording) len() int64 { return int64(len(r.Tokens) / 4) }
-
-func (r *recording) token(i int64) int32 { return int32(binary.LittleEndian.Uint32(r.Tokens[4*i:])) }
-
-func (r *recording) logprob(i int64) float32 {
-	return math.Float32frombits(binary.LittleEndian.Uint32(r.Logprobs[4*i:]))
-}
-
 // sequenceID names the i-th sequence of a request.
 func sequenceID(sampler string, seq int64, i int) string {
 	return fmt.Sprintf("%s:%d:%d", sampler, seq, i)
 }
 
 // remember records the sequences of a sample. It is logged before the sample's result, so that a result that survives
-// a crash has its recordings too. s.mu is held.
-func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleResponse) {
+// a crash has its recordings too. The store is locked.
+func (s *recorder) remember(p *sample, w *sampler, prompt int, out tinker.SampleResponse) {
 	u := s.state.sessions[w.Session]
 	if u == nil {
 		return
 	}
-	now := s.opts.Now().UTC()
+	now := s.life.now().UTC()
 	for i, q := range out.Sequences {
 		r := &recording{Sequence: sequenceID(p.Sampler, p.Seq, i), Session: u.ID, Tenant: u.Tenant, Prompt: prompt,
 			Time: now, used: now}
@@ -92,19 +47,19 @@ func (s *Server) remember(p *sample, w *sampler, prompt int, out tinker.SampleRe
 			r.Logprobs = binary.LittleEndian.AppendUint32(r.Logprobs, math.Float32bits(q.Logprobs[j]))
 		}
 		s.state.addRecording(r)
-		if _, err := s.record(recStability, r); err != nil {
-			s.opts.Log.Warn("server: stability information was not logged; it will be missing after a restart",
+		if _, err := s.state.record(recStability, r); err != nil {
+			s.life.log.Warn("server: stability information was not logged; it will be missing after a restart",
 				"sequence", r.Sequence, "error", err)
 		}
 	}
-	if s.state.recorded.bytes[u.Tenant] > s.opts.MaxStability {
+	if s.state.recorded.bytes[u.Tenant] > s.keep.MaxStability {
 		s.makeRoom(u.Tenant)
 	}
 }
 
 // makeRoom forgets a tenant's least recently used recordings: a quarter of them, so that it does not run for every
-// sample. s.mu is held.
-func (s *Server) makeRoom(tenant string) {
+// sample. The store is locked.
+func (s *recorder) makeRoom(tenant string) {
 	var list []*recording
 	for _, r := range s.state.recorded.of {
 		if r.Tenant == tenant {
@@ -116,18 +71,18 @@ func (s *Server) makeRoom(tenant string) {
 			b.Sequence))
 	})
 	for _, r := range list {
-		if s.state.recorded.bytes[tenant] <= s.opts.MaxStability/4*3 {
+		if s.state.recorded.bytes[tenant] <= s.keep.MaxStability/4*3 {
 			return
 		}
 		s.state.dropRecording(r.Sequence)
 	}
 }
 
-// forgetRecordings drops the recordings that were not used for KeepStability; s.mu is held.
-func (s *Server) forgetRecordings() {
-	now := s.opts.Now()
+// forgetRecordings drops the recordings that were not used for KeepStability; the store is locked.
+func (s *recorder) forgetRecordings() {
+	now := s.life.now()
 	for id, r := range s.state.recorded.of {
-		if now.Sub(r.used) > s.opts.KeepStability {
+		if now.Sub(r.used) > s.keep.Stability {
 			s.state.dropRecording(id)
 		}
 	}
@@ -135,7 +90,7 @@ func (s *Server) forgetRecordings() {
 
 // attribute adds the recorded logprobs and sampled_mask to the data of a stable_reinforce request. Data without
 // provenance must have both already, as this project's own client can send them. All errors are User errors.
-func (s *Server) attribute(m *model, req wire.ForwardBackward) error {
+func (s *recorder) attribute(m *model, req wire.ForwardBackward) error {
 	known := s.named(m.Session, req.Provenance)
 	for i, d := range req.Data {
 		var from wire.Provenance
@@ -153,14 +108,14 @@ func (s *Server) attribute(m *model, req wire.ForwardBackward) error {
 }
 
 // named looks up the named sequences of one session and records that they are used.
-func (s *Server) named(session string, from []wire.Provenance) map[string]*recording {
+func (s *recorder) named(session string, from []wire.Provenance) map[string]*recording {
 	known := map[string]*recording{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	for _, p := range from {
 		for _, x := range slices.Concat(p.Input, p.Target) {
 			if r := s.state.recorded.of[x.Sequence]; r != nil && r.Session == session {
-				known[x.Sequence], r.used = r, s.opts.Now()
+				known[x.Sequence], r.used = r, s.life.now()
 			}
 		}
 	}

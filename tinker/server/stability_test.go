@@ -73,9 +73,9 @@ func TestStableReinforce(t *testing.T) {
 	check(1)
 	r.restart()
 	check(2)
-	r.server.mu.Lock()
-	err := r.server.compact()
-	r.server.mu.Unlock()
+	r.server.state.Lock()
+	err := r.server.state.compact()
+	r.server.state.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestProvenanceIsChecked(t *testing.T) {
 
 // Recordings are kept for a day after their last use. Beyond a tenant's limit the least recently used are deleted.
 func TestStabilityIsForgotten(t *testing.T) {
-	r := newRig(t, Options{MaxStability: 4000})
+	r := newRig(t, Options{Keep: Keep{MaxStability: 4000}})
 	session := r.session()
 	m := r.model(session, 0)
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
@@ -153,17 +153,17 @@ func TestStabilityIsForgotten(t *testing.T) {
 			seq++
 		}
 	}
-	r.server.mu.Lock()
+	r.server.state.Lock()
 	n, bytes := len(r.server.state.recorded.of), r.server.state.recorded.bytes
-	r.server.mu.Unlock()
+	r.server.state.Unlock()
 	if n > 12 || n < 6 || len(bytes) != 1 {
 		t.Errorf("%d recordings of 41 are kept, %v bytes", n, bytes)
 	}
 	later := func(d time.Duration) {
 		r.clock.Add(int64(d))
-		r.server.mu.Lock()
-		r.server.forgetRecordings()
-		r.server.mu.Unlock()
+		r.server.state.Lock()
+		r.server.recorder.forgetRecordings()
+		r.server.state.Unlock()
 	}
 	for range 2 {
 		later(20 * time.Hour)

@@ -44,7 +44,7 @@ func TestKeys(t *testing.T) {
 		{"an unknown key", keyList{HashKey("tml-known")}, "tml-x", 401},
 		{"no key at all", keyList{HashKey("tml-known")}, "", 401},
 	} {
-		r := newRig(t, Options{Keys: c.keys}).as(c.key)
+		r := newRig(t, Options{Access: Access{Keys: c.keys}}).as(c.key)
 		if code, _, raw := r.send("GET", wire.Prefix+"/get_server_capabilities", nil); code != c.want {
 			t.Errorf("%s: %d %s, want %d", c.name, code, raw, c.want)
 		}
@@ -126,7 +126,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 	m := r.model(r.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 1, false))
 	for _, forged := range []string{"", "1", id + "x", id[1:], strings.ToUpper(id), "\x00",
-		r.server.token(tokenTrain, m, 99), r.server.token(tokenArchive, m, 1)} {
+		r.server.tickets.ticket(ticketTrain, m, 99), r.server.tickets.ticket(ticketArchive, m, 1)} {
 		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future",
 			wire.RetrieveRequest{RequestID: forged}); code != http.StatusNotFound {
 			t.Errorf("%q: %d %s, want 404", forged, code, raw)
@@ -135,7 +135,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 }
 
 func TestBackpressure(t *testing.T) {
-	r := newRig(t, Options{MaxSamples: 4, Crowd: 1, Hold: time.Millisecond})
+	r := newRig(t, Options{Queues: Queues{MaxSamples: 4, Crowd: 1}, Hold: time.Millisecond})
 	session := r.session()
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 200}
@@ -171,7 +171,7 @@ func TestBackpressure(t *testing.T) {
 
 func TestDiskBudget(t *testing.T) {
 	free := int64(1 << 40)
-	r := newRig(t, Options{Free: func() (int64, error) { return free, nil }, MinFree: 1 << 30})
+	r := newRig(t, Options{Queues: Queues{Free: func() (int64, error) { return free, nil }, MinFree: 1 << 30}})
 	m := r.model(r.session(), 0)
 	free = 1 << 20
 	r.clock.Add(int64(2 * time.Second))
@@ -182,8 +182,8 @@ func TestDiskBudget(t *testing.T) {
 	free = 1 << 40
 	r.clock.Add(int64(2 * time.Second))
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
-	free, r.server.free.at = 0, time.Time{}
-	r.server.opts.Free = func() (int64, error) { return 0, errors.New("no such disk") }
+	free, r.server.capacity.at = 0, time.Time{}
+	r.server.capacity.limits.Free = func() (int64, error) { return 0, errors.New("no such disk") }
 	if code, _, _ := r.send("POST", wire.Prefix+"/optim_step", step(m, 2)); code != http.StatusInternalServerError {
 		t.Errorf("a disk that cannot be asked: %d", code)
 	}
@@ -439,12 +439,12 @@ func TestSessionPolling(t *testing.T) {
 }
 
 func FuzzParseToken(f *testing.F) {
-	s := &Server{secret: make([]byte, 32)}
-	f.Add(s.token(tokenTrain, "m", 1))
+	s := &signer{make([]byte, 32)}
+	f.Add(s.ticket(ticketTrain, "m", 1))
 	f.Add("x")
 	f.Fuzz(func(t *testing.T, token string) {
-		if kind, id, seq, ok := s.parseToken(token); ok && s.token(kind, id, seq) != token {
-			t.Fatalf("%q is also %q", token, s.token(kind, id, seq))
+		if kind, id, seq, ok := s.parse(token); ok && s.ticket(kind, id, seq) != token {
+			t.Fatalf("%q is also %q", token, s.ticket(kind, id, seq))
 		}
 	})
 }

@@ -5,99 +5,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 )
-
-// tenantUse is what GET /tenants says of one tenant.
-type tenantUse struct {
-	Tenant          string           `json:"tenant"`         // as the owner of training runs is named
-	Name            string           `json:"name,omitempty"` // of the key, where keys have names
-	Sessions        int              `json:"sessions"`       // not finished
-	TrainingRuns    int              `json:"training_runs"`
-	Samplers        int              `json:"samplers"`
-	TrainingWaiting int              `json:"training_requests_waiting"`
-	SamplesWaiting  int              `json:"samples_waiting"`
-	KeptBytes       int64            `json:"kept_bytes"`       // results of samples
-	Requests        int64            `json:"requests"`         // since the server began
-	Tokens          map[string]int64 `json:"tokens,omitempty"` // since then, by the phase of trinity_tokens_total
-	Last            time.Time        `json:"last_request_time,omitzero"`
-}
-
-// owner is the name of a tenant that is shown.
-func owner(tenant string) string { return "key-" + tenant[:12] }
-
-// activity counts what each tenant does while the server runs. The methods are safe for concurrent use.
-type activity struct {
-	mu   sync.Mutex
-	most int // tenants; beyond that, the one that was silent longest is forgotten
-	of   map[string]*tenantActivity
-}
-
-type tenantActivity struct {
-	requests int64
-	tokens   map[string]int64
-	last     time.Time
-}
-
-// mostActive bounds the tenants whose activity is counted: where no key is demanded, anybody can make up one.
-const mostActive = 4096
-
-func newActivity() *activity { return &activity{most: mostActive, of: map[string]*tenantActivity{}} }
-
-// request counts one of a tenant's.
-func (a *activity) request(tenant string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	one := a.tenant(tenant)
-	one.requests, one.last = one.requests+1, now
-}
-
-// done counts tokens of a tenant's finished request. A request whose sampler is gone has no tenant any more.
-func (a *activity) done(tenant, phase string, tokens int) {
-	if tenant == "" || tokens <= 0 {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.tenant(tenant).tokens[phase] += int64(tokens)
-}
-
-// tenant finds or begins a tenant's counts; a.mu is held.
-func (a *activity) tenant(tenant string) *tenantActivity {
-	one := a.of[tenant]
-	if one != nil {
-		return one
-	}
-	if len(a.of) >= a.most {
-		silent := ""
-		for name, t := range a.of {
-			if silent == "" || t.last.Before(a.of[silent].last) {
-				silent = name
-			}
-		}
-		delete(a.of, silent)
-	}
-	one = &tenantActivity{tokens: map[string]int64{}}
-	a.of[tenant] = one
-	return one
-}
-
-// read adds what was counted to the tenants.
-func (a *activity) read(at func(tenant string) *tenantUse) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for tenant, one := range a.of {
-		u := at(tenant)
-		u.Requests, u.Tokens, u.Last = one.requests, maps.Clone(one.tokens), one.last
-	}
-}
 
 // tenants answers GET /tenants: who uses the server, and how much. It is for operators: a key that was made for one,
 // or every local client where no key is demanded, as for the metrics.
 func (s *Server) tenants(c *call) (any, error) {
-	if s.keyed() {
-		if _, operator := s.opts.Keys.Owner(c.tenant); !operator {
+	if s.edge.keyed() {
+		if _, operator := s.opts.Access.Keys.Owner(c.tenant); !operator {
 			return nil, status(http.StatusForbidden, "this key may not see the tenants of the server; a key that may "+
 				"is made with trinity serve key add NAME --operator")
 		}
@@ -111,15 +25,15 @@ func (s *Server) tenants(c *call) (any, error) {
 		}
 		return u
 	}
-	s.activity.read(at)
+	s.stats.activity.read(at)
 	s.owned(at)
 	for tenant, u := range all {
-		_, own := s.training.now(tenant)
+		_, own := s.capacity.training.now(tenant)
 		u.TrainingWaiting = own.requests
-		_, own = s.sampling.now(tenant)
+		_, own = s.capacity.sampling.now(tenant)
 		u.SamplesWaiting = own.requests
-		if s.opts.Keys != nil {
-			u.Name, _ = s.opts.Keys.Owner(tenant)
+		if s.opts.Access.Keys != nil {
+			u.Name, _ = s.opts.Access.Keys.Owner(tenant)
 		}
 	}
 	byName := func(a, b *tenantUse) int { return strings.Compare(a.Tenant, b.Tenant) }
@@ -128,9 +42,9 @@ func (s *Server) tenants(c *call) (any, error) {
 
 // owned counts what the tenants have.
 func (s *Server) owned(at func(tenant string) *tenantUse) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := &s.state
+	s.state.Lock()
+	defer s.state.Unlock()
+	t := s.state
 	for _, u := range t.sessions {
 		one := at(u.Tenant)
 		if u.Finished == "" {

@@ -37,8 +37,8 @@ func use(r *rig, tenant, phase string) (u tenantUse) {
 
 // What tenants have and did is counted for each of them; a restart keeps what they have.
 func TestTenants(t *testing.T) {
-	r := newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel},
-		Keys: keyList{HashKey("tml-alice"), HashKey("tml-bob"), HashKey("tml-ops")}}, shipped)
+	r := newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}},
+		Access: Access{Keys: keyList{HashKey("tml-alice"), HashKey("tml-bob"), HashKey("tml-ops")}}}, shipped)
 	session := r.session()
 	m := r.model(session, 0)
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
@@ -83,7 +83,7 @@ func TestTenants(t *testing.T) {
 // Where no key is demanded, every caller is a local one, and their number is bounded.
 func TestTenantsOfALocalServer(t *testing.T) {
 	r := newRig(t, Options{})
-	r.server.activity.most = 3
+	r.server.stats.activity.most = 3
 	for _, key := range []string{"tml-a", "tml-b", "tml-c", "tml-d"} {
 		r.clock.Add(int64(time.Second))
 		r.as(key).get("/get_server_capabilities", new(wire.Capabilities))

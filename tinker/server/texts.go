@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/json"
+
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -45,4 +47,20 @@ func checkMetadata(what string, m map[string]string) error {
 		return tinker.Userf("%s has %d bytes; at most %d are kept", what, n, maxMetadata)
 	}
 	return nil
+}
+
+// texts converts the values of a user's metadata to strings: REST answers have only strings.
+func texts(m map[string]any) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for k, v := range m {
+		if text, ok := v.(string); ok {
+			out[k] = text
+		} else if raw, err := json.Marshal(v); err == nil {
+			out[k] = string(raw)
+		}
+	}
+	return out
 }

@@ -30,12 +30,12 @@ var repoName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0
 
 // tokenizerID is the tokenizer_id of get_info: a repository name that transformers accepts and that the hub or this
 // server has; "" if there is none.
-func (s *Server) tokenizerID(asked, base string) string {
+func (s *baseModels) tokenizerID(asked, base string) string {
 	plain, _, _ := strings.Cut(asked, ":")
 	switch {
-	case s.opts.HubNames[base] != "":
-		return s.opts.HubNames[base]
-	case s.opts.Tokenizers[base] == "":
+	case s.HubNames[base] != "":
+		return s.HubNames[base]
+	case s.Tokenizers[base] == "":
 		return ""
 	case repoName.MatchString(plain):
 		return plain
@@ -47,12 +47,11 @@ func (s *Server) tokenizerID(asked, base string) string {
 
 // tokenizerAdvice is a message to clients: how get_tokenizer finds tokenizers that the hub does not have; "" if there
 // are none.
-func (s *Server) tokenizerAdvice(c *call) string {
-	for base := range s.opts.Tokenizers {
-		if s.opts.HubNames[base] == "" {
-			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" + s.origin(
-				c.r,
-			) + " (and HF_TOKEN set to the key, if the server requires keys), set before Python starts"
+func (s *baseModels) tokenizerAdvice(c *call) string {
+	for base := range s.Tokenizers {
+		if s.HubNames[base] == "" {
+			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" +
+				s.edge.origin(c.r) + " (and HF_TOKEN set to the key, if the server requires keys), set before Python starts"
 		}
 	}
 	return ""
@@ -65,8 +64,8 @@ func flat(base string) string {
 
 // tokenizerFolder is the folder of a repository's tokenizer. The SDK treats the third part of a name as a variant and
 // leaves it out.
-func (s *Server) tokenizerFolder(repo string) (string, bool) {
-	if dir, ok := s.opts.Tokenizers[s.baseName(repo)]; ok {
+func (s *baseModels) tokenizerFolder(repo string) (string, bool) {
+	if dir, ok := s.Tokenizers[s.baseName(repo)]; ok {
 		return dir, true
 	}
 	begin := repo + "/"
@@ -74,13 +73,13 @@ func (s *Server) tokenizerFolder(repo string) (string, bool) {
 		begin = llamaNames
 	}
 	found := map[string]bool{}
-	for base, dir := range s.opts.Tokenizers {
-		if flat(base) == repo || s.opts.HubNames[base] == repo || strings.HasPrefix(base, begin) {
+	for base, dir := range s.Tokenizers {
+		if flat(base) == repo || s.HubNames[base] == repo || strings.HasPrefix(base, begin) {
 			found[dir] = true
 		}
 	}
-	for alias, base := range s.opts.Aliases {
-		if dir := s.opts.Tokenizers[base]; dir != "" && strings.HasPrefix(alias, begin) {
+	for alias, base := range s.Aliases {
+		if dir := s.Tokenizers[base]; dir != "" && strings.HasPrefix(alias, begin) {
 			found[dir] = true
 		}
 	}
@@ -91,7 +90,7 @@ func (s *Server) tokenizerFolder(repo string) (string, bool) {
 }
 
 // resolve answers with one file of a tokenizer. Other requests go to other.
-func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Handler) {
+func (s *baseModels) resolve(w http.ResponseWriter, r *http.Request, other http.Handler) {
 	repo, rest, ok := strings.Cut(r.PathValue("path"), "/resolve/")
 	_, name, ok2 := strings.Cut(rest, "/")
 	if !ok || !ok2 || !repoName.MatchString(repo) {
@@ -116,7 +115,7 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request, other http.Hand
 }
 
 // describe lists the files of a tokenizer, or those in its folder of chat templates, the only one.
-func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
+func (s *baseModels) describe(w http.ResponseWriter, r *http.Request) {
 	repo, _, _ := strings.Cut(r.PathValue("repo"), "/revision/")
 	repo, rest, tree := strings.Cut(repo, "/tree/")
 	files, ok := s.repository(w, r, repo)
@@ -136,7 +135,7 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 }
 
 // tree lists the files in a folder. transformers finds additional chat templates with it.
-func (s *Server) tree(w http.ResponseWriter, files tokenizerRepo, folder string) {
+func (s *baseModels) tree(w http.ResponseWriter, files tokenizerRepo, folder string) {
 	var list []map[string]any
 	for _, name := range files.names {
 		if folder == path.Dir(name) {
@@ -154,8 +153,8 @@ func (s *Server) tree(w http.ResponseWriter, files tokenizerRepo, folder string)
 
 // repository returns the tokenizer that a request names, or answers with an error. If keys are required, HF_TOKEN must
 // be one.
-func (s *Server) repository(w http.ResponseWriter, r *http.Request, repo string) (tokenizerRepo, bool) {
-	if s.keyed() && s.authenticate(r) == "" {
+func (s *baseModels) repository(w http.ResponseWriter, r *http.Request, repo string) (tokenizerRepo, bool) {
+	if s.edge.keyed() && s.edge.authenticate(r) == "" {
 		s.hubError(w, http.StatusUnauthorized, "GatedRepo",
 			"this server requires keys: set HF_TOKEN to the one in TINKER_API_KEY")
 		return tokenizerRepo{}, false
@@ -168,13 +167,13 @@ func (s *Server) repository(w http.ResponseWriter, r *http.Request, repo string)
 	}
 	files, err := readTokenizer(dir)
 	if err != nil {
-		s.fail(w, r, fmt.Errorf("server: the tokenizer of %s: %w", repo, err))
+		s.edge.fail(w, r, fmt.Errorf("server: the tokenizer of %s: %w", repo, err))
 		return tokenizerRepo{}, false
 	}
 	return files, true
 }
 
-func (s *Server) hubError(w http.ResponseWriter, code int, kind, text string) {
+func (s *baseModels) hubError(w http.ResponseWriter, code int, kind, text string) {
 	w.Header().Set("X-Error-Code", kind)
 	w.Header().Set("X-Error-Message", text)
 	reply(w, code, map[string]string{"error": text})

@@ -36,8 +36,8 @@ func TestTokenizers(t *testing.T) {
 	r := newRig(
 		t,
 		Options{
-			Tokenizers: map[string]string{"tiny": dir},
-			Aliases:    map[string]string{"small": "tiny", "a/b/c": "tiny", "meta-llama/Llama-3.2-1B": "tiny"},
+			Models: Models{Tokenizers: map[string]string{"tiny": dir},
+				Aliases: map[string]string{"small": "tiny", "a/b/c": "tiny", "meta-llama/Llama-3.2-1B": "tiny"}},
 		},
 	)
 	session := r.session()
@@ -106,9 +106,9 @@ func TestTokenizersWithKeys(t *testing.T) {
 	r := newRig(
 		t,
 		Options{
-			Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
-			HubNames:   map[string]string{"tiny": "Org/Name"},
-			Keys:       onlyKey(HashKey("tml-alice")),
+			Models: Models{Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
+				HubNames: map[string]string{"tiny": "Org/Name"}},
+			Access: Access{Keys: onlyKey(HashKey("tml-alice"))},
 		},
 	)
 	const file = "/Org/Name/resolve/main/tokenizer.json"
@@ -147,7 +147,8 @@ func TestTokenizerTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": dir}, Aliases: map[string]string{"org/tiny": "tiny"}})
+	r := newRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": dir},
+		Aliases: map[string]string{"org/tiny": "tiny"}}})
 	if code, _, raw := r.send("GET", "/tiny/resolve/main/"+name, nil); code != 200 || string(raw) != "tools" {
 		t.Errorf("the template: %d %s", code, raw)
 	}

@@ -19,7 +19,7 @@ var errOldForward = &undecodedError{tinker.Userf("a batch of forward or forward_
 
 // forwardBackward accepts a batch. A request that can be read is promised, and an error in its data becomes its result:
 // refusing a chunk would stop the SDK permanently.
-func (s *Server) forwardBackward(c *call) (any, error) {
+func (s *runs) forwardBackward(c *call) (any, error) {
 	if !largeTraining.proto(c.r) {
 		return nil, errOldForward
 	}
@@ -35,7 +35,7 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 		return nil, err
 	}
 	if bad == nil && req.LossFn == tinker.StableReinforce {
-		bad = s.attribute(m, req)
+		bad = s.recorder.attribute(m, req)
 	}
 	if bad != nil {
 		return s.reject(m, req.SeqID, bad)
@@ -50,10 +50,10 @@ func (s *Server) forwardBackward(c *call) (any, error) {
 		phase, send = "forward", m.client.Forward
 	}
 	return accept(s, m, req.SeqID, phase, tokens, max(int64(len(c.body)), c.weight),
-		func() (*tinker.Future[tinker.ForwardOutput], error) { return send(s.ctx, f) })
+		func() (*tinker.Future[tinker.ForwardOutput], error) { return send(s.life.ctx, f) })
 }
 
-func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
+func (s *runs) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
 	if err != nil {
 		return nil, err
@@ -63,21 +63,13 @@ func (s *Server) optimStep(c *call, req wire.OptimStepRequest) (any, error) {
 		return s.reject(m, req.SeqID, err)
 	}
 	return accept(s, m, req.SeqID, "optim_step", 0, int64(len(c.body)),
-		func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.ctx, o) })
-}
-
-// unreadable reports whether an error means that a request can never be decoded.
-func unreadable(err error) bool {
-	var se *statusError
-	var undecoded *undecodedError
-	return errors.Is(err, wire.ErrMalformed) || errors.As(err, &undecoded) ||
-		errors.As(err, &se) && se.Status == http.StatusRequestEntityTooLarge
+		func() (*tinker.Future[tinker.OptimStepOutput], error) { return m.client.OptimStep(s.life.ctx, o) })
 }
 
 // refuseTraining answers a training request that could not be decoded. If its model and number can be read at all, the
 // number is used up, so that later requests do not wait for it.
-func (s *Server) refuseTraining(c *call, kind bodyKind, bad error) (any, error) {
-	id, seq, ok := wire.PeekTraining(c.body, kind.proto(c.r))
+func (s *runs) refuseTraining(c *call, proto bool, bad error) (any, error) {
+	id, seq, ok := wire.PeekTraining(c.body, proto)
 	if !ok || checkSeq(seq) != nil {
 		return nil, bad
 	}
@@ -92,19 +84,19 @@ func (s *Server) refuseTraining(c *call, kind bodyKind, bad error) (any, error) 
 }
 
 // accept hands a training request to the backend, which makes it durable, and promises its result.
-func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, size int64,
+func accept[T any](s *runs, m *model, seq int64, phase string, tokens int, size int64,
 	send func() (*tinker.Future[T], error)) (any, error) {
 	if err := checkSeq(seq); err != nil {
 		return nil, err
 	}
-	if err := s.room(); err != nil {
+	if err := s.capacity.disk(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
+	s.state.Lock()
 	_, again := s.state.rejected(m.ID, seq)
 	far := s.tooFar(m, seq)
 	awaited := len(m.ahead) > 0 && seq == m.dense+1 // later requests wait for it
-	s.mu.Unlock()
+	s.state.Unlock()
 	if far != nil {
 		return nil, far
 	}
@@ -114,17 +106,17 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 		}
 	}
 	if again {
-		if err := s.log.Sync(s.log.End()); err != nil { // the first one may not be on the disk yet
+		if err := s.state.log.Sync(s.state.log.End()); err != nil { // the first one may not be on the disk yet
 			return nil, err
 		}
 	} else {
 		f, err := send()
 		// the run is evicted, and there is no memory to restore it
-		for errors.Is(err, tinker.ErrBusy) && s.forgetWeights() {
+		for errors.Is(err, tinker.ErrBusy) && s.weights.forgetWeights() {
 			f, err = send()
 		}
 		if errors.Is(err, tinker.ErrBusy) {
-			s.stats.pushedBack.Inc()
+			s.stats.full()
 			return nil, statusAfter(http.StatusServiceUnavailable, err, 5*time.Second)
 		}
 		if tinker.CategoryOf(err) == tinker.User && !errors.Is(err, tinker.ErrUnloaded) &&
@@ -138,27 +130,22 @@ func accept[T any](s *Server, m *model, seq int64, phase string, tokens int, siz
 			s.count(s.tenantOf(m), phase, tokens, size, f.Done())
 		}
 	}
-	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
+	return s.tickets.promise(ticketTrain, m.ID, seq, m.ID), nil
 }
 
 // queueRoom refuses a training request while the queue is full.
-func (s *Server) queueRoom(m *model, tokens int, size int64) error {
+func (s *runs) queueRoom(m *model, tokens int, size int64) error {
 	tenant := s.tenantOf(m)
-	if err := s.training.room(tenant, size); err != nil {
-		s.stats.pushedBack.Inc()
-		return statusAfter(http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
-			5*time.Second)
-	}
-	if err := s.crowded(tinker.Training, tenant, tokens); err != nil {
+	if err := s.capacity.queue(tinker.Training, tenant, tokens, size); err != nil {
 		return statusAfter(http.StatusServiceUnavailable, fmt.Errorf("%w; send this one again later", err),
 			5*time.Second)
 	}
 	return nil
 }
 
-func (s *Server) tenantOf(m *model) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *runs) tenantOf(m *model) string {
+	s.state.Lock()
+	defer s.state.Unlock()
 	return s.state.sessions[m.Session].Tenant
 }
 
@@ -171,24 +158,24 @@ func checkSeq(seq int64) error {
 
 // arrive notes that a request was accepted, and reports whether that is new. A request that the backend knows can be
 // new here: it has one whose record could not be written yet, and the client, told so, sends it again.
-func (s *Server) arrive(m *model, seq int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *runs) arrive(m *model, seq int64) bool {
+	s.state.Lock()
+	defer s.state.Unlock()
 	fresh := seq > m.dense && !m.ahead[seq]
 	s.arrived(m, seq)
 	return fresh
 }
 
 // count counts a pending request of a tenant until it is done. Copies of it are not counted.
-func (s *Server) count(tenant, phase string, tokens int, size int64, done <-chan struct{}) {
-	s.training.take(tenant, size)
-	leave := func() { s.training.release(tenant, size) }
-	begun := s.work.begin(func() {
+func (s *runs) count(tenant, phase string, tokens int, size int64, done <-chan struct{}) {
+	s.capacity.training.take(tenant, size)
+	leave := func() { s.capacity.training.release(tenant, size) }
+	begun := s.life.begin(func() {
 		defer leave()
 		select {
 		case <-done:
-			s.tokens(tenant, phase, tokens)
-		case <-s.ctx.Done():
+			s.stats.tokens(tenant, phase, tokens)
+		case <-s.life.ctx.Done():
 		}
 	})
 	if !begun {
@@ -197,11 +184,11 @@ func (s *Server) count(tenant, phase string, tokens int, size int64, done <-chan
 }
 
 // reject uses up the number of an invalid request, so that later ones run, and promises the error as its result.
-func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
+func (s *runs) reject(m *model, seq int64, bad error) (any, error) {
 	if err := checkSeq(seq); err != nil {
 		return nil, err
 	}
-	err := s.change(func(t *serverState) (int64, error) {
+	err := s.state.change(func(t *store) (int64, error) {
 		if err := s.tooFar(m, seq); err != nil {
 			return 0, err
 		}
@@ -213,7 +200,7 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 			return 0, nil
 		}
 		r := rejected(m.ID, seq, bad)
-		at, err := s.record(recReject, r)
+		at, err := s.state.record(recReject, r)
 		if err == nil {
 			t.addReject(r)
 		}
@@ -226,20 +213,48 @@ func (s *Server) reject(m *model, seq int64, bad error) (any, error) {
 		return nil, err
 	}
 	s.arrive(m, seq)
-	return s.promiseOf(tokenTrain, m.ID, seq, m.ID), nil
+	return s.tickets.promise(ticketTrain, m.ID, seq, m.ID), nil
 }
 
 // void sends a request without data in place of an invalid one: it fails, and changes only the next number.
-func (s *Server) void(m *model, seq int64) error {
-	_, err := m.client.Forward(s.ctx, tinker.ForwardRequest{SeqID: seq, LossFn: tinker.CrossEntropy})
+func (s *runs) void(m *model, seq int64) error {
+	_, err := m.client.Forward(s.life.ctx, tinker.ForwardRequest{SeqID: seq, LossFn: tinker.CrossEntropy})
 	if tinker.CategoryOf(err) == tinker.User {
 		return nil // used up before
 	}
 	return err
 }
 
-func rejected(model string, seq int64, err error) rejection {
-	return rejection{Model: model, Seq: seq, Error: tinker.BriefText(err.Error()), Category: tinker.CategoryOf(err)}
+func (s *runs) lookupTraining(m *model, seq int64) (pendingResult, error) {
+	s.state.Lock()
+	r, wrong := s.state.rejected(m.ID, seq)
+	s.state.Unlock()
+	if wrong {
+		return pendingResult{done: closedChan(), result: func() (any, error) { return nil, r.err() }}, nil
+	}
+	if err := m.unusable(); err != nil {
+		return pendingResult{done: closedChan(), result: func() (any, error) { return nil, err }}, nil
+	}
+	future, accepted := s.backend.Lookup(m.ID, seq)
+	if future == nil && accepted {
+		return pendingResult{}, gone("the result of request %d of model %s is no longer kept", seq, m.ID)
+	}
+	p := pendingResult{state: func() (string, string) {
+		s.state.Lock()
+		defer s.state.Unlock()
+		return wire.QueueActive, m.gapReason(seq)
+	}}
+	switch f := future.(type) {
+	case *tinker.Future[tinker.ForwardOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	case *tinker.Future[tinker.OptimStepOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	case *tinker.Future[tinker.SaveOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	case *tinker.Future[tinker.LoadOutput]:
+		p.done, p.result = f.Done(), resultOf(f)
+	default:
+		return pendingResult{}, errUnknownFuture
+	}
+	return p, nil
 }
-
-func (r rejection) err() error { return &tinker.Error{Category: r.Category, Err: errors.New(r.Error)} }

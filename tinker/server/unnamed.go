@@ -7,16 +7,16 @@ import (
 )
 
 // collectSamplers deletes unnamed samplers that were not used for KeepUnnamed.
-func (s *Server) collectSamplers() error {
-	now := s.opts.Now()
-	return s.dropUnnamed(func(p *sampler) bool { return now.Sub(p.used) > s.opts.KeepUnnamed })
+func (s *samplers) collectSamplers() error {
+	now := s.life.now()
+	return s.dropUnnamed(func(p *sampler) bool { return now.Sub(p.used) > s.keep.Unnamed })
 }
 
 // trimUnnamed deletes a tenant's least recently used unnamed samplers until the rest is within the limits, in number
 // and in bytes on disk. Samplers in use and the newest one stay.
-func (s *Server) trimUnnamed(tenant string) error {
+func (s *samplers) trimUnnamed(tenant string) error {
 	s.measureUnnamed(tenant)
-	s.mu.Lock()
+	s.state.Lock()
 	var own []*sampler
 	for _, id := range s.state.unnamed {
 		if s.state.tenantOf(id) == tenant {
@@ -29,48 +29,48 @@ func (s *Server) trimUnnamed(tenant string) error {
 	excess, bytes := map[*sampler]bool{}, int64(0)
 	for i, p := range own {
 		bytes += p.bytes
-		excess[p] = i > 0 && (i >= s.opts.MaxUnnamed || bytes > s.opts.MaxUnnamedBytes)
+		excess[p] = i > 0 && (i >= s.keep.MaxUnnamed || bytes > s.keep.MaxUnnamedBytes)
 	}
-	s.mu.Unlock()
-	if len(own) < s.opts.MaxUnnamed && bytes <= s.opts.MaxUnnamedBytes {
+	s.state.Unlock()
+	if len(own) < s.keep.MaxUnnamed && bytes <= s.keep.MaxUnnamedBytes {
 		return nil
 	}
 	return s.dropUnnamed(func(p *sampler) bool { return excess[p] })
 }
 
 // measureUnnamed determines the sizes of a tenant's unnamed samplers that were saved since the last call.
-func (s *Server) measureUnnamed(tenant string) {
-	s.mu.Lock()
+func (s *samplers) measureUnnamed(tenant string) {
+	s.state.Lock()
 	var fresh []*sampler
 	for _, id := range s.state.unnamed {
 		if p := s.state.samplers[id]; p.bytes == 0 && s.state.tenantOf(id) == tenant {
 			fresh = append(fresh, p)
 		}
 	}
-	s.mu.Unlock()
+	s.state.Unlock()
 	for _, p := range fresh {
-		if k, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil { // else its save is pending
-			s.mu.Lock()
+		if k, err := s.store.Checkpoint(p.ModelPath); err == nil { // else its save is pending
+			s.state.Lock()
 			p.bytes = k.Size
-			s.mu.Unlock()
+			s.state.Unlock()
 		}
 	}
 }
 
 // dropUnnamed deletes the unnamed samplers that meant selects, except those in use and those whose save is pending.
-func (s *Server) dropUnnamed(meant func(*sampler) bool) error {
+func (s *samplers) dropUnnamed(meant func(*sampler) bool) error {
 	var idle []*sampler
-	err := s.change(func(t *serverState) (at int64, err error) {
+	err := s.state.change(func(t *store) (at int64, err error) {
 		for _, p := range t.samplers {
 			if p.Unnamed && p.busy == 0 && meant(p) {
-				if _, err := s.opts.Store.Checkpoint(p.ModelPath); err == nil {
+				if _, err := s.store.Checkpoint(p.ModelPath); err == nil {
 					idle = append(idle, p)
 				}
 			}
 		}
 		for _, p := range idle {
 			t.dropSampler(p.ID)
-			if at, err = s.record(recDropped, samplerKey{p.ID}); err != nil {
+			if at, err = s.state.record(recDropped, samplerKey{p.ID}); err != nil {
 				return at, err
 			}
 		}
@@ -78,7 +78,7 @@ func (s *Server) dropUnnamed(meant func(*sampler) bool) error {
 	})
 	errs := []error{err}
 	for _, p := range idle {
-		errs = append(errs, s.delete(p.ModelPath))
+		errs = append(errs, s.saved.delete(p.ModelPath))
 	}
 	return errors.Join(errs...)
 }

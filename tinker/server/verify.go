@@ -15,7 +15,7 @@ import (
 // No process may have the log open.
 func Repair(dir string, seen func(line string)) error {
 	path := filepath.Join(dir, logName)
-	s := newState()
+	s := newStore()
 	aside, err := wal.Repair(path, wal.Options{FS: disk.OS(), Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
@@ -33,7 +33,7 @@ func Verify(dir string, seen func(line string)) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	s := newState()
+	s := newStore()
 	found, err := wal.Check(path, wal.Options{Legacy: wal.LegacyLedger}, s.replay)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)

@@ -30,13 +30,13 @@ func (k bodyKind) proto(r *http.Request) bool {
 
 // read reads a body into c.body and decompresses it. After an error c.body has the decompressed bytes that arrived
 // before it.
-func (s *Server) read(c *call, kind bodyKind) (err error) {
+func (s *edge) read(c *call, kind bodyKind) (err error) {
 	if c.r.Body == nil || c.r.Method == http.MethodGet {
 		return nil
 	}
-	most, limit := s.opts.MaxSmallBody, "MaxSmallBody"
+	most, limit := s.limits.MaxSmallBody, "MaxSmallBody"
 	if kind.large() {
-		most, limit = s.opts.MaxBody, "MaxBody"
+		most, limit = s.limits.MaxBody, "MaxBody"
 	}
 	if kind == noBody || kind == ignoredBody {
 		return web.Drain(c.r.Body, most, limit)
@@ -46,11 +46,11 @@ func (s *Server) read(c *call, kind bodyKind) (err error) {
 }
 
 // weigh reserves the memory that the decoded body takes, and refuses a body with too many parts.
-func (s *Server) weigh(c *call, kind bodyKind) error {
+func (s *edge) weigh(c *call, kind bodyKind) error {
 	if kind == noBody {
 		return nil
 	}
-	bounds := wire.Bounds{Elements: s.opts.MaxElements, Depth: s.opts.MaxDepth}
+	bounds := wire.Bounds{Elements: s.limits.MaxElements, Depth: s.limits.MaxDepth}
 	weigh := wire.WeighJSON
 	if kind.proto(c.r) {
 		weigh = wire.WeighForwardBackward

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"syscall"
@@ -13,7 +14,7 @@ import (
 )
 
 // fail writes an error and returns its status.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
+func (s *edge) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	code := codeOf(err)
 	var se *statusError
 	if errors.As(err, &se) && se.After > 0 {
@@ -25,7 +26,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) int {
 	}
 	text := tinker.BriefText(told.Error())
 	if code >= 500 && code != http.StatusServiceUnavailable { // 503 asks for a retry and may be frequent
-		s.opts.Log.Error("request failed", "path", r.URL.Path, "status", code, "error", tinker.BriefText(err.Error()))
+		s.life.log.Error("request failed", "path", r.URL.Path, "status", code, "error", tinker.BriefText(err.Error()))
 	}
 	reply(w, code, wire.Detail{Detail: s.hide(text)})
 	return code
@@ -65,4 +66,16 @@ func write(w http.ResponseWriter, code int, kind string, raw []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	w.WriteHeader(code)
 	w.Write(raw)
+}
+
+// unwritable is the error of a failed write as clients see it: the reason without the path.
+func unwritable(err error) error {
+	var reason syscall.Errno
+	if errors.As(err, &reason) {
+		err = reason
+	} else {
+		err = errors.New("writing failed")
+	}
+	return fmt.Errorf("the server's data folder cannot be written (%w); accepted requests are safe, and the server "+
+		"continues when there is space", err)
 }

@@ -11,18 +11,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// serverMetrics are the metrics of /metrics.
-type serverMetrics struct {
+// stats are the metrics of /metrics, and what each tenant has used.
+type stats struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.HistogramVec
 	tokenCount *prometheus.CounterVec
 	fsync      *prometheus.HistogramVec
 	pushedBack prometheus.Counter
 	endpoint   *endpointMetrics
+	activity   *activity
 }
 
-func newStats() *serverMetrics {
-	t := &serverMetrics{
+func newStats() *stats {
+	t := &stats{
+		activity: newActivity(),
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "trinity_http_request_seconds",
 			Help:    "HTTP requests by route and status; retrieve_future waits for results.",
@@ -42,48 +44,16 @@ func newStats() *serverMetrics {
 	return t
 }
 
-// watch registers the gauges that are read at each request of /metrics.
-func (t *serverMetrics) watch(s *Server) {
-	gauge := func(name, help string, read func() float64) {
-		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
-	}
-	locked := func(read func(*serverState) int) func() float64 {
-		return func() float64 { s.mu.Lock(); defer s.mu.Unlock(); return float64(read(&s.state)) }
-	}
-	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.",
-		func() float64 { all, _ := s.training.now(""); return float64(all.requests) })
-	gauge("trinity_training_bytes_waiting", "Their bytes.",
-		func() float64 { all, _ := s.training.now(""); return float64(all.bytes) })
-	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.",
-		func() float64 { return float64(s.bodies.Budget().InUse()) })
-	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
-		func() float64 { all, _ := s.sampling.now(""); return float64(all.requests) })
-	gauge("trinity_samples_kept", "asample requests known, done or not.",
-		locked(func(t *serverState) int { return len(t.samples) }))
-	gauge("trinity_sessions", "Sessions known.", locked(func(t *serverState) int { return len(t.sessions) }))
-	gauge("trinity_models", "Training runs known.", locked(func(t *serverState) int { return len(t.models) }))
-	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *serverState) int { return len(t.samplers) }))
-	gauge("trinity_server_log_bytes", "Size of the server's own log.", func() float64 { return float64(s.log.Size()) })
-	gauge("trinity_log_cut_bytes", "Bytes of unfinished writes that this start cut off the logs.", func() float64 {
-		n := s.log.Cut()
-		if b, ok := s.backend.(interface{ Cut() int64 }); ok {
-			n += b.Cut()
-		}
-		return float64(n)
-	})
-	if b, ok := s.backend.(interface{ Evicted() (evicted, all int) }); ok {
-		gauge("trinity_models_resting", "Training runs evicted from memory.",
-			func() float64 { n, _ := b.Evicted(); return float64(n) })
-	}
-	t.compute(s)
+// gauge registers a number that is read at each request of /metrics.
+func (t *stats) gauge(name, help string, read func() float64) {
+	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// compute registers the engine's metrics, if the Backend has them.
-func (t *serverMetrics) compute(s *Server) {
-	e, ok := s.opts.Store.(interface{ Stats() tinker.Stats })
-	if !ok {
-		return
-	}
+// computing is an engine that counts what it does.
+type computing interface{ Stats() tinker.Stats }
+
+// compute registers an engine's metrics.
+func (t *stats) compute(e computing) {
 	count := func(name, help string, labels prometheus.Labels, read func(tinker.Stats) int64) {
 		t.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
 			ConstLabels: labels}, func() float64 { return float64(read(e.Stats())) }))
@@ -133,38 +103,38 @@ func (t *serverMetrics) compute(s *Server) {
 	}
 }
 
-// Fsynced records a group commit of the Backend's log.
-func (s *Server) Fsynced(took time.Duration) {
-	s.stats.fsync.WithLabelValues("journal").Observe(took.Seconds())
-}
-
-func (t *serverMetrics) request(route string, code int, took time.Duration) {
+func (t *stats) request(route string, code int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
 }
 
+// synced counts a group commit of a log.
+func (t *stats) synced(log string, took time.Duration) {
+	t.fsync.WithLabelValues(log).Observe(took.Seconds())
+}
+
+// full counts a request that is told to come back later.
+func (t *stats) full() { t.pushedBack.Inc() }
+
+// called counts a tenant's request.
+func (t *stats) called(tenant string, now time.Time) { t.activity.request(tenant, now) }
+
 // tokens counts those of a finished request of the Tinker protocol.
-func (s *Server) tokens(tenant, phase string, n int) {
+func (t *stats) tokens(tenant, phase string, n int) {
 	if n > 0 {
-		s.stats.tokenCount.WithLabelValues(phase).Add(float64(n))
-		s.activity.done(tenant, phase, n)
+		t.tokenCount.WithLabelValues(phase).Add(float64(n))
+		t.activity.done(tenant, phase, n)
 	}
 }
 
-// metrics serves /metrics to every client with a known key, and to local clients if any key is accepted. It is in
-// Prometheus' format, or JSON if the client accepts that by name.
-func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	if s.keyed() && s.authenticate(r) == "" {
-		s.fail(w, r, s.noKey())
-		return
-	}
+// serve writes the metrics in Prometheus' format, or as JSON if the client accepts that by name.
+func (t *stats) serve(w http.ResponseWriter, r *http.Request) error {
 	if !acceptsJSON(r) {
-		promhttp.HandlerFor(s.stats.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
-		return
+		promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+		return nil
 	}
-	members, err := s.stats.members()
-	if err != nil {
-		s.fail(w, r, err)
-		return
+	members, err := t.members()
+	if err == nil {
+		reply(w, http.StatusOK, members)
 	}
-	reply(w, http.StatusOK, members)
+	return err
 }

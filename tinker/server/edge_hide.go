@@ -21,4 +21,4 @@ func hider(private map[string]string) *strings.Replacer {
 }
 
 // hide returns a text without the folders of this machine. The log has the original text.
-func (s *Server) hide(text string) string { return s.hider.Replace(text) }
+func (s *edge) hide(text string) string { return s.hider.Replace(text) }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/wal"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // The kinds of records in it; payloads are JSON.
@@ -28,8 +31,13 @@ const (
 	recStability  = 'Q' // *recording
 )
 
-// serverState is the server's data, which its mutex guards. Everything is in the log except fields marked volatile.
-type serverState struct {
+// store holds what a server must not forget. Its mutex guards everything in it and the volatile fields of sessions,
+// models, samplers and samples. Everything is in the log except fields marked volatile.
+type store struct {
+	sync.Mutex
+	log *wal.Log
+	now func() time.Time
+
 	sessions map[string]*session
 	models   map[string]*model
 	samplers map[string]*sampler
@@ -54,8 +62,8 @@ type sampleKey struct {
 	seq     int64
 }
 
-func newState() serverState {
-	return serverState{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
+func newStore() *store {
+	return &store{sessions: map[string]*session{}, models: map[string]*model{}, samplers: map[string]*sampler{},
 		unnamed: map[string]string{},
 		rejects: map[trainKey]rejection{}, byTenant: map[string][]trainKey{}, gaps: map[string][]rejection{},
 		marks:   map[string]map[int64]checkpointSettings{},
@@ -63,25 +71,39 @@ func newState() serverState {
 		recorded: recordings{map[string]*recording{}, map[string]int64{}}}
 }
 
-// model is a training run.
-type model struct {
-	modelRecord
+// logName is the server's log in its folder.
+const logName = "server.log"
 
-	wasMade bool // the backend had it
-
-	// All volatile.
-	made        chan struct{} // closed when client or err is set
-	client      tinker.TrainingClient
-	info        tinker.ModelInfo
-	err         error
-	lastRequest time.Time
-	dense       int64          // every number up to here was accepted
-	ahead       map[int64]bool // accepted numbers beyond dense
-	gap         *time.Timer    // runs while numbers are ahead
+// openStore reads the log in dir.
+func openStore(dir string, dfs disk.FS, l *life, st *stats) (*store, error) {
+	t := newStore()
+	t.now, t.firstEnd = l.now, l.now().UnixMicro()
+	var err error
+	t.log, err = wal.Open(filepath.Join(dir, logName), wal.Options{FS: dfs, Legacy: wal.LegacyLedger,
+		Notice: func(msg string) { l.log.Warn(msg) },
+		Synced: func(d time.Duration) { st.synced("server", d) }}, t.replay)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	return t, nil
 }
 
-// rejected finds why a number was rejected. s.mu is held.
-func (t *serverState) rejected(model string, seq int64) (rejection, bool) {
+// touch sets the times that are not in the log to now. The store is locked.
+func (t *store) touch() {
+	now := t.now()
+	for _, u := range t.sessions {
+		u.seen = now
+	}
+	for _, p := range t.samplers {
+		p.used = now
+	}
+	for _, r := range t.recorded.of {
+		r.used = now
+	}
+}
+
+// rejected finds why a number was rejected. The store is locked.
+func (t *store) rejected(model string, seq int64) (rejection, bool) {
 	if r, ok := t.rejects[trainKey{model, seq}]; ok {
 		return r, true
 	}
@@ -98,7 +120,7 @@ type samplerKey struct {
 }
 
 // replay applies one record of the log.
-func (t *serverState) replay(kind byte, payload []byte) error {
+func (t *store) replay(kind byte, payload []byte) error {
 	switch kind {
 	case recSession:
 		return replay(payload, func(v *session) { t.sessions[v.ID] = v })
@@ -152,34 +174,34 @@ func replay[T any](payload []byte, apply func(*T)) error {
 	return nil
 }
 
-// record appends v to the log; s.mu is held, so that the log has the order of the state's changes. The caller must
-// sync up to the returned position before it answers a client.
-func (s *Server) record(kind byte, v any) (int64, error) {
+// record appends v to the log; the store is locked, so that the log has the order of the state's changes. The caller
+// must sync up to the returned position before it answers a client.
+func (t *store) record(kind byte, v any) (int64, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return 0, fmt.Errorf("server: %w", err)
 	}
-	return s.log.Append(kind, raw)
+	return t.log.Append(kind, raw)
 }
 
 // change runs f under the lock and makes its records durable. If the request was recorded before (at is 0), change
 // waits too, since that record may not be on the disk yet.
-func (s *Server) change(f func(t *serverState) (at int64, err error)) error {
-	s.mu.Lock()
-	at, err := f(&s.state)
+func (t *store) change(f func(t *store) (at int64, err error)) error {
+	t.Lock()
+	at, err := f(t)
 	if at == 0 {
-		at = s.log.End()
+		at = t.log.End()
 	}
-	s.mu.Unlock()
+	t.Unlock()
 	if err != nil {
 		return err
 	}
-	return s.log.Sync(at)
+	return t.log.Sync(at)
 }
 
-// compact rewrites the log without obsolete records; s.mu is held.
-func (s *Server) compact() error {
-	return s.log.Rewrite(func(add func(byte, []byte) error) (err error) {
+// compact rewrites the log without obsolete records; the store is locked.
+func (t *store) compact() error {
+	return t.log.Rewrite(func(add func(byte, []byte) error) (err error) {
 		put := func(kind byte, v any) {
 			raw, bad := json.Marshal(v)
 			if bad == nil {
@@ -187,7 +209,6 @@ func (s *Server) compact() error {
 			}
 			err = errors.Join(err, bad)
 		}
-		t := &s.state
 		for _, id := range slices.Sorted(maps.Keys(t.sessions)) {
 			put(recSession, t.sessions[id])
 		}
@@ -228,7 +249,7 @@ func (s *Server) compact() error {
 	})
 }
 
-func (t *serverState) modelsInOrder() []*model {
+func (t *store) modelsInOrder() []*model {
 	list := slices.Collect(maps.Values(t.models))
 	slices.SortFunc(list, func(a, b *model) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
@@ -241,7 +262,7 @@ const maxRejects = 8192
 
 // addReject keeps a rejected request. It forgets the tenant's oldest ones beyond maxRejects: the backend still knows
 // that their numbers are used.
-func (t *serverState) addReject(r rejection) {
+func (t *store) addReject(r rejection) {
 	r.Error = tinker.BriefText(r.Error) // an older version kept all of it
 	if r.To != 0 {
 		t.gaps[r.Model] = append(t.gaps[r.Model], r)
@@ -261,38 +282,20 @@ func (t *serverState) addReject(r rejection) {
 	}
 }
 
-func (t *serverState) addMark(m checkpointSettings) {
+func (t *store) addMark(m checkpointSettings) {
 	if t.marks[m.Path] == nil {
 		t.marks[m.Path] = map[int64]checkpointSettings{}
 	}
 	t.marks[m.Path][m.Seq] = m
 }
 
-func (t *serverState) stopTimers() {
+// stopTimers ends the wait for missing numbers.
+func (t *store) stopTimers() {
+	t.Lock()
+	defer t.Unlock()
 	for _, m := range t.models {
 		if m.gap != nil {
 			m.gap.Stop()
 		}
 	}
-}
-
-// texts converts the values of a user's metadata to strings: REST answers have only strings.
-func texts(m map[string]any) map[string]string {
-	if len(m) == 0 {
-		return nil
-	}
-	out := map[string]string{}
-	for k, v := range m {
-		if text, ok := v.(string); ok {
-			out[k] = text
-		} else if raw, err := json.Marshal(v); err == nil {
-			out[k] = string(raw)
-		}
-	}
-	return out
-}
-
-// promiseOf makes the answer to an accepted request.
-func (s *Server) promiseOf(kind, id string, seq int64, modelID string) wire.Promise {
-	return wire.Promise{RequestID: s.token(kind, id, seq), ModelID: modelID}
 }

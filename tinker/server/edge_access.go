@@ -1,12 +1,10 @@
 package server
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
@@ -23,7 +21,7 @@ type Keys interface {
 }
 
 // keyed reports whether a key must be a known one.
-func (s *Server) keyed() bool { return s.opts.Keys != nil && s.opts.Keys.Demanded() }
+func (s *edge) keyed() bool { return s.access.Keys != nil && s.access.Keys.Demanded() }
 
 // HashKey is the stored form of a key: hex of its SHA-256. Keys are long random strings, so a plain hash cannot be
 // reversed.
@@ -40,7 +38,7 @@ func TenantOf(key string) string {
 
 // authenticate returns the tenant of a request; "" means that its key is missing or unknown. The two headers are equal:
 // an accepted key may be in either.
-func (s *Server) authenticate(r *http.Request) string {
+func (s *edge) authenticate(r *http.Request) string {
 	for _, key := range []string{r.Header.Get(wire.HeaderKey), bearer(r.Header.Get("Authorization"))} {
 		if tenant := s.tenant(key); tenant != "" {
 			return tenant
@@ -54,7 +52,7 @@ func (s *Server) authenticate(r *http.Request) string {
 const localKey = "tml-local"
 
 // authenticateLocal is authenticate for interfaces whose local servers need no key.
-func (s *Server) authenticateLocal(r *http.Request) string {
+func (s *edge) authenticateLocal(r *http.Request) string {
 	tenant := s.authenticate(r)
 	if tenant == "" && !s.keyed() {
 		return TenantOf(localKey)
@@ -71,10 +69,10 @@ func bearer(header string) string {
 	return header
 }
 
-func (s *Server) tenant(key string) string {
+func (s *edge) tenant(key string) string {
 	keyed := s.keyed()
 	switch {
-	case keyed && !s.opts.Keys.Allowed(HashKey(key)):
+	case keyed && !s.access.Keys.Allowed(HashKey(key)):
 		return ""
 	case !keyed && !strings.HasPrefix(key, "tml-"):
 		return ""
@@ -82,43 +80,27 @@ func (s *Server) tenant(key string) string {
 	return TenantOf(key)
 }
 
-// The kinds of tokens.
-const (
-	tokenModel   = "m" // creation of a model, by its id
-	tokenUnload  = "u" // unloading of a model, by its id
-	tokenTrain   = "t" // training request, by model id and SeqID
-	tokenSample  = "s" // sample request, by sampler id and sequence number
-	tokenArchive = "a" // archive, by checkpoint path and expiry time in Unix seconds
-)
-
-// token encodes the key of a request, an id and a number, as an opaque id that only this server can make.
-func (s *Server) token(kind, id string, seq int64) string {
-	body := kind + "\x00" + strconv.FormatInt(seq, 10) + "\x00" + id
-	return base64.RawURLEncoding.EncodeToString(append(s.sign(body), body...))
+// origin is the scheme and host under which a client reaches this server: PublicURL, else a proxy's headers, else the
+// request's own. A client that forges them only gets a wrong address itself.
+func (s *edge) origin(r *http.Request) string {
+	if s.access.PublicURL != "" {
+		return strings.TrimRight(s.access.PublicURL, "/")
+	}
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if v := first(r.Header.Get("X-Forwarded-Proto")); v == "http" || v == "https" {
+		scheme = v
+	}
+	if v := first(r.Header.Get("X-Forwarded-Host")); v != "" {
+		host = v
+	}
+	return (&url.URL{Scheme: scheme, Host: host}).String()
 }
 
-const signature = 16 // bytes
-
-func (s *Server) sign(body string) []byte {
-	mac := hmac.New(sha256.New, s.secret)
-	mac.Write([]byte(body))
-	return mac.Sum(nil)[:signature]
-}
-
-// parseToken decodes a token; ok is false if this server did not make it.
-func (s *Server) parseToken(token string) (kind, id string, seq int64, ok bool) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) <= signature || strings.ContainsAny(token, "\r\n") {
-		return "", "", 0, false
-	}
-	body := string(raw[signature:])
-	if !hmac.Equal(raw[:signature], s.sign(body)) {
-		return "", "", 0, false
-	}
-	parts := strings.SplitN(body, "\x00", 3)
-	if len(parts) != 3 {
-		return "", "", 0, false
-	}
-	seq, err = strconv.ParseInt(parts[1], 10, 64)
-	return parts[0], parts[2], seq, err == nil
+// first is the first of a header's values, which the proxy nearest to the client set.
+func first(values string) string {
+	v, _, _ := strings.Cut(values, ",")
+	return strings.TrimSpace(v)
 }

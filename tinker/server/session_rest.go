@@ -7,13 +7,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-func (s *Server) listSessions(c *call) (any, error) {
+func (s *sessions) listSessions(c *call) (any, error) {
 	p, err := page(c, 20)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	var mine []*session
 	for _, id := range slices.Sorted(maps.Keys(s.state.sessions)) {
 		if u := s.state.sessions[id]; u.Tenant == c.tenant {
@@ -28,9 +28,9 @@ func (s *Server) listSessions(c *call) (any, error) {
 	return out, nil
 }
 
-func (s *Server) getSession(c *call) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sessions) getSession(c *call) (any, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
 	u, err := s.state.session(c.tenant, c.r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -61,13 +61,13 @@ type finishReason struct {
 }
 
 // finishSession ends a session: no new work is accepted, and pending samples are cancelled. The first reason is kept.
-func (s *Server) finishSession(c *call, req finishReason) (any, error) {
+func (s *sessions) finishSession(c *call, req finishReason) (any, error) {
 	id := c.r.PathValue("id")
 	if err := checkText("reason.type", req.Reason.Type); err != nil {
 		return nil, err
 	}
 	var over []string // runs whose client is done
-	err := s.change(func(t *serverState) (int64, error) {
+	err := s.state.change(func(t *store) (int64, error) {
 		u, err := t.session(c.tenant, id)
 		if err != nil || u.Finished != "" {
 			return 0, err
@@ -86,31 +86,44 @@ func (s *Server) finishSession(c *call, req finishReason) (any, error) {
 				over = append(over, m.ID)
 			}
 		}
-		return s.record(recFinish, finish{id, u.Finished})
+		return s.state.record(recFinish, finish{id, u.Finished})
 	})
-	s.work.begin(func() {
+	s.life.begin(func() {
 		for _, run := range over {
-			if err := s.backend.Evict(run); err != nil && s.ctx.Err() == nil {
-				s.opts.Log.Warn("a finished run stays in memory", "model", run, "error", err)
+			if err := s.evict(run); err != nil && s.life.ctx.Err() == nil {
+				s.life.log.Warn("a finished run stays in memory", "model", run, "error", err)
 			}
 		}
 	})
 	return map[string]string{"status": "ok"}, err
 }
 
-// cancelFuture cancels a sample that its client no longer waits for.
-func (s *Server) cancelFuture(c *call, req wire.RetrieveRequest) (any, error) {
-	kind, id, seq, ok := s.parseToken(req.RequestID)
-	if !ok || kind != tokenSample {
-		return nil, errUnknownFuture
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := s.state.ownSampler(c.tenant, id); err != nil {
-		return nil, errUnknownFuture
-	}
-	if p := s.state.samples[sampleKey{id, seq}]; p != nil && p.cancel != nil {
-		p.cancel()
-	}
-	return map[string]string{"status": "ok"}, nil
+// collectSessions removes the samplers of sessions whose clients have been silent for KeepSessions, and those of the
+// sessions that have no training runs. Training runs and their checkpoints stay.
+func (s *sessions) collectSessions() error {
+	now := s.life.now()
+	return s.state.change(func(t *store) (at int64, err error) {
+		held := map[string]bool{} // sessions that own something
+		for _, m := range t.models {
+			held[m.Session] = true
+		}
+		for id, p := range t.samplers {
+			u := t.sessions[p.Session]
+			if p.Unnamed || p.busy > 0 || now.Sub(p.used) <= s.keep ||
+				u != nil && now.Sub(u.seen) <= s.keep {
+				held[p.Session] = true
+				continue
+			}
+			t.dropSampler(id)
+			if at, err = s.state.record(recDropped, samplerKey{id}); err != nil {
+				return at, err
+			}
+		}
+		for id, u := range t.sessions {
+			if !held[id] && now.Sub(u.seen) > s.keep {
+				delete(t.sessions, id) // the log keeps its records until it is rewritten
+			}
+		}
+		return at, nil
+	})
 }

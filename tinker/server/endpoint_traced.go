@@ -12,31 +12,6 @@ import (
 // has its calls recorded: prompt ids, sampled ids, logprobs and the name of the weights. The tenant reads them at
 // GET /sessions/{id}/traces. Nothing else changes: the request's parameters count, and nothing is trained.
 
-// recordedPrefixes are the URLs of sessions; an id is the same under both.
-var recordedPrefixes = []string{"/sessions/{session}", "/rollouts/{session}"}
-
-// recordedRoutes adds the URLs of sessions to mux.
-func (s *Server) recordedRoutes(mux *router, api *endpoint.API) {
-	type fails = func(http.ResponseWriter, *http.Request, error) int
-	for _, prefix := range recordedPrefixes {
-		on := func(pattern string, kind bodyKind, h func(*call) (any, error), fail fails) {
-			mux.Handle(pattern, s.handlerFailing(pattern, kind, h, fail))
-		}
-		on("POST "+prefix+"/v1/chat/completions", largeBody, s.posted(api.Chat), s.failOpenAI)
-		on("POST "+prefix+"/v1/chat/completions/tokens", largeBody, s.posted(api.ChatTokens), s.failOpenAI)
-		on("POST "+prefix+"/v1/completions", largeBody, s.posted(api.Complete), s.failOpenAI)
-		on("POST "+prefix+"/v1/responses", largeBody, s.posted(api.Respond), s.failOpenAI)
-		on("POST "+prefix+"/inference/v1/generate", largeBody, s.posted(api.Generate), s.failOpenAI)
-		on("POST "+prefix+"/v1/messages", largeBody, s.posted(api.Messages), s.failAnthropic)
-		on("POST "+prefix+"/v1/messages/count_tokens", largeBody, s.posted(api.CountTokens), s.failAnthropic)
-		on("GET "+prefix+"/v1/models", noBody, func(c *call) (any, error) {
-			return answered(api.List(c.ctx, c.w, c.tenant))
-		}, s.failOpenAI)
-		on("GET "+prefix+"/traces", noBody, s.traces, s.failOpenAI)
-		on("DELETE "+prefix, noBody, s.forgetTraces, s.failOpenAI)
-	}
-}
-
 // sessionKey is the key of a session's id in a context.
 type sessionKey struct{}
 
@@ -60,7 +35,7 @@ func withSession(ctx context.Context, r *http.Request) (context.Context, error) 
 }
 
 // traces lists the recorded calls of a session, the oldest first.
-func (s *Server) traces(c *call) (any, error) {
+func (s *endpoints) traces(c *call) (any, error) {
 	list, ok := s.traced.list(traceOwner{c.tenant, c.r.PathValue("session")})
 	if !ok {
 		return nil, errNoSession
@@ -69,7 +44,7 @@ func (s *Server) traces(c *call) (any, error) {
 }
 
 // forgetTraces drops the recorded calls of a session.
-func (s *Server) forgetTraces(c *call) (any, error) {
+func (s *endpoints) forgetTraces(c *call) (any, error) {
 	id := c.r.PathValue("session")
 	n, ok := s.traced.drop(traceOwner{c.tenant, id})
 	if !ok {
@@ -83,7 +58,7 @@ var errNoSession = status(http.StatusNotFound, "no calls are recorded for this s
 
 // tracer records the calls of one request. It implements endpoint.Keeper.
 type tracer struct {
-	s     *Server
+	s     *endpoints
 	of    traceOwner
 	model string // as the request names it
 	begun time.Time
@@ -99,7 +74,7 @@ func (r *tracer) Params(*endpoint.Asked) ([]string, error) { return nil, nil }
 
 // Record implements endpoint.Keeper.
 func (r *tracer) Record(_ context.Context, k endpoint.Kept) error {
-	took := r.s.opts.Now().Sub(r.begun)
+	took := r.s.life.now().Sub(r.begun)
 	for i, q := range k.Sequences {
 		t := endpoint.Trace{ID: k.ID, Session: r.of.session, Model: r.model, Messages: k.Messages, PromptIDs: k.Prompt,
 			Message: k.Message(i), IDs: q.Tokens, Logprobs: q.Logprobs, Finish: string(q.StopReason)}

@@ -17,7 +17,7 @@ func acceptsJSON(r *http.Request) bool {
 
 // members are the metrics as members of one JSON object: each line of Prometheus' text format is one, with the name and
 // its labels as the key. What JSON has no number for, such as infinity, is null.
-func (t *serverMetrics) members() (map[string]*float64, error) {
+func (t *stats) members() (map[string]*float64, error) {
 	families, err := t.registry.Gather()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// collectCheckpoints deletes expired checkpoints. Their settings say which they are; all checkpoints are listed, which
+// reads a file for each, now and then only.
+func (s *checkpoints) collectCheckpoints() error {
+	now := s.life.now()
+	var errs []error
+	for _, path := range s.expiredCheckpoints(now) {
+		s.life.log.Info("checkpoint expired", "path", path)
+		errs = append(errs, s.delete(path))
+	}
+	if now.Sub(s.listed) >= listEvery {
+		list, err := s.store.Checkpoints(s.life.ctx)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		s.forgetMarks(list, now.Add(-keepMarks))
+		s.listed = now
+	}
+	return errors.Join(errs...)
+}
+
+// expiredCheckpoints are the paths of checkpoints that have expired and are still there.
+func (s *checkpoints) expiredCheckpoints(now time.Time) (gone []string) {
+	s.state.Lock()
+	var due []checkpointSettings
+	for _, marks := range s.state.marks {
+		for _, m := range marks {
+			if m.expired(now) {
+				due = append(due, m)
+			}
+		}
+	}
+	s.state.Unlock()
+	for _, m := range due {
+		c, err := s.store.Checkpoint(m.Path)
+		if err != nil || c.SeqID != m.Seq { // gone, overwritten, or not to be read now
+			continue
+		}
+		s.state.Lock()
+		_, known := s.state.describe(c)
+		s.state.Unlock()
+		if known {
+			gone = append(gone, m.Path)
+		}
+	}
+	return gone
+}
+
+// listEvery is the time between two rounds in which all checkpoints are listed.
+const listEvery = time.Hour
+
+// keepMarks is how long the settings of a checkpoint that is not there are kept: its save may still wait.
+const keepMarks = 24 * time.Hour
+
+// forgetMarks drops settings from before a time whose checkpoint is not there: it was deleted or overwritten, or its
+// save failed. A list leaves out what cannot be read now, so the store is asked for each checkpoint that is not in it.
+func (s *checkpoints) forgetMarks(list []tinker.Checkpoint, before time.Time) {
+	saved := make(map[string]int64, len(list)) // 0: there is no checkpoint
+	for _, c := range list {
+		saved[c.Path.String()] = c.SeqID
+	}
+	for _, path := range s.unlisted(saved, before) {
+		switch c, err := s.store.Checkpoint(path); {
+		case err == nil:
+			saved[path] = c.SeqID
+		case errors.Is(err, tinker.ErrNotFound):
+			saved[path] = 0
+		}
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	for path, marks := range s.state.marks {
+		seq, known := saved[path]
+		maps.DeleteFunc(marks, func(of int64, m checkpointSettings) bool {
+			return known && of != seq && m.Time.Before(before)
+		})
+		if len(marks) == 0 {
+			delete(s.state.marks, path)
+		}
+	}
+}
+
+// unlisted are the paths of settings from before a time that are not among the saved checkpoints.
+func (s *checkpoints) unlisted(saved map[string]int64, before time.Time) (paths []string) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	for path, marks := range s.state.marks {
+		if _, listed := saved[path]; listed {
+			continue
+		}
+		for _, m := range marks {
+			if m.Time.Before(before) {
+				paths = append(paths, path)
+				break
+			}
+		}
+	}
+	return paths
+}
+
+// delete removes a checkpoint; a missing one is no error.
+func (s *checkpoints) delete(path string) error {
+	if err := s.remove(s.life.ctx, path); err != nil && !errors.Is(err, tinker.ErrNotFound) {
+		return err
+	}
+	return nil
+}
