@@ -19,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -173,7 +174,7 @@ func (c *crowd) compare(what string, got, want []string) {
 
 // script runs one mixed script in a new session; all scripts must get the same answers.
 func (c *crowd) script(n int) []string {
-	said, err := c.load.Mixed(c.ctx, fmt.Sprintf("script-%06d", n), scriptSteps)
+	said, err := tinkertest.Script(c.ctx, c.client, c.load.Base(), fmt.Sprintf("script-%06d", n), scriptSteps)
 	c.fail(err)
 	return said
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
+	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
 
 // mixedCrashes is how often the power fails under mixed load.
@@ -85,7 +86,7 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 			return nil, err
 		}
 		defer c.Close()
-		return mixedScript(t.Context(), c, name, steps)
+		return tinkertest.Script(t.Context(), c, "tiny", name, steps)
 	}
 	f, r := newCrowd()
 	count, _, err := f.begin(r, 0)

@@ -1,4 +1,4 @@
-package server
+package tinkertest
 
 import (
 	"context"
@@ -11,18 +11,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// mixedScript is a training script that repeats every kind of request: training, named samplers and seeded samples,
+// Script is a training script that repeats every kind of request: training, named samplers and seeded samples,
 // states that are saved, loaded, deleted or expire, and models created from states. It returns every answer to the last
 // bit. Services with the same weights give the same answers, even over crashes. name is the name of its session; steps
 // must be at least 6.
-func mixedScript(ctx context.Context, svc tinker.Service, name string, steps int) ([]string, error) {
+func Script(ctx context.Context, svc tinker.Service, base, name string, steps int) ([]string, error) {
 	seed := int64(len(name))
-	m, err := svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: "tiny",
+	m, err := svc.CreateModel(ctx, tinker.CreateModelRequest{SessionID: name, BaseModel: base,
 		LoRA: tinker.LoRA{Rank: 8, Seed: &seed, TrainAttn: true, TrainMLP: true, TrainUnembed: true}})
 	if err != nil {
 		return nil, err
 	}
-	x := &mixed{svc: svc, ctx: ctx, name: name, m: m, seq: 1}
+	x := &script{svc: svc, ctx: ctx, name: name, m: m, seq: 1}
 	for i := 1; i <= steps && x.err == nil; i++ {
 		x.step(i)
 	}
@@ -30,8 +30,8 @@ func mixedScript(ctx context.Context, svc tinker.Service, name string, steps int
 	return x.said, x.err
 }
 
-// mixed is one script in progress. After an error it sends no more requests.
-type mixed struct {
+// script is one script in progress. After an error it sends no more requests.
+type script struct {
 	svc   tinker.Service
 	ctx   context.Context
 	name  string
@@ -44,7 +44,7 @@ type mixed struct {
 	err   error
 }
 
-func (x *mixed) step(i int) {
+func (x *script) step(i int) {
 	x.train(i)
 	switch i % 6 {
 	case 1:
@@ -65,7 +65,7 @@ func (x *mixed) step(i int) {
 }
 
 // say waits for a result and records it.
-func say[T any](x *mixed, f *tinker.Future[T], err error) (v T) {
+func say[T any](x *script, f *tinker.Future[T], err error) (v T) {
 	if x.err != nil {
 		return v
 	}
@@ -76,12 +76,12 @@ func say[T any](x *mixed, f *tinker.Future[T], err error) (v T) {
 		x.err = fmt.Errorf("script %s, request %d: %w", x.name, x.seq-1, err)
 		return v
 	}
-	x.said = append(x.said, strings.ReplaceAll(fmt.Sprintf("%d %s", x.seq-1, textOf(v)), x.model(), "MODEL"))
+	x.said = append(x.said, strings.ReplaceAll(fmt.Sprintf("%d %s", x.seq-1, bitsOf(v)), x.model(), "MODEL"))
 	return v
 }
 
 // model is the id of the script's model, which a server draws.
-func (x *mixed) model() string {
+func (x *script) model() string {
 	info, err := x.m.Info(x.ctx)
 	if err != nil && x.err == nil {
 		x.err = err
@@ -89,8 +89,8 @@ func (x *mixed) model() string {
 	return info.ModelID
 }
 
-// textOf returns a result as text that shows every bit.
-func textOf(v any) string {
+// bitsOf returns a result as text that shows every bit.
+func bitsOf(v any) string {
 	switch v := v.(type) {
 	case tinker.ForwardOutput:
 		var b strings.Builder
@@ -110,8 +110,8 @@ func textOf(v any) string {
 	return fmt.Sprintf("%+v", v)
 }
 
-// mixedBatch is one sequence, the same for the same kind.
-func mixedBatch(seq int64, kind int) tinker.ForwardRequest {
+// scriptBatch is one sequence, the same for the same kind.
+func scriptBatch(seq int64, kind int) tinker.ForwardRequest {
 	tokens := make([]int32, 33)
 	for i := range tokens {
 		tokens[i] = int32(32 + (i*7+kind*13)%64)
@@ -121,16 +121,16 @@ func mixedBatch(seq int64, kind int) tinker.ForwardRequest {
 		LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.TokenInts(tokens[1:])}}}}
 }
 
-func (x *mixed) next() int64 {
+func (x *script) next() int64 {
 	x.seq++
 	return x.seq - 1
 }
 
-func (x *mixed) train(kind int) {
+func (x *script) train(kind int) {
 	if x.err != nil {
 		return
 	}
-	f, err := x.m.ForwardBackward(x.ctx, mixedBatch(x.next(), kind))
+	f, err := x.m.ForwardBackward(x.ctx, scriptBatch(x.next(), kind))
 	say(x, f, err)
 	adam := tinker.DefaultAdam()
 	adam.LearningRate = 1e-3
@@ -139,7 +139,7 @@ func (x *mixed) train(kind int) {
 }
 
 // freeze saves a sampler and draws from it.
-func (x *mixed) freeze(i int) {
+func (x *script) freeze(i int) {
 	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("sampler-%d", i)})
 	path := say(x, f, err).Path
 	if x.err != nil {
@@ -153,24 +153,24 @@ func (x *mixed) freeze(i int) {
 	p, seed := tinker.DefaultSampling(), uint64(i)
 	p.MaxTokens, p.Seed = 24, &seed
 	p.StopStrings = []string{"\x00"} // instead of the model's own end tokens, which may come soon
-	req := tinker.SampleRequest{Prompt: mixedBatch(1, i).Data[0].ModelInput, NumSamples: 3, Params: p,
+	req := tinker.SampleRequest{Prompt: scriptBatch(1, i).Data[0].ModelInput, NumSamples: 3, Params: p,
 		PromptLogprobs: true}
 	drawn, err := c.Sample(x.ctx, req)
 	say(x, drawn, err)
 }
 
-func (x *mixed) save(i int) string {
+func (x *script) save(i int) string {
 	f, err := x.m.SaveState(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("state-%d", i)})
 	return say(x, f, err).Path
 }
 
 // load loads the last state.
-func (x *mixed) load() (*tinker.Future[tinker.LoadOutput], error) {
+func (x *script) load() (*tinker.Future[tinker.LoadOutput], error) {
 	return x.m.LoadState(x.ctx, tinker.LoadRequest{SeqID: x.next(), Path: x.state, Optimizer: true})
 }
 
 // branch creates another model from the last state and trains it once.
-func (x *mixed) branch(i int) {
+func (x *script) branch(i int) {
 	if x.err != nil {
 		return
 	}
@@ -181,19 +181,19 @@ func (x *mixed) branch(i int) {
 		x.err = err
 		return
 	}
-	f, err := m.ForwardBackward(x.ctx, mixedBatch(1, i))
+	f, err := m.ForwardBackward(x.ctx, scriptBatch(1, i))
 	say(x, f, err)
 }
 
 // end saves a sampler that expires after a second.
-func (x *mixed) end(i int) {
+func (x *script) end(i int) {
 	f, err := x.m.SaveWeightsForSampler(x.ctx, tinker.SaveRequest{SeqID: x.next(), Name: fmt.Sprintf("brief-%d", i),
 		TTL: time.Second})
 	x.brief = say(x, f, err).Path
 }
 
 // delete removes a state. A missing state was removed by a first attempt whose answer was lost.
-func (x *mixed) delete(path string) {
+func (x *script) delete(path string) {
 	if x.err != nil {
 		return
 	}
@@ -203,7 +203,7 @@ func (x *mixed) delete(path string) {
 }
 
 // finish checks that deleted and expired checkpoints are gone.
-func (x *mixed) finish() {
+func (x *script) finish() {
 	if x.err == nil && x.brief != "" {
 		x.gone(x.brief)
 	}
@@ -214,7 +214,7 @@ func (x *mixed) finish() {
 }
 
 // gone waits until a path has expired.
-func (x *mixed) gone(path string) {
+func (x *script) gone(path string) {
 	for range 100 {
 		if _, err := x.svc.SamplingClient(x.ctx, tinker.SamplingClientRequest{ModelPath: path}); errors.Is(err,
 			tinker.ErrNotFound) {
