@@ -78,7 +78,7 @@ func closeAll(members []archiveMember) {
 
 // members opens a checkpoint's files, so that a concurrent deletion does not affect the download.
 func (s *checkpoints) members(path string) (list []archiveMember, err error) {
-	if _, err := s.find(path); err != nil {
+	if _, err := s.Find(path); err != nil {
 		return nil, err
 	}
 	dir, err := s.store.Folder(path)

@@ -21,9 +21,9 @@ type checkpoints struct {
 	listed time.Time // when retention last listed all checkpoints; its alone
 }
 
-// readable returns a checkpoint that the tenant may read: its own, a public one, or the one of the access token.
-func (s *checkpoints) readable(tenant, path, token string) (savedCheckpoint, error) {
-	k, err := s.find(path)
+// Readable returns a checkpoint that the tenant may read: its own, a public one, or the one of the access token.
+func (s *checkpoints) Readable(tenant, path, token string) (savedCheckpoint, error) {
+	k, err := s.Find(path)
 	if err != nil {
 		return k, s.hidden(tenant, path, err)
 	}
@@ -35,7 +35,7 @@ func (s *checkpoints) readable(tenant, path, token string) (savedCheckpoint, err
 
 // own returns a checkpoint of the tenant.
 func (s *checkpoints) own(tenant, path string) (savedCheckpoint, error) {
-	k, err := s.find(path)
+	k, err := s.Find(path)
 	if err != nil {
 		return k, s.hidden(tenant, path, err)
 	}
@@ -70,8 +70,8 @@ func (s *checkpoints) hidden(tenant, path string, err error) error {
 
 func notThere(path string) error { return fmt.Errorf("checkpoint %s: %w", path, tinker.ErrNotFound) }
 
-// find returns an existing checkpoint that has not expired.
-func (s *checkpoints) find(path string) (savedCheckpoint, error) {
+// Find returns an existing checkpoint that has not expired.
+func (s *checkpoints) Find(path string) (savedCheckpoint, error) {
 	if _, err := tinker.ParsePath(path); err != nil {
 		return savedCheckpoint{}, err
 	}

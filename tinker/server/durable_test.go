@@ -284,7 +284,7 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 			}
 		}
 	}
-	list, err := r.server.saved.list(t.Context(), TenantOf(r.key), "", true)
+	list, err := r.server.saved.List(t.Context(), TenantOf(r.key), "", true)
 	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].note.Expires == nil {
 		t.Fatalf("crash at %d (power %v): checkpoints %+v, %v", at, power, list, err)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
@@ -44,7 +45,7 @@ type edge struct {
 	access Access
 	limits Bodies
 	life   *life
-	stats  *stats
+	meter  meter
 	hider  *strings.Replacer
 	bodies *web.Bodies // of requests in flight
 
@@ -55,15 +56,21 @@ type edge struct {
 	refuse func(c *call, proto bool, bad error) (any, error)
 }
 
+// meter counts requests.
+type meter interface {
+	Request(route string, status int, took time.Duration)
+	Called(tenant string, now time.Time)
+}
+
 // failure writes an error in the form of an interface and returns its status.
 type failure = func(http.ResponseWriter, *http.Request, error) int
 
-func newEdge(a Access, b Bodies, l *life, st *stats) *edge {
+func newEdge(a Access, b Bodies, l *life, m meter) *edge {
 	def(&b.MaxBody, 256<<20)
 	def(&b.MaxSmallBody, 1<<20)
 	def(&b.MaxElements, 256<<10)
 	def(&b.MaxDepth, 64)
-	e := &edge{access: a, limits: b, life: l, stats: st, hider: hider(a.Private),
+	e := &edge{access: a, limits: b, life: l, meter: m, hider: hider(a.Private),
 		bodies: web.NewBodies(web.BodyOptions{Most: b.MaxBodies, Tenant: b.MaxTenantBodies, Unpack: b.MaxUnpack,
 			Malformed: wire.ErrMalformed}),
 		mux: &router{ServeMux: http.NewServeMux()}}

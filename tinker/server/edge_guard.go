@@ -61,7 +61,7 @@ func (s *edge) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Connection", "close") // so that the body is not read
 	code := fail(w, r, err)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
-	s.stats.request("refused", code, 0)
+	s.meter.Request("refused", code, 0)
 	s.life.log.Warn("request refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
 }
 

@@ -115,7 +115,7 @@ func (h *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.tenant == "" { // the server reads the rest of an unauthenticated request, but not for long
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerWait))
 	}
-	h.edge.stats.request(h.pattern, code, time.Since(start))
+	h.edge.meter.Request(h.pattern, code, time.Since(start))
 	h.edge.life.log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", code, "seconds",
 		time.Since(start).Seconds())
 }
@@ -127,7 +127,7 @@ func (h *route) enter(c *call) (any, error) {
 		c.w.Header().Set("Connection", "close") // so that the body is not read
 		return nil, s.noKey()
 	}
-	s.stats.called(c.tenant, s.life.now())
+	s.meter.Called(c.tenant, s.life.now())
 	c.share = s.bodies.Budget().Share(c.tenant)
 	defer c.share.Release()
 	c.ctx = web.WithShare(c.ctx, c.share)

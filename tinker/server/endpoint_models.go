@@ -108,7 +108,7 @@ func (s *endpoints) find(tenant, name string) (lentKey, error) {
 	}
 	key := lentKey{tenant: tenant, base: s.names.baseName(base), path: path}
 	if path != "" {
-		k, err := s.saved.readable(tenant, path, "")
+		k, err := s.saved.Readable(tenant, path, "")
 		if err != nil {
 			return key, err
 		}
@@ -132,7 +132,7 @@ func (s *endpoints) List(ctx context.Context, tenant string) ([]endpoint.Card, e
 		out = append(out, endpoint.Card{ID: b.ModelName, Context: b.MaxContextLength, Kind: "base"})
 		length[b.ModelName] = b.MaxContextLength
 	}
-	list, err := s.saved.list(ctx, tenant, "", true)
+	list, err := s.saved.List(ctx, tenant, "", true)
 	if err != nil {
 		return nil, err
 	}

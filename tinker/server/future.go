@@ -12,6 +12,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
+// trainings finds results of training requests.
+type trainings interface {
+	Result(m *model, seq int64) (pendingResult, error)
+	Unloaded(modelID string) (pendingResult, error)
+}
+
+// drawings finds samples.
+type drawings interface {
+	Result(tenant string, key sampleKey) (pendingResult, error)
+	// Ended lists the samples of a session that ended after a cursor. The store is locked.
+	Ended(p *sampler, copy, after int64) (done []completion, cursor int64)
+}
+
 // futures answers what clients ask about accepted requests.
 type futures struct {
 	state    *store
@@ -19,8 +32,8 @@ type futures struct {
 	capacity *capacity
 	tickets  *signer
 	edge     *edge
-	runs     *runs
-	samplers *samplers
+	runs     trainings
+	samplers drawings
 	hold     time.Duration // how long a call waits for a result
 }
 
@@ -142,12 +155,12 @@ func (s *futures) lookup(tenant, token string) (pendingResult, error) {
 	}
 	switch kind {
 	case ticketSample:
-		return s.samplers.lookupSample(tenant, sampleKey{id, seq})
+		return s.samplers.Result(tenant, sampleKey{id, seq})
 	case ticketUnload:
 		if _, err := s.state.ownModel(tenant, id); err != nil {
 			return pendingResult{}, errUnknownFuture
 		}
-		return s.runs.lookupUnload(id)
+		return s.runs.Unloaded(id)
 	case ticketModel, ticketTrain:
 		m, err := s.state.ownModel(tenant, id)
 		if err != nil {
@@ -156,7 +169,7 @@ func (s *futures) lookup(tenant, token string) (pendingResult, error) {
 		if kind == ticketModel {
 			return pendingResult{done: m.made, result: m.answer}, nil
 		}
-		return s.runs.lookupTraining(m, seq)
+		return s.runs.Result(m, seq)
 	}
 	return pendingResult{}, errUnknownFuture
 }

@@ -109,7 +109,7 @@ func TestSettingsOfUnreadableCheckpoints(t *testing.T) {
 	if err := errors.Join(os.Remove(found[0]), os.Rename(found[0]+".aside", found[0])); err != nil {
 		t.Fatal(err)
 	}
-	k, err := r.server.saved.find(fmt.Sprintf("tinker://%s/weights/x", m))
+	k, err := r.server.saved.Find(fmt.Sprintf("tinker://%s/weights/x", m))
 	if err != nil || !k.note.Public {
 		t.Errorf("readable again: %+v, %v", k.note, err)
 	}
@@ -126,7 +126,7 @@ func TestConcurrentSettings(t *testing.T) {
 		both.Go(func() { r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": 1000 + i}) })
 		both.Go(func() { r.send("POST", wire.Prefix+at+"/publish", nil) })
 		both.Wait()
-		k, err := r.server.saved.find(fmt.Sprintf("tinker://%s/weights/x", m))
+		k, err := r.server.saved.Find(fmt.Sprintf("tinker://%s/weights/x", m))
 		if err != nil || !k.note.Public || k.note.Expires == nil {
 			t.Fatalf("round %d: %+v, %v", i, k.note, err)
 		}
@@ -185,7 +185,7 @@ func TestRetentionReadsWhatExpires(t *testing.T) {
 	if err != nil || len(left) != 1 || store.times != 1 {
 		t.Errorf("%d checkpoints are left after 4 minutes, all were listed %d times (%v)", len(left), store.times, err)
 	}
-	if _, err := r.server.saved.find(last); err != nil {
+	if _, err := r.server.saved.Find(last); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,6 +22,26 @@ type trainable interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
+// memory is what weights for sampling and idle runs take.
+type memory interface {
+	// Forget releases idle weights for sampling, and reports whether there were any.
+	Forget() bool
+	// Free also evicts idle runs.
+	Free() bool
+}
+
+// unnamed are samplers of weights that were not given a name.
+type unnamed interface {
+	// Trim deletes a tenant's least recently used ones beyond the limits.
+	Trim(tenant string) error
+}
+
+// attribution knows which tokens were sampled, and their logprobs.
+type attribution interface {
+	// Attribute adds the recorded logprobs to the data of a stable_reinforce request of a session.
+	Attribute(session string, req wire.ForwardBackward) error
+}
+
 // runs are the training runs, and their requests.
 type runs struct {
 	state    *store
@@ -31,11 +51,11 @@ type runs struct {
 	tickets  *signer
 	names    *baseModels
 	saved    *checkpoints
-	samplers *samplers
-	weights  *weights
-	recorder *recorder
+	samplers unnamed
+	memory   memory
+	recorder attribution
 	backend  trainable
-	memory   tinker.Sized // nil: unknown
+	sized    tinker.Sized // nil: the memory that a model takes is unknown
 
 	gapAfter   time.Duration // after which a missing request is cancelled
 	maxMissing int64
@@ -131,17 +151,17 @@ func (s *runs) newRun(c *call, r modelRecord, seq int64) (any, error) {
 
 // memoryRoom refuses a model for which there is no memory, after evicting unused samplers.
 func (s *runs) memoryRoom(r modelRecord) error {
-	if s.memory == nil {
+	if s.sized == nil {
 		return nil
 	}
 	room := func() error {
 		if r.Load != nil {
-			return s.memory.RoomForState(*r.Load)
+			return s.sized.RoomForState(*r.Load)
 		}
-		return s.memory.RoomForModel(*r.Create)
+		return s.sized.RoomForModel(*r.Create)
 	}
 	err := room()
-	for errors.Is(err, tinker.ErrBusy) && s.weights.freeMemory() {
+	for errors.Is(err, tinker.ErrBusy) && s.memory.Free() {
 		err = room()
 	}
 	if errors.Is(err, tinker.ErrBusy) {
@@ -261,8 +281,8 @@ func (s *runs) unloadModel(c *call, req wire.GetInfoRequest) (any, error) {
 	return s.tickets.promise(ticketUnload, m.ID, 0, m.ID), nil
 }
 
-// lookupUnload repeats the request to the backend, which gives the same answer.
-func (s *runs) lookupUnload(id string) (pendingResult, error) {
+// Unloaded repeats the request to the backend, which gives the same answer.
+func (s *runs) Unloaded(id string) (pendingResult, error) {
 	f, err := s.backend.UnloadModel(s.life.ctx, id)
 	if err != nil {
 		return pendingResult{}, err

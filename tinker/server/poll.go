@@ -49,7 +49,7 @@ func (s *futures) retrieveMany(c *call, req retrieveManyRequest) (any, error) {
 			s.state.Unlock()
 			return nil, err
 		}
-		done, cursor := s.samplers.completions(p, req)
+		done, cursor := s.samplers.Ended(p, req.Target.ClonedSamplerID, req.PrevCursor)
 		changed := p.changed()
 		s.state.Unlock()
 		if len(done) > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// list lists a tenant's checkpoints, newest first, those for other programs if external; model "" selects all models.
-func (s *checkpoints) list(ctx context.Context, tenant, model string, external bool) ([]savedCheckpoint, error) {
+// List lists a tenant's checkpoints, newest first, those for other programs if external; model "" selects all models.
+func (s *checkpoints) List(ctx context.Context, tenant, model string, external bool) ([]savedCheckpoint, error) {
 	list, err := s.store.Checkpoints(ctx)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s *checkpoints) listCheckpoints(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.list(c.ctx, c.tenant, "", knowsExternal(c.r))
+	list, err := s.List(c.ctx, c.tenant, "", knowsExternal(c.r))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s *checkpoints) runCheckpoints(c *call) (any, error) {
 	if _, err := s.state.ownModel(c.tenant, c.r.PathValue("run")); err != nil {
 		return nil, err
 	}
-	list, err := s.list(c.ctx, c.tenant, c.r.PathValue("run"), knowsExternal(c.r))
+	list, err := s.List(c.ctx, c.tenant, c.r.PathValue("run"), knowsExternal(c.r))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *checkpoints) checkpointOf(c *call,
 }
 
 func (s *checkpoints) readableOnly(tenant, path string) (savedCheckpoint, error) {
-	return s.readable(tenant, path, "")
+	return s.Readable(tenant, path, "")
 }
 
 // bareID refuses a checkpoint id of one part.
@@ -149,7 +149,7 @@ func (s *checkpoints) setTTL(c *call, req wire.TTLRequest) (any, error) {
 }
 
 func (s *checkpoints) weightsInfo(c *call, req wire.WeightsInfoRequest) (any, error) {
-	k, err := s.readable(c.tenant, inner(req.TinkerPath), "")
+	k, err := s.Readable(c.tenant, inner(req.TinkerPath), "")
 	if err != nil {
 		return nil, err
 	}

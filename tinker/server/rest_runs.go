@@ -36,7 +36,7 @@ func (s *runs) listRuns(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.saved.list(c.ctx, c.tenant, "", knowsExternal(c.r))
+	list, err := s.saved.List(c.ctx, c.tenant, "", knowsExternal(c.r))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *runs) getRun(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.saved.list(c.ctx, c.tenant, m.ID, knowsExternal(c.r))
+	list, err := s.saved.List(c.ctx, c.tenant, m.ID, knowsExternal(c.r))
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (s *samplers) first(c *call, p *sampler) (tinker.SamplingClient, error) {
 		}
 		return s.firstClient(c, tinker.SamplingClientRequest{BaseModel: p.BaseModel, Owner: c.tenant})
 	}
-	k, err := s.saved.readable(c.tenant, p.ModelPath, "")
+	k, err := s.saved.Readable(c.tenant, p.ModelPath, "")
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *samplers) open(ctx context.Context, p *sampler) (tinker.SamplingClient,
 	}
 	if p.ModelPath == "" {
 		req.BaseModel = p.BaseModel
-	} else if _, err := s.saved.find(p.ModelPath); err != nil {
+	} else if _, err := s.saved.Find(p.ModelPath); err != nil {
 		return nil, asUser(err)
 	}
 	client, err := s.await(ctx, req)
@@ -206,12 +206,11 @@ func (s *samplers) await(ctx context.Context, req tinker.SamplingClientRequest) 
 	}
 }
 
-// completions lists what ended after the cursor, the number of an end. The store is locked.
-func (s *samplers) completions(p *sampler, req retrieveManyRequest) (done []completion, cursor int64) {
-	cursor = req.PrevCursor
+// Ended lists the samples of a session's copy that ended after a cursor, the number of an end. The store is locked.
+func (s *samplers) Ended(p *sampler, copy, after int64) (done []completion, cursor int64) {
+	cursor = after
 	for key, q := range s.state.samples {
-		if key.sampler != p.ID || key.seq/clones != req.Target.ClonedSamplerID || q.finished.IsZero() ||
-			q.result.Order <= req.PrevCursor {
+		if key.sampler != p.ID || key.seq/clones != copy || q.finished.IsZero() || q.result.Order <= after {
 			continue
 		}
 		d := completion{State: "finished", RequestID: s.tickets.ticket(ticketSample, key.sampler, key.seq)}
@@ -248,7 +247,8 @@ func (s *samplers) joinSampler(c *call, req joinRequest) (any, error) {
 	return map[string]any{"type": "join_sampling_session", "client_counter": n}, nil
 }
 
-func (s *samplers) lookupSample(tenant string, key sampleKey) (pendingResult, error) {
+// Result finds a sample.
+func (s *samplers) Result(tenant string, key sampleKey) (pendingResult, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.state.samplers[key.sampler] == nil {

@@ -154,7 +154,7 @@ func (s *runs) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.samplers.trimUnnamed(c.tenant); err != nil {
+	if err := s.samplers.Trim(c.tenant); err != nil {
 		s.life.log.Warn("server: deleting unnamed samplers", "error", err)
 	}
 	save := tinker.SaveRequest{SeqID: req.SeqID, Name: name}
@@ -176,7 +176,7 @@ func (s *runs) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 		return s.reject(m, req.SeqID,
 			tinker.Userf("optimizer_config chooses the optimizer of a new model; model %s has one, leave it out", m.ID))
 	}
-	if _, err := s.saved.readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
+	if _, err := s.saved.Readable(c.tenant, req.Path, req.WeightsAccessToken); err != nil && !s.known(m, req.SeqID) {
 		return s.reject(m, req.SeqID, asUser(err))
 	}
 	load := tinker.LoadRequest{SeqID: req.SeqID, Path: req.Path, Optimizer: req.Optimizer}
@@ -208,7 +208,7 @@ func (s *runs) createFromState(c *call, req wire.LoadRequest) (any, error) {
 	id, asked := modelID(req.SessionID, *req.ModelSeqID), s.names.told(req.BaseModel)
 	// a repeated request finds its model although the checkpoint may be deleted
 	if _, err := s.state.ownModel(c.tenant, id); err != nil {
-		k, err := s.saved.readable(c.tenant, req.Path, req.WeightsAccessToken)
+		k, err := s.saved.Readable(c.tenant, req.Path, req.WeightsAccessToken)
 		if err != nil {
 			return nil, err
 		}

@@ -44,20 +44,6 @@ type Backend interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// Store lists and reads what the Backend saved, such as engine.Engine.
-type Store interface {
-	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
-	Checkpoint(path string) (tinker.Checkpoint, error)
-	// Folder returns the folder of a checkpoint's files, for reading.
-	Folder(path string) (string, error)
-}
-
-// Exporter is a Store that exports some files of a checkpoint in another form than they are saved in, such as
-// engine.Engine.
-type Exporter interface {
-	Export(path string) ([]tinker.ExportFile, error)
-}
-
 // Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
 	*edge
@@ -91,7 +77,8 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	if s.tickets, err = openSigner(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
-	if s.state, err = openStore(opts.Dir, opts.fs, s.life, s.stats); err != nil {
+	if s.state, err = openStore(opts.Dir, opts.fs, s.life,
+		func(took time.Duration) { s.stats.synced("server", took) }); err != nil {
 		return nil, err
 	}
 	s.build()
@@ -105,7 +92,7 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 func (s *Server) build() {
 	o, b := s.opts, s.backend
 	engine, _ := o.Store.(tinker.Bounded)
-	memory, _ := o.Store.(tinker.Sized)
+	sized, _ := o.Store.(tinker.Sized)
 	s.edge = newEdge(o.Access, o.Bodies, s.life, s.stats)
 	s.capacity = newCapacity(o.Queues, s.life, o.Dir,
 		func() error { return errors.Join(s.state.log.Heal(), b.Heal()) }, engine, s.stats.full)
@@ -119,8 +106,8 @@ func (s *Server) build() {
 	s.samplers = &samplers{state: s.state, life: s.life, stats: s.stats, capacity: s.capacity, tickets: s.tickets,
 		names: s.names, saved: s.saved, weights: s.weights, recorder: s.recorder, store: o.Store, keep: o.Keep}
 	s.runs = &runs{state: s.state, life: s.life, stats: s.stats, capacity: s.capacity, tickets: s.tickets,
-		names: s.names, saved: s.saved, samplers: s.samplers, weights: s.weights, recorder: s.recorder, backend: b,
-		memory: memory, gapAfter: o.GapAfter, maxMissing: o.MaxMissing}
+		names: s.names, saved: s.saved, samplers: s.samplers, memory: s.weights, recorder: s.recorder, backend: b,
+		sized: sized, gapAfter: o.GapAfter, maxMissing: o.MaxMissing}
 	s.futures = &futures{state: s.state, life: s.life, capacity: s.capacity, tickets: s.tickets, edge: s.edge,
 		runs: s.runs, samplers: s.samplers, hold: o.Hold}
 	s.endpoints = &endpoints{life: s.life, stats: s.stats, edge: s.edge, names: s.names, saved: s.saved,

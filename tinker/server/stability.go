@@ -20,7 +20,7 @@ type recorder struct {
 
 // The stability information of a sample (record_stability_info) is the part of it that stable_reinforce needs: the
 // tokens of each sequence and their log-probabilities under the policy that drew them. A training request names the
-// sequence of each of its positions (provenance), and attribute takes the sampler's log-probabilities from the
+// sequence of each of its positions (provenance), and Attribute takes the sampler's log-probabilities from the
 // recording, not from the client.
 //
 // As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
@@ -88,10 +88,10 @@ func (s *recorder) forgetRecordings() {
 	}
 }
 
-// attribute adds the recorded logprobs and sampled_mask to the data of a stable_reinforce request. Data without
+// Attribute adds the recorded logprobs and sampled_mask to the data of a stable_reinforce request. Data without
 // provenance must have both already, as this project's own client can send them. All errors are User errors.
-func (s *recorder) attribute(m *model, req wire.ForwardBackward) error {
-	known := s.named(m.Session, req.Provenance)
+func (s *recorder) Attribute(session string, req wire.ForwardBackward) error {
+	known := s.named(session, req.Provenance)
 	for i, d := range req.Data {
 		var from wire.Provenance
 		if req.Provenance != nil {

@@ -103,7 +103,8 @@ func (t *stats) compute(e computing) {
 	}
 }
 
-func (t *stats) request(route string, code int, took time.Duration) {
+// Request counts an answer.
+func (t *stats) Request(route string, code int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(code)).Observe(took.Seconds())
 }
 
@@ -115,8 +116,8 @@ func (t *stats) synced(log string, took time.Duration) {
 // full counts a request that is told to come back later.
 func (t *stats) full() { t.pushedBack.Inc() }
 
-// called counts a tenant's request.
-func (t *stats) called(tenant string, now time.Time) { t.activity.request(tenant, now) }
+// Called counts a tenant's request.
+func (t *stats) Called(tenant string, now time.Time) { t.activity.request(tenant, now) }
 
 // tokens counts those of a finished request of the Tinker protocol.
 func (t *stats) tokens(tenant, phase string, n int) {

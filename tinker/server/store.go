@@ -75,13 +75,13 @@ func newStore() *store {
 const logName = "server.log"
 
 // openStore reads the log in dir.
-func openStore(dir string, dfs disk.FS, l *life, st *stats) (*store, error) {
+func openStore(dir string, dfs disk.FS, l *life, synced func(took time.Duration)) (*store, error) {
 	t := newStore()
 	t.now, t.firstEnd = l.now, l.now().UnixMicro()
 	var err error
 	t.log, err = wal.Open(filepath.Join(dir, logName), wal.Options{FS: dfs, Legacy: wal.LegacyLedger,
 		Notice: func(msg string) { l.log.Warn(msg) },
-		Synced: func(d time.Duration) { st.synced("server", d) }}, t.replay)
+		Synced: synced}, t.replay)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

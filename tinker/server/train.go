@@ -35,7 +35,7 @@ func (s *runs) forwardBackward(c *call) (any, error) {
 		return nil, err
 	}
 	if bad == nil && req.LossFn == tinker.StableReinforce {
-		bad = s.recorder.attribute(m, req)
+		bad = s.recorder.Attribute(m.Session, req)
 	}
 	if bad != nil {
 		return s.reject(m, req.SeqID, bad)
@@ -112,7 +112,7 @@ func accept[T any](s *runs, m *model, seq int64, phase string, tokens int, size 
 	} else {
 		f, err := send()
 		// the run is evicted, and there is no memory to restore it
-		for errors.Is(err, tinker.ErrBusy) && s.weights.forgetWeights() {
+		for errors.Is(err, tinker.ErrBusy) && s.memory.Forget() {
 			f, err = send()
 		}
 		if errors.Is(err, tinker.ErrBusy) {
@@ -225,7 +225,8 @@ func (s *runs) void(m *model, seq int64) error {
 	return err
 }
 
-func (s *runs) lookupTraining(m *model, seq int64) (pendingResult, error) {
+// Result finds the result of a training request.
+func (s *runs) Result(m *model, seq int64) (pendingResult, error) {
 	s.state.Lock()
 	r, wrong := s.state.rejected(m.ID, seq)
 	s.state.Unlock()
@@ -235,8 +236,8 @@ func (s *runs) lookupTraining(m *model, seq int64) (pendingResult, error) {
 	if err := m.unusable(); err != nil {
 		return pendingResult{done: closedChan(), result: func() (any, error) { return nil, err }}, nil
 	}
-	future, accepted := s.backend.Lookup(m.ID, seq)
-	if future == nil && accepted {
+	found, accepted := s.backend.Lookup(m.ID, seq)
+	if found == nil && accepted {
 		return pendingResult{}, gone("the result of request %d of model %s is no longer kept", seq, m.ID)
 	}
 	p := pendingResult{state: func() (string, string) {
@@ -244,7 +245,7 @@ func (s *runs) lookupTraining(m *model, seq int64) (pendingResult, error) {
 		defer s.state.Unlock()
 		return wire.QueueActive, m.gapReason(seq)
 	}}
-	switch f := future.(type) {
+	switch f := found.(type) {
 	case *tinker.Future[tinker.ForwardOutput]:
 		p.done, p.result = f.Done(), resultOf(f)
 	case *tinker.Future[tinker.OptimStepOutput]:

@@ -12,9 +12,9 @@ func (s *samplers) collectSamplers() error {
 	return s.dropUnnamed(func(p *sampler) bool { return now.Sub(p.used) > s.keep.Unnamed })
 }
 
-// trimUnnamed deletes a tenant's least recently used unnamed samplers until the rest is within the limits, in number
+// Trim deletes a tenant's least recently used unnamed samplers until the rest is within the limits, in number
 // and in bytes on disk. Samplers in use and the newest one stay.
-func (s *samplers) trimUnnamed(tenant string) error {
+func (s *samplers) Trim(tenant string) error {
 	s.measureUnnamed(tenant)
 	s.state.Lock()
 	var own []*sampler

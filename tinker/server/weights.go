@@ -176,15 +176,15 @@ func (s *weights) oldestIdle() (oldest *lentKey) {
 // client opens weights. When they do not fit into memory, the least recently used ones are released.
 func (s *weights) client(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	client, err := s.backend.SamplingClient(ctx, req)
-	for errors.Is(err, tinker.ErrBusy) && s.freeMemory() {
+	for errors.Is(err, tinker.ErrBusy) && s.Free() {
 		client, err = s.backend.SamplingClient(ctx, req)
 	}
 	return client, err
 }
 
-// freeMemory releases unused memory, weights before training runs, and reports whether there was any.
-func (s *weights) freeMemory() bool {
-	if s.forgetWeights() {
+// Free releases unused memory, weights before training runs, and reports whether there was any.
+func (s *weights) Free() bool {
+	if s.Forget() {
 		return true
 	}
 	done, err := s.backend.EvictOldest()
@@ -194,9 +194,9 @@ func (s *weights) freeMemory() bool {
 	return done
 }
 
-// forgetWeights closes the least recently used idle client, of a sampler or lent, and reports whether there was one.
+// Forget closes the least recently used idle client, of a sampler or lent, and reports whether there was one.
 // Its weights are read again when they are needed.
-func (s *weights) forgetWeights() bool {
+func (s *weights) Forget() bool {
 	s.state.Lock()
 	defer s.state.Unlock()
 	var oldest *sampler
