@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // checkpoints are what training runs have saved, with their owners' settings.
@@ -86,4 +88,38 @@ func (s *checkpoints) Find(path string) (savedCheckpoint, error) {
 		return k, notThere(path)
 	}
 	return k, nil
+}
+
+// unnamedPrefix begins the checkpoint names of samplers that have none. Users' names may not have this prefix.
+const unnamedPrefix = "=unnamed-"
+
+// maxTTL is the longest time to live.
+const maxTTL = 10 * 365 * 24 * time.Hour
+
+// checkSave refuses a name or a time to live that a checkpoint cannot have.
+func checkSave(req wire.SaveRequest, name string) error {
+	if err := tinker.CheckName(name); err != nil {
+		return err
+	}
+	if strings.HasPrefix(name, "=") {
+		return tinker.Userf("checkpoint name %q begins with =, which is reserved for the server's own names; "+
+			"choose another", name)
+	}
+	if req.TTLSeconds != nil {
+		return checkTTL(*req.TTLSeconds)
+	}
+	return nil
+}
+
+func checkTTL(seconds int64) error {
+	if seconds < 1 || seconds > int64(maxTTL/time.Second) {
+		return tinker.Userf("ttl_seconds is %d; it must be 1 to %d, or null to keep the checkpoint", seconds,
+			int64(maxTTL/time.Second))
+	}
+	return nil
+}
+
+func expiry(now time.Time, seconds int64) *time.Time {
+	t := now.Add(time.Duration(seconds) * time.Second)
+	return &t
 }

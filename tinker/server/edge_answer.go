@@ -79,3 +79,11 @@ func unwritable(err error) error {
 	return fmt.Errorf("the server's data folder cannot be written (%w); accepted requests are safe, and the server "+
 		"continues when there is space", err)
 }
+
+// asUser makes a not-found error a User error.
+func asUser(err error) error {
+	if tinker.CategoryOf(err) == tinker.User {
+		return err
+	}
+	return tinker.Userf("%w", err)
+}

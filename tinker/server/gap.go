@@ -100,15 +100,6 @@ func (s *runs) giveUp(m *model, g seqRange) error {
 	return nil
 }
 
-func (g seqRange) err(model string, after time.Duration) error {
-	if g.from == g.to {
-		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was cancelled", g.from,
-			model, after)
-	}
-	return tinker.Userf("requests %d to %d of model %s did not arrive within %v of later ones and were cancelled",
-		g.from, g.to, model, after)
-}
-
 // voidAll is void for many numbers, which share their writes to the disk.
 func (s *runs) voidAll(m *model, seqs []int64) error {
 	var g errgroup.Group

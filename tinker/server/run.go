@@ -105,3 +105,12 @@ func (m *model) answer() (any, error) {
 	}
 	return wire.CreateModelResponse{Type: "create_model", ModelID: m.ID}, nil
 }
+
+func (g seqRange) err(model string, after time.Duration) error {
+	if g.from == g.to {
+		return tinker.Userf("request %d of model %s did not arrive within %v of later ones and was cancelled", g.from,
+			model, after)
+	}
+	return tinker.Userf("requests %d to %d of model %s did not arrive within %v of later ones and were cancelled",
+		g.from, g.to, model, after)
+}

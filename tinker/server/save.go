@@ -3,18 +3,10 @@ package server
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
-
-// unnamedPrefix begins the checkpoint names of samplers that have none. Users' names may not have this prefix.
-const unnamedPrefix = "=unnamed-"
-
-// maxTTL is the longest time to live.
-const maxTTL = 10 * 365 * 24 * time.Hour
 
 func (s *runs) saveWeights(c *call, req wire.SaveRequest) (any, error) {
 	m, err := s.trainer(c, req.ModelID)
@@ -89,33 +81,6 @@ func (s *runs) save(c *call, m *model, req wire.SaveRequest, kind tinker.Kind, n
 		func() (*tinker.Future[tinker.SaveOutput], error) { return send(s.life.ctx, save) })
 }
 
-func checkSave(req wire.SaveRequest, name string) error {
-	if err := tinker.CheckName(name); err != nil {
-		return err
-	}
-	if strings.HasPrefix(name, "=") {
-		return tinker.Userf("checkpoint name %q begins with =, which is reserved for the server's own names; "+
-			"choose another", name)
-	}
-	if req.TTLSeconds != nil {
-		return checkTTL(*req.TTLSeconds)
-	}
-	return nil
-}
-
-func checkTTL(seconds int64) error {
-	if seconds < 1 || seconds > int64(maxTTL/time.Second) {
-		return tinker.Userf("ttl_seconds is %d; it must be 1 to %d, or null to keep the checkpoint", seconds,
-			int64(maxTTL/time.Second))
-	}
-	return nil
-}
-
-func expiry(now time.Time, seconds int64) *time.Time {
-	t := now.Add(time.Duration(seconds) * time.Second)
-	return &t
-}
-
 // saveUnnamed makes a sampler of the weights at this request. A client that repeats the request names another sampling
 // session; the first one counts.
 func (s *runs) saveUnnamed(c *call, m *model, req wire.SaveRequest) (any, error) {
@@ -187,14 +152,6 @@ func (s *runs) loadWeights(c *call, req wire.LoadRequest) (any, error) {
 // known reports whether a number was accepted before, so that the request is a repeated one.
 func (s *runs) known(m *model, seq int64) bool {
 	return s.backend.Accepted(m.ID, seq)
-}
-
-// asUser makes a not-found error a User error.
-func asUser(err error) error {
-	if tinker.CategoryOf(err) == tinker.User {
-		return err
-	}
-	return tinker.Userf("%w", err)
 }
 
 func (s *runs) createFromState(c *call, req wire.LoadRequest) (any, error) {
