@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -48,7 +51,7 @@ func TestTenantsWithoutTheirSamplers(t *testing.T) {
 	}
 	r.restart()
 	all := tenantsOf(r)
-	if u := all[owner(TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
+	if u := all[stats.Owner(edge.TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
 		t.Errorf("the tenants are %+v", all)
 	}
 }
@@ -65,7 +68,7 @@ func TestSettingsOfGoneCheckpoints(t *testing.T) {
 	settings := func() (names []string) {
 		r.server.state.Lock()
 		defer r.server.state.Unlock()
-		for path := range r.server.state.marks {
+		for path := range r.server.state.Marks {
 			names = append(names, path[strings.LastIndex(path, "/")+1:])
 		}
 		return names
@@ -110,8 +113,8 @@ func TestSettingsOfUnreadableCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, err := r.server.saved.Find(fmt.Sprintf("tinker://%s/weights/x", m))
-	if err != nil || !k.note.Public {
-		t.Errorf("readable again: %+v, %v", k.note, err)
+	if err != nil || !k.Note.Public {
+		t.Errorf("readable again: %+v, %v", k.Note, err)
 	}
 }
 
@@ -127,8 +130,8 @@ func TestConcurrentSettings(t *testing.T) {
 		both.Go(func() { r.send("POST", wire.Prefix+at+"/publish", nil) })
 		both.Wait()
 		k, err := r.server.saved.Find(fmt.Sprintf("tinker://%s/weights/x", m))
-		if err != nil || !k.note.Public || k.note.Expires == nil {
-			t.Fatalf("round %d: %+v, %v", i, k.note, err)
+		if err != nil || !k.Note.Public || k.Note.Expires == nil {
+			t.Fatalf("round %d: %+v, %v", i, k.Note, err)
 		}
 		r.send("DELETE", wire.Prefix+at+"/publish", nil)
 		r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": nil})
@@ -138,23 +141,23 @@ func TestConcurrentSettings(t *testing.T) {
 // Copies of a training request that waits for an earlier one take no room, and their tokens are counted once.
 func TestCopiesAreCountedOnce(t *testing.T) {
 	r := newRig(t, Options{})
-	m, tenant := r.model(r.session(), 0), TenantOf("tml-alice")
+	m, tenant := r.model(r.session(), 0), edge.TenantOf("tml-alice")
 	for range 5 {
 		r.promise("/forward_backward", batch(m, 2, false))
 	}
-	if all, own := r.server.capacity.training.now(tenant); all.requests != 1 || own.requests != 1 {
+	if all, own := r.server.capacity.Training.Now(tenant); all.Requests != 1 || own.Requests != 1 {
 		t.Errorf("five copies are %+v, of the tenant %+v", all, own)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
-	if u := use(r, owner(tenant), "forward_backward"); u.Tokens["forward_backward"] != 14 {
+	if u := use(r, stats.Owner(tenant), "forward_backward"); u.Tokens["forward_backward"] != 14 {
 		t.Errorf("%d tokens were counted, want those of two requests: 14", u.Tokens["forward_backward"])
 	}
 }
 
 // listed counts how often all checkpoints are listed, which reads a file for each.
 type listed struct {
-	Store
+	checkpoint.Store
 	times int
 }
 
@@ -173,8 +176,8 @@ func TestRetentionReadsWhatExpires(t *testing.T) {
 			"ttl_seconds": 60 * (1 + 2*i)}))
 		last = fmt.Sprintf("tinker://%s/weights/x%d", m, i)
 	}
-	store := &listed{Store: r.server.saved.store}
-	r.server.saved.store = store
+	store := &listed{Store: r.server.saved.Store}
+	r.server.saved.Store = store
 	for range 4 {
 		r.clock.Add(int64(time.Minute))
 		if err := r.server.collect(); err != nil {

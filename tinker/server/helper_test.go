@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -255,21 +255,21 @@ func (r *rig) counters() (list string) {
 			list += fmt.Sprintf(" %s %d", name, n)
 		}
 	}
-	for _, q := range []*quota{s.capacity.training, s.capacity.sampling, s.capacity.listening} {
-		all, _ := q.now("")
-		add(q.what, int64(all.requests))
-		add("bytes of "+q.what, all.bytes)
+	for _, q := range []*capacity.Quota{s.capacity.Training, s.capacity.Sampling, s.capacity.Listening} {
+		all, _ := q.Now("")
+		add(q.What, int64(all.Requests))
+		add("bytes of "+q.What, all.Bytes)
 	}
-	add("bodies", s.bodies.Budget().InUse())
-	if !s.bodies.Idle() {
+	add("bodies", s.Bodies.Budget().InUse())
+	if !s.Bodies.Idle() {
 		add("inflaters", 1)
 	}
-	for id, p := range s.state.samplers {
-		add("busy "+id, int64(p.busy))
+	for id, p := range s.state.Samplers {
+		add("busy "+id, int64(p.Busy))
 	}
-	for key, p := range s.state.samples {
-		if p.finished.IsZero() && !s.life.closing() {
-			add("unfinished "+key.sampler, 1)
+	for key, p := range s.state.Samples {
+		if p.Finished.IsZero() && !s.life.Closing() {
+			add("unfinished "+key.Sampler, 1)
 		}
 	}
 	return list

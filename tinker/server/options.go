@@ -5,17 +5,22 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/sampling"
 )
 
 // Options configure a server. Dir and Store are required; the zero value of any other field means its default.
 type Options struct {
 	Dir     string // the server's own log and secret
-	Store   Store
-	Models  Models
-	Access  Access
-	Bodies  Bodies
-	Queues  Queues
-	Keep    Keep
+	Store   checkpoint.Store
+	Models  basemodel.Models
+	Access  edge.Access
+	Bodies  edge.Bodies
+	Queues  capacity.Queues
+	Keep    sampling.Keep
 	Version string // of the program, for /version
 
 	// Idle is how long the weights of a sampler or a checkpoint stay in memory without a request; 0 is until others
@@ -34,10 +39,10 @@ type Options struct {
 }
 
 func (o *Options) defaults() {
-	def(&o.Hold, 25*time.Second)
-	def(&o.GapAfter, 7*time.Minute)
-	def(&o.MaxMissing, 4096)
-	o.Keep.defaults()
+	edge.Default(&o.Hold, 25*time.Second)
+	edge.Default(&o.GapAfter, 7*time.Minute)
+	edge.Default(&o.MaxMissing, 4096)
+	o.Keep.Defaults()
 	if o.fs == nil {
 		o.fs = disk.OS()
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -34,8 +35,8 @@ func refusals() map[string]string {
 }
 
 // refuse answers with a reason, in a status that the SDK does not try again.
-func refuse(reason string) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		return nil, status(http.StatusUnprocessableEntity, "%s is not served by this server: %s", c.r.URL.Path, reason)
+func refuse(reason string) func(*edge.Call) (any, error) {
+	return func(c *edge.Call) (any, error) {
+		return nil, edge.Status(http.StatusUnprocessableEntity, "%s is not served by this server: %s", c.R.URL.Path, reason)
 	}
 }

@@ -3,94 +3,96 @@ package server
 import (
 	"net/http"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/endpoints"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // routes is the table of everything that is served.
 func (s *Server) routes() {
-	on, mux := s.edge.on, s.edge.mux
+	on, mux := s.Edge.On, s.Edge.Mux
 	const v1 = wire.Prefix
 	mux.HandleFunc("GET "+v1+"/healthz", s.health)
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET /health", s.health) // as vLLM and llama.cpp name it
 	mux.HandleFunc("GET /version", s.version)
-	mux.HandleFunc("GET "+v1+"/archive/{token}", s.saved.download)
+	mux.HandleFunc("GET "+v1+"/archive/{token}", s.saved.Download)
 	mux.HandleFunc("GET /metrics", s.metrics)
-	on("GET /tenants", noBody, s.tenants)
-	on("POST "+v1+"/client/config", noBody, s.sessions.clientConfig)
-	on("POST "+v1+"/client/dynamic_config", noBody, s.sessions.dynamicConfig)
-	on("POST "+v1+"/telemetry", ignoredBody, s.sessions.telemetry)
-	on("POST "+v1+"/create_session", smallBody, decoded(s.sessions.createSession))
-	on("POST "+v1+"/session_heartbeat", smallBody, decoded(s.sessions.heartbeat))
-	on("POST "+v1+"/create_model", smallBody, decoded(s.runs.createModel))
-	on("POST "+v1+"/get_info", smallBody, decoded(s.runs.getInfo))
-	on("POST "+v1+"/unload_model", smallBody, decoded(s.runs.unloadModel))
-	on("POST "+v1+"/forward_backward", largeTraining, s.runs.forwardBackward)
-	on("POST "+v1+"/forward", largeTraining, s.runs.forwardBackward)
-	on("POST "+v1+"/optim_step", smallTraining, decoded(s.runs.optimStep))
-	on("POST "+v1+"/save_weights", smallTraining, decoded(s.runs.saveWeights))
-	on("POST "+v1+"/save_weights_for_sampler", smallTraining, decoded(s.runs.saveForSampler))
-	on("POST "+v1+"/save_weights_external", smallTraining, decoded(s.runs.saveExternal))
-	on("POST "+v1+"/load_weights", smallTraining, decoded(s.runs.loadWeights))
-	on("POST "+v1+"/create_sampling_session", smallBody, decoded(s.samplers.createSampler))
-	on("GET "+v1+"/samplers/{id}", noBody, s.samplers.getSampler)
-	on("POST "+v1+"/asample", largeBody, s.samplers.sample)
-	on("POST "+v1+"/retrieve_future", smallBody, decoded(s.futures.retrieve))
-	on("POST "+v1+"/retrieve_futures", smallBody, decoded(s.futures.retrieveMany))
-	on("POST "+v1+"/cancel_future", smallBody, decoded(s.futures.cancelFuture))
-	on("POST "+v1+"/join_sampling_session", smallBody, decoded(s.samplers.joinSampler))
-	on("GET "+v1+"/get_server_capabilities", noBody, s.names.capabilities)
-	on("POST "+v1+"/weights_info", smallBody, decoded(s.saved.weightsInfo))
-	on("GET "+v1+"/training_runs", noBody, s.runs.listRuns)
-	on("GET "+v1+"/training_runs/{run}", noBody, s.runs.getRun)
-	on("GET "+v1+"/training_runs/{run}/checkpoints", noBody, s.saved.runCheckpoints)
+	on("GET /tenants", edge.NoBody, s.tenants)
+	on("POST "+v1+"/client/config", edge.NoBody, s.sessions.ClientConfig)
+	on("POST "+v1+"/client/dynamic_config", edge.NoBody, s.sessions.DynamicConfig)
+	on("POST "+v1+"/telemetry", edge.IgnoredBody, s.sessions.Telemetry)
+	on("POST "+v1+"/create_session", edge.SmallBody, edge.Decoded(s.sessions.CreateSession))
+	on("POST "+v1+"/session_heartbeat", edge.SmallBody, edge.Decoded(s.sessions.Heartbeat))
+	on("POST "+v1+"/create_model", edge.SmallBody, edge.Decoded(s.runs.CreateModel))
+	on("POST "+v1+"/get_info", edge.SmallBody, edge.Decoded(s.runs.GetInfo))
+	on("POST "+v1+"/unload_model", edge.SmallBody, edge.Decoded(s.runs.UnloadModel))
+	on("POST "+v1+"/forward_backward", edge.LargeTraining, s.runs.ForwardBackward)
+	on("POST "+v1+"/forward", edge.LargeTraining, s.runs.ForwardBackward)
+	on("POST "+v1+"/optim_step", edge.SmallTraining, edge.Decoded(s.runs.OptimStep))
+	on("POST "+v1+"/save_weights", edge.SmallTraining, edge.Decoded(s.runs.SaveWeights))
+	on("POST "+v1+"/save_weights_for_sampler", edge.SmallTraining, edge.Decoded(s.runs.SaveForSampler))
+	on("POST "+v1+"/save_weights_external", edge.SmallTraining, edge.Decoded(s.runs.SaveExternal))
+	on("POST "+v1+"/load_weights", edge.SmallTraining, edge.Decoded(s.runs.LoadWeights))
+	on("POST "+v1+"/create_sampling_session", edge.SmallBody, edge.Decoded(s.samplers.CreateSampler))
+	on("GET "+v1+"/samplers/{id}", edge.NoBody, s.samplers.GetSampler)
+	on("POST "+v1+"/asample", edge.LargeBody, s.samplers.Sample)
+	on("POST "+v1+"/retrieve_future", edge.SmallBody, edge.Decoded(s.futures.Retrieve))
+	on("POST "+v1+"/retrieve_futures", edge.SmallBody, edge.Decoded(s.futures.RetrieveMany))
+	on("POST "+v1+"/cancel_future", edge.SmallBody, edge.Decoded(s.futures.CancelFuture))
+	on("POST "+v1+"/join_sampling_session", edge.SmallBody, edge.Decoded(s.samplers.JoinSampler))
+	on("GET "+v1+"/get_server_capabilities", edge.NoBody, s.names.Capabilities)
+	on("POST "+v1+"/weights_info", edge.SmallBody, edge.Decoded(s.saved.WeightsInfo))
+	on("GET "+v1+"/training_runs", edge.NoBody, s.runs.ListRuns)
+	on("GET "+v1+"/training_runs/{run}", edge.NoBody, s.runs.GetRun)
+	on("GET "+v1+"/training_runs/{run}/checkpoints", edge.NoBody, s.saved.RunCheckpoints)
 	const one = v1 + "/training_runs/{run}/checkpoints/{kind}/{name}"
-	on("DELETE "+one, noBody, s.saved.deleteCheckpoint)
-	on("GET "+one+"/archive", noBody, s.saved.archiveURL)
-	on("GET "+one+"/external_weights_urls", noBody, s.saved.externalURLs)
-	on("POST "+one+"/publish", noBody, s.saved.publish)
-	on("DELETE "+one+"/publish", noBody, s.saved.unpublish)
-	on("PUT "+one+"/ttl", smallBody, decoded(s.saved.setTTL))
+	on("DELETE "+one, edge.NoBody, s.saved.DeleteCheckpoint)
+	on("GET "+one+"/archive", edge.NoBody, s.saved.ArchiveURL)
+	on("GET "+one+"/external_weights_urls", edge.NoBody, s.saved.ExternalURLs)
+	on("POST "+one+"/publish", edge.NoBody, s.saved.Publish)
+	on("DELETE "+one+"/publish", edge.NoBody, s.saved.Unpublish)
+	on("PUT "+one+"/ttl", edge.SmallBody, edge.Decoded(s.saved.SetTTL))
 	const bare = v1 + "/training_runs/{run}/checkpoints/{name}"
-	on("DELETE "+bare, noBody, s.saved.bareID)
-	on("GET "+bare+"/archive", noBody, s.saved.bareID)
-	on("GET "+v1+"/checkpoints", noBody, s.saved.listCheckpoints)
-	on("GET "+v1+"/sessions", noBody, s.sessions.listSessions)
-	on("GET "+v1+"/sessions/{id}", noBody, s.sessions.getSession)
-	on("POST "+v1+"/sessions/{id}/finish", smallBody, decoded(s.sessions.finishSession))
+	on("DELETE "+bare, edge.NoBody, s.saved.BareID)
+	on("GET "+bare+"/archive", edge.NoBody, s.saved.BareID)
+	on("GET "+v1+"/checkpoints", edge.NoBody, s.saved.ListCheckpoints)
+	on("GET "+v1+"/sessions", edge.NoBody, s.sessions.ListSessions)
+	on("GET "+v1+"/sessions/{id}", edge.NoBody, s.sessions.GetSession)
+	on("POST "+v1+"/sessions/{id}/finish", edge.SmallBody, edge.Decoded(s.sessions.FinishSession))
 	for pattern, reason := range refusals() {
-		on(pattern, noBody, refuse(reason))
+		on(pattern, edge.NoBody, refuse(reason))
 	}
-	s.endpoints.routes()
-	other := s.edge.other("other", noBody, unknown, s.endpoints.fail)
-	mux.HandleFunc("GET /api/models/{repo...}", s.names.describe)
-	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.names.resolve(w, r, other) })
+	s.endpoints.Routes()
+	other := s.Edge.Other("other", edge.NoBody, endpoints.Unknown, s.endpoints.Fail)
+	mux.HandleFunc("GET /api/models/{repo...}", s.names.Describe)
+	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.names.Resolve(w, r, other) })
 	mux.Handle("/", other)
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	if s.life.closing() {
-		reply(w, http.StatusServiceUnavailable, map[string]string{"status": "closing"})
+	if s.life.Closing() {
+		edge.Reply(w, http.StatusServiceUnavailable, map[string]string{"status": "closing"})
 		return
 	}
-	if err := s.capacity.writable(); err != nil {
-		reply(w, http.StatusServiceUnavailable, map[string]string{"status": err.Error()})
+	if err := s.capacity.Writable(); err != nil {
+		edge.Reply(w, http.StatusServiceUnavailable, map[string]string{"status": err.Error()})
 		return
 	}
-	reply(w, http.StatusOK, map[string]string{"status": "ok"})
+	edge.Reply(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]string{"version": s.opts.Version})
+	edge.Reply(w, http.StatusOK, map[string]string{"version": s.opts.Version})
 }
 
 // metrics serves /metrics to every client with a known key, and to local clients if any key is accepted.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	err := s.edge.noKey()
-	if !s.edge.keyed() || s.edge.authenticate(r) != "" {
-		err = s.stats.serve(w, r)
+	err := s.Edge.NoKey()
+	if !s.Edge.Keyed() || s.Edge.Authenticate(r) != "" {
+		err = s.stats.Serve(w, r)
 	}
 	if err != nil {
-		s.edge.fail(w, r, err)
+		s.Edge.Fail(w, r, err)
 	}
 }

@@ -23,6 +23,19 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/endpoints"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/future"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/life"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/sampling"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/session"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/training"
 )
 
 // Backend is the durable service behind a server, such as journal.Journal.
@@ -46,39 +59,39 @@ type Backend interface {
 
 // Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
-	*edge
+	*edge.Edge
 	opts      Options
 	backend   Backend
-	state     *store
-	life      *life
-	stats     *stats
-	capacity  *capacity
-	tickets   *signer
-	names     *baseModels
-	sessions  *sessions
-	saved     *checkpoints
-	weights   *weights
-	recorder  *recorder
-	samplers  *samplers
-	runs      *runs
-	futures   *futures
-	endpoints *endpoints
+	state     *state.Store
+	life      *life.Life
+	stats     *stats.Stats
+	capacity  *capacity.Capacity
+	tickets   *ticket.Signer
+	names     *basemodel.Registry
+	sessions  *session.Sessions
+	saved     *checkpoint.Checkpoints
+	weights   *sampling.Weights
+	recorder  *sampling.Recorder
+	samplers  *sampling.Samplers
+	runs      *training.Runs
+	futures   *future.Futures
+	endpoints *endpoints.Endpoints
 }
 
 // Open reads the server's log and resumes what an earlier process accepted: it opens or creates the models, and draws
 // unfinished samples again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{opts: opts, backend: b, stats: newStats(), life: newLife(ctx, opts.Now, opts.Log)}
+	s := &Server{opts: opts, backend: b, stats: stats.New(), life: life.New(ctx, opts.Now, opts.Log)}
 	var err error
 	if err := disk.MkdirAll(opts.fs, opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if s.tickets, err = openSigner(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
+	if s.tickets, err = ticket.Open(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
-	if s.state, err = openStore(opts.Dir, opts.fs, s.life,
-		func(took time.Duration) { s.stats.synced("server", took) }); err != nil {
+	if s.state, err = state.Open(opts.Dir, opts.fs, s.life,
+		func(took time.Duration) { s.stats.Synced("server", took) }); err != nil {
 		return nil, err
 	}
 	s.build()
@@ -93,52 +106,52 @@ func (s *Server) build() {
 	o, b := s.opts, s.backend
 	engine, _ := o.Store.(tinker.Bounded)
 	sized, _ := o.Store.(tinker.Sized)
-	s.edge = newEdge(o.Access, o.Bodies, s.life, s.stats)
-	s.capacity = newCapacity(o.Queues, s.life, o.Dir,
-		func() error { return errors.Join(s.state.log.Heal(), b.Heal()) }, engine, s.stats.full)
-	s.names = &baseModels{Models: o.Models, life: s.life, edge: s.edge, able: b.Capabilities}
-	s.sessions = &sessions{state: s.state, life: s.life, capacity: s.capacity, names: s.names, evict: b.Evict,
-		keep: o.Keep.Sessions}
-	s.saved = &checkpoints{state: s.state, life: s.life, tickets: s.tickets, edge: s.edge, store: o.Store,
-		remove: b.DeleteCheckpoint}
-	s.weights = &weights{state: s.state, life: s.life, backend: b, idle: o.Idle, lent: map[lentKey]*lentWeights{}}
-	s.recorder = &recorder{state: s.state, life: s.life, keep: o.Keep}
-	s.samplers = &samplers{state: s.state, life: s.life, stats: s.stats, capacity: s.capacity, tickets: s.tickets,
-		names: s.names, saved: s.saved, weights: s.weights, recorder: s.recorder, store: o.Store, keep: o.Keep}
-	s.runs = &runs{state: s.state, life: s.life, stats: s.stats, capacity: s.capacity, tickets: s.tickets,
-		names: s.names, saved: s.saved, samplers: s.samplers, memory: s.weights, recorder: s.recorder, backend: b,
-		sized: sized, gapAfter: o.GapAfter, maxMissing: o.MaxMissing}
-	s.futures = &futures{state: s.state, life: s.life, capacity: s.capacity, tickets: s.tickets, edge: s.edge,
-		runs: s.runs, samplers: s.samplers, hold: o.Hold}
-	s.endpoints = &endpoints{life: s.life, stats: s.stats, edge: s.edge, names: s.names, saved: s.saved,
-		weights: s.weights, store: o.Store}
-	s.edge.refuse, s.edge.fallback = s.runs.refuseTraining, s.endpoints.fail
+	s.Edge = edge.New(o.Access, o.Bodies, s.life, s.stats)
+	s.capacity = capacity.New(o.Queues, s.life, o.Dir,
+		func() error { return errors.Join(s.state.Log.Heal(), b.Heal()) }, engine, s.stats.Full)
+	s.names = &basemodel.Registry{Models: o.Models, Life: s.life, Edge: s.Edge, Able: b.Capabilities}
+	s.sessions = &session.Sessions{State: s.state, Life: s.life, Capacity: s.capacity, Names: s.names, Evict: b.Evict,
+		Keep: o.Keep.Sessions}
+	s.saved = &checkpoint.Checkpoints{State: s.state, Life: s.life, Tickets: s.tickets, Edge: s.Edge, Store: o.Store,
+		Remove: b.DeleteCheckpoint}
+	s.weights = &sampling.Weights{State: s.state, Life: s.life, Backend: b, Idle: o.Idle, Lent: map[sampling.LentKey]*sampling.LentWeights{}}
+	s.recorder = &sampling.Recorder{State: s.state, Life: s.life, Keep: o.Keep}
+	s.samplers = &sampling.Samplers{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity, Tickets: s.tickets,
+		Names: s.names, Saved: s.saved, Weights: s.weights, Recorder: s.recorder, Store: o.Store, Keep: o.Keep}
+	s.runs = &training.Runs{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity, Tickets: s.tickets,
+		Names: s.names, Saved: s.saved, Samplers: s.samplers, Memory: s.weights, Recorder: s.recorder, Backend: b,
+		Sized: sized, GapAfter: o.GapAfter, MaxMissing: o.MaxMissing}
+	s.futures = &future.Futures{State: s.state, Life: s.life, Capacity: s.capacity, Tickets: s.tickets, Edge: s.Edge,
+		Runs: s.runs, Samplers: s.samplers, Hold: o.Hold}
+	s.endpoints = &endpoints.Endpoints{Life: s.life, Stats: s.stats, Edge: s.Edge, Names: s.names, Saved: s.saved,
+		Weights: s.weights, Store: o.Store}
+	s.Edge.Refuse, s.Edge.Fallback = s.runs.RefuseTraining, s.endpoints.Fail
 }
 
 // resume continues unfinished work.
 func (s *Server) resume() {
 	s.state.Lock()
 	defer s.state.Unlock()
-	s.state.touch()
-	models := s.state.modelsInOrder()
-	s.life.begin(func() { s.runs.remake(models) })
-	s.samplers.resume()
-	s.life.every(retentionPeriod, s.retain)
-	s.weights.start()
+	s.state.Touch()
+	models := s.state.ModelsInOrder()
+	s.life.Begin(func() { s.runs.Remake(models) })
+	s.samplers.Resume()
+	s.life.Every(retentionPeriod, s.retain)
+	s.weights.Start()
 }
 
 // Fsynced records a group commit of the Backend's log.
-func (s *Server) Fsynced(took time.Duration) { s.stats.synced("journal", took) }
+func (s *Server) Fsynced(took time.Duration) { s.stats.Synced("journal", took) }
 
 // Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
 // server can shut down.
-func (s *Server) Release() { s.life.release() }
+func (s *Server) Release() { s.life.Release() }
 
 // Close ends the samples in progress, which the next process draws again, and closes the log. Requests that are still
 // being handled or arrive later are asked to retry.
 func (s *Server) Close() error {
 	s.Release()
-	s.state.stopTimers()
-	s.life.end()
-	return s.state.log.Close()
+	s.state.StopTimers()
+	s.life.End()
+	return s.state.Log.Close()
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -230,7 +231,7 @@ func TestWrongContents(t *testing.T) {
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "../../etc/passwd"}), "../../etc/passwd"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": 0}), "ttl_seconds"},
 		{"/save_weights", obj(map[string]any{"model_id": m}), "path"},
-		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": unnamedPrefix + "1"}), unnamedPrefix},
+		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": checkpoint.UnnamedPrefix + "1"}), checkpoint.UnnamedPrefix},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "live"}), `is "live"`},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m}), "sampling_session_seq_id"},
 		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a",
@@ -263,7 +264,7 @@ func TestMissingRequestIsGivenUp(t *testing.T) {
 		t.Errorf("while a request is missing: %+v", again)
 	}
 	r.server.state.Lock()
-	r.server.state.models[m].gap.Reset(0) // the hour is over
+	r.server.state.Models[m].Gap.Reset(0) // the hour is over
 	r.server.state.Unlock()
 	r.output(late)
 	if code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false)); code != http.StatusOK {
@@ -285,7 +286,7 @@ func TestLongPollAndShutdown(t *testing.T) {
 		again.QueueState != wire.QueueActive || took < 100*time.Millisecond {
 		t.Errorf("after %v: %+v", took, again)
 	}
-	r.server.futures.hold = time.Hour
+	r.server.futures.Hold = time.Hour
 	done := make(chan wire.TryAgain)
 	go func() {
 		var again wire.TryAgain
@@ -323,7 +324,7 @@ func TestOldForms(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
-	r := newRig(t, Options{Bodies: Bodies{MaxBody: 1 << 20}})
+	r := newRig(t, Options{Bodies: edge.Bodies{MaxBody: 1 << 20}})
 	m := r.model(r.session(), 0)
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
