@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 )
 
 // request sends a body with headers and returns status and answer.
@@ -161,7 +160,7 @@ func TestTokenRoutes(t *testing.T) {
 			}
 		}
 	}
-	r.server.Edge.Access.Keys = keyList{edge.HashKey("tml-a")}
+	r.server.edge.Access.Keys = keyList{HashKey("tml-a")}
 	for _, c := range []struct{ method, path string }{{"GET", "/tokenizer_info"}, {"POST", "/tokenize"},
 		{"POST", "/inference/v1/generate"}} {
 		code, got := r.request(c.method, c.path, "{}", nil)

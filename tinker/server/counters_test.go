@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 	"pgregory.net/rapid"
@@ -201,7 +200,7 @@ func TestRepeatedAfterFullDiskIsCounted(t *testing.T) {
 	for range 3 {
 		r.output(r.promise("/forward_backward", batch(m, 1, false)))
 	}
-	u := use(r, stats.Owner(edge.TenantOf("tml-alice")), "forward_backward")
+	u := use(r, stats.Owner(TenantOf("tml-alice")), "forward_backward")
 	if got, want := u.Tokens["forward_backward"], 7; int(got) != want {
 		t.Errorf("%v tokens were counted, want %d", got, want)
 	}

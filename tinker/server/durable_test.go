@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -286,7 +285,7 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 			}
 		}
 	}
-	list, err := r.server.saved.List(t.Context(), edge.TenantOf(r.key), "", true)
+	list, err := r.server.saved.List(t.Context(), TenantOf(r.key), "", true)
 	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].Note.Expires == nil {
 		t.Fatalf("crash at %d (power %v): checkpoints %+v, %v", at, power, list, err)
 	}

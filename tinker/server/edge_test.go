@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -53,7 +51,7 @@ func TestGapsAreBounded(t *testing.T) {
 
 // An invalid request whose model and number can be read uses its number, and later requests run.
 func TestWrongRequestsUseTheirNumber(t *testing.T) {
-	r := newRig(t, Options{Bodies: edge.Bodies{MaxBody: 1 << 20, MaxSmallBody: 4 << 10, MaxElements: 1000},
+	r := newRig(t, Options{Bodies: Bodies{MaxBody: 1 << 20, MaxSmallBody: 4 << 10, MaxElements: 1000},
 		GapAfter: time.Hour})
 	m := r.model(r.session(), 0)
 	nan := func(seq int64) []byte {
@@ -133,7 +131,7 @@ func TestMinFree(t *testing.T) {
 		least int64
 		want  int
 	}{{0, http.StatusInsufficientStorage}, {1, http.StatusInsufficientStorage}, {-1, http.StatusOK}} {
-		r := newRig(t, Options{Queues: capacity.Queues{MinFree: tt.least, Free: func() (int64, error) { return 0, nil }}})
+		r := newRig(t, Options{Queues: Queues{MinFree: tt.least, Free: func() (int64, error) { return 0, nil }}})
 		code, _, raw := r.send("POST", wire.Prefix+"/create_session", map[string]any{})
 		if code != tt.want {
 			t.Errorf("MinFree %d on a full disk: %d %s, want %d", tt.least, code, raw, tt.want)

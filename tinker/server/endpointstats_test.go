@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -163,7 +162,7 @@ func vanish(t *testing.T, r *rig) {
 // /health says why it is not, as /healthz does; neither it nor /version needs a key.
 func TestHealthAndVersion(t *testing.T) {
 	const key = "tml-known"
-	own := newRig(t, Options{Version: "1.2 abc", Access: edge.Access{Keys: keyList{edge.HashKey(key)}}})
+	own := newRig(t, Options{Version: "1.2 abc", Access: Access{Keys: keyList{HashKey(key)}}})
 	full := &disktest.Full{FS: disk.OS()}
 	own.fs, own.key = full, key
 	own.restart()

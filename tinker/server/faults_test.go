@@ -116,7 +116,7 @@ func TestOneBaseModelMissing(t *testing.T) {
 	r.restart() // missing still
 	missing = false
 	r.restart()
-	if got := bits(r.output(r.server.tickets.Ticket(ticket.TicketTrain, idle, 1))); got != want {
+	if got := bits(r.output(r.server.tickets.Ticket(ticket.Train, idle, 1))); got != want {
 		t.Error("a result from before is another")
 	}
 	r.output(r.promise("/forward_backward", batch(idle, 3, false)))

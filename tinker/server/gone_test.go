@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -51,7 +50,7 @@ func TestTenantsWithoutTheirSamplers(t *testing.T) {
 	}
 	r.restart()
 	all := tenantsOf(r)
-	if u := all[stats.Owner(edge.TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
+	if u := all[stats.Owner(TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
 		t.Errorf("the tenants are %+v", all)
 	}
 }
@@ -141,7 +140,7 @@ func TestConcurrentSettings(t *testing.T) {
 // Copies of a training request that waits for an earlier one take no room, and their tokens are counted once.
 func TestCopiesAreCountedOnce(t *testing.T) {
 	r := newRig(t, Options{})
-	m, tenant := r.model(r.session(), 0), edge.TenantOf("tml-alice")
+	m, tenant := r.model(r.session(), 0), TenantOf("tml-alice")
 	for range 5 {
 		r.promise("/forward_backward", batch(m, 2, false))
 	}

@@ -47,7 +47,7 @@ func TestFullDiskHeals(t *testing.T) {
 	r.model(session, 2)
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
 	r.restart()
-	if got := bits(r.output(r.server.tickets.Ticket(ticket.TicketTrain, m, 1))); got != want {
+	if got := bits(r.output(r.server.tickets.Ticket(ticket.Train, m, 1))); got != want {
 		t.Errorf("the result from before is %s, was %s", got, want)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 3, false)))

@@ -260,8 +260,8 @@ func (r *rig) counters() (list string) {
 		add(q.What, int64(all.Requests))
 		add("bytes of "+q.What, all.Bytes)
 	}
-	add("bodies", s.Bodies.Budget().InUse())
-	if !s.Bodies.Idle() {
+	add("bodies", s.edge.Bodies.Budget().InUse())
+	if !s.edge.Bodies.Idle() {
 		add("inflaters", 1)
 	}
 	for id, p := range s.state.Samplers {

@@ -9,14 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // No answer of a session, good or bad, names a folder of the server's machine.
 func TestNoPathLeaves(t *testing.T) {
 	dir := tokenizerDir(t)
-	r := newRig(t, Options{Models: basemodel.Models{Tokenizers: map[string]string{"tiny": dir},
+	r := newRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": dir},
 		Folders: map[string]string{dir: "tiny"}}})
 	r.opts.Access.Private = map[string]string{dir: "tiny", r.modelDir: "tiny", r.dir: "(data folder)"}
 	r.restart()

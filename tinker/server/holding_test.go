@@ -14,13 +14,12 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // newBusyEndpoint is newEndpoint with the engine's own limits, as trinity serve has them.
 func newBusyEndpoint(t *testing.T, cacheBytes int64) *rig {
-	return newTunedRig(t, Options{Models: basemodel.Models{Tokenizers: map[string]string{"tiny": shippedModel}}},
+	return newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}}},
 		func(o *engine.Options) {
 			o.Models = map[string]engine.Model{"tiny": {Dir: shippedModel}}
 			o.MaxSequences, o.Threads, o.CacheBytes = 0, 0, cacheBytes

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/endpoints"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -15,7 +14,7 @@ import (
 // the Tinker protocol. Where keys are required, they are required everywhere. The two headers of a key are equal.
 func TestLocalCallers(t *testing.T) {
 	const local = "tml-local"
-	open, keyed := newEndpoint(t), newRig(t, Options{Access: edge.Access{Keys: keyList{edge.HashKey("tml-known")}}})
+	open, keyed := newEndpoint(t), newRig(t, Options{Access: Access{Keys: keyList{HashKey("tml-known")}}})
 	open.key = local
 	m := open.model(open.session(), 0)
 	open.result(open.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "path": "one", "seq_id": 1}))
@@ -100,7 +99,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		{[]string{}, []string{"https://chat.example"}, "", "evil.example", "https://chat.example", "--allow-host"},
 		{[]string{}, []string{"*"}, "", "localhost", "null", ""},
 	} {
-		a := &r.server.Edge.Access
+		a := &r.server.edge.Access
 		a.Hosts, a.Origins, a.PublicURL = c.hosts, c.origins, c.public
 		for path, field := range map[string]string{"/v1/models": `"error"`, "/healthz": `"detail"`,
 			wire.Prefix + "/get_server_capabilities": `"detail"`} {
@@ -153,7 +152,7 @@ func asked(t *testing.T, r *rig, method, path, host, origin string, more ...stri
 func TestCORS(t *testing.T) {
 	r := newEndpoint(t)
 	const page = "https://chat.example"
-	r.server.Edge.Access.Hosts, r.server.Edge.Access.Origins = []string{}, []string{page}
+	r.server.edge.Access.Hosts, r.server.edge.Access.Origins = []string{}, []string{page}
 	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
 		"authorization, content-type, x-stainless-lang", "Access-Control-Request-Private-Network", "true"}
 	stranger := r.as("")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -19,7 +18,7 @@ func TestNames(t *testing.T) {
 	r := newTunedRig(
 		t,
 		Options{
-			Models: basemodel.Models{Order: []string{"tiny"},
+			Models: Models{Order: []string{"tiny"},
 				Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"},
 				Folders: map[string]string{"/models/tiny": "tiny"}},
 		},

@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -22,7 +21,7 @@ const shippedModel = "../../examples/tiny/model"
 
 // newEndpoint is a server of the shipped model, which has a tokenizer and a chat template.
 func newEndpoint(t *testing.T) *rig {
-	return newTunedRig(t, Options{Models: basemodel.Models{Tokenizers: map[string]string{"tiny": shippedModel}}}, shipped)
+	return newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}}}, shipped)
 }
 
 // shipped gives an engine the shipped model.
@@ -288,7 +287,7 @@ func TestOpenAIClientsVanish(t *testing.T) {
 		r.server.state.Lock()
 		defer r.server.state.Unlock()
 		return fmt.Sprintf("%d sequences, %d requests, %d weights, %d bytes", stats.Running,
-			stats.Waiting[tinker.Sampling].Requests, len(r.server.weights.Lent), r.server.Bodies.Budget().InUse())
+			stats.Waiting[tinker.Sampling].Requests, len(r.server.weights.Lent), r.server.edge.Bodies.Budget().InUse())
 	}
 	const nothing = "0 sequences, 0 requests, 0 weights, 0 bytes"
 	eventually(t, func() string { now := left(); return unless(now == nothing, now) })

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/sampling"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 	"pgregory.net/rapid"
 )
 
 // One tenant requests as many samples as the server accepts; another is not refused.
 func TestTenantCannotFillTheSampleQueue(t *testing.T) {
-	r := newRig(t, Options{Queues: capacity.Queues{MaxSamples: 8}, Hold: time.Millisecond})
+	r := newRig(t, Options{Queues: Queues{MaxSamples: 8}, Hold: time.Millisecond})
 	bob := r.as("tml-bob")
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 400}
 	flood, small := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
@@ -45,7 +44,7 @@ func TestTenantCannotFillTheSampleQueue(t *testing.T) {
 
 // One tenant waits with as many calls as the server accepts; another still gets its result.
 func TestTenantCannotTakeEveryListener(t *testing.T) {
-	r := newRig(t, Options{Queues: capacity.Queues{MaxListening: 4}, Hold: time.Minute})
+	r := newRig(t, Options{Queues: Queues{MaxListening: 4}, Hold: time.Minute})
 	bob := r.as("tml-bob")
 	m, other := r.model(r.session(), 0), bob.model(bob.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 2, false)) // waits for the first
@@ -119,7 +118,7 @@ func TestQuota(t *testing.T) {
 
 // The latest results of a tenant are kept. An older one is gone, and another tenant's results stay.
 func TestKeptResultsAreBounded(t *testing.T) {
-	r := newRig(t, Options{Keep: sampling.Keep{MaxResultBytes: 4096}})
+	r := newRig(t, Options{Keep: Keep{MaxResultBytes: 4096}})
 	bob := r.as("tml-bob")
 	mine, theirs := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
 		map[string]any{"base_model": "tiny"})

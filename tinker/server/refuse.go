@@ -37,6 +37,7 @@ func refusals() map[string]string {
 // refuse answers with a reason, in a status that the SDK does not try again.
 func refuse(reason string) func(*edge.Call) (any, error) {
 	return func(c *edge.Call) (any, error) {
-		return nil, edge.Status(http.StatusUnprocessableEntity, "%s is not served by this server: %s", c.R.URL.Path, reason)
+		return nil, edge.Status(http.StatusUnprocessableEntity, "%s is not served by this server: %s",
+			c.R.URL.Path, reason)
 	}
 }

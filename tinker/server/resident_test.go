@@ -11,13 +11,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 )
 
 // restless is an endpoint whose runs, samplers and models leave memory after that time.
 func restless(t *testing.T, idle time.Duration) *rig {
 	r := &rig{t: t, modelDir: shippedModel, dir: t.TempDir(), fs: disk.OS(), key: "tml-alice",
-		opts: Options{Models: basemodel.Models{Tokenizers: map[string]string{"tiny": shippedModel}}, Idle: idle},
+		opts: Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}}, Idle: idle},
 		log:  journal.Options{IdleAfter: idle},
 		tune: func(o *engine.Options) { o.IdleAfter = idle }}
 	if err := r.start(); err != nil {
@@ -162,7 +161,7 @@ func TestModelsTakeTurnsInMemory(t *testing.T) {
 		for _, name := range names {
 			tokenizers[name] = shippedModel
 		}
-		return newTunedRig(t, Options{Models: basemodel.Models{Tokenizers: tokenizers}}, func(o *engine.Options) {
+		return newTunedRig(t, Options{Models: Models{Tokenizers: tokenizers}}, func(o *engine.Options) {
 			o.Models, o.Memory = map[string]engine.Model{}, memory
 			for _, name := range names {
 				o.Models[name] = engine.Model{Dir: shippedModel}

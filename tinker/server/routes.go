@@ -10,7 +10,7 @@ import (
 
 // routes is the table of everything that is served.
 func (s *Server) routes() {
-	on, mux := s.Edge.On, s.Edge.Mux
+	on, mux := s.edge.On, s.edge.Mux
 	const v1 = wire.Prefix
 	mux.HandleFunc("GET "+v1+"/healthz", s.health)
 	mux.HandleFunc("GET /healthz", s.health)
@@ -64,7 +64,7 @@ func (s *Server) routes() {
 		on(pattern, edge.NoBody, refuse(reason))
 	}
 	s.endpoints.Routes()
-	other := s.Edge.Other("other", edge.NoBody, endpoints.Unknown, s.endpoints.Fail)
+	other := s.edge.Other("other", edge.NoBody, endpoints.Unknown, s.endpoints.Fail)
 	mux.HandleFunc("GET /api/models/{repo...}", s.names.Describe)
 	mux.HandleFunc("GET /{path...}", func(w http.ResponseWriter, r *http.Request) { s.names.Resolve(w, r, other) })
 	mux.Handle("/", other)
@@ -88,11 +88,11 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 
 // metrics serves /metrics to every client with a known key, and to local clients if any key is accepted.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	err := s.Edge.NoKey()
-	if !s.Edge.Keyed() || s.Edge.Authenticate(r) != "" {
+	err := s.edge.NoKey()
+	if !s.edge.Keyed() || s.edge.Authenticate(r) != "" {
 		err = s.stats.Serve(w, r)
 	}
 	if err != nil {
-		s.Edge.Fail(w, r, err)
+		s.edge.Fail(w, r, err)
 	}
 }

@@ -269,7 +269,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, pattern := r.server.Mux.Handler(q); pattern != row.pattern {
+			if _, pattern := r.server.edge.Mux.Handler(q); pattern != row.pattern {
 				t.Errorf("%s %s is of route %q, not %q", method, a.path, pattern, row.pattern)
 			}
 			want := row.want
@@ -287,7 +287,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 			}
 		}
 	}
-	registered := slices.Clone(r.server.Mux.Patterns)
+	registered := slices.Clone(r.server.edge.Mux.Patterns)
 	slices.Sort(registered)
 	slices.Sort(patterns)
 	if !slices.Equal(registered, slices.Compact(patterns)) {

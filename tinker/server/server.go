@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -59,7 +60,7 @@ type Backend interface {
 
 // Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
-	*edge.Edge
+	edge      *edge.Edge
 	opts      Options
 	backend   Backend
 	state     *state.Store
@@ -106,27 +107,32 @@ func (s *Server) build() {
 	o, b := s.opts, s.backend
 	engine, _ := o.Store.(tinker.Bounded)
 	sized, _ := o.Store.(tinker.Sized)
-	s.Edge = edge.New(o.Access, o.Bodies, s.life, s.stats)
+	s.edge = edge.New(o.Access, o.Bodies, s.life, s.stats)
 	s.capacity = capacity.New(o.Queues, s.life, o.Dir,
 		func() error { return errors.Join(s.state.Log.Heal(), b.Heal()) }, engine, s.stats.Full)
-	s.names = &basemodel.Registry{Models: o.Models, Life: s.life, Edge: s.Edge, Able: b.Capabilities}
+	s.names = &basemodel.Registry{Models: o.Models, Life: s.life, Edge: s.edge, Able: b.Capabilities}
 	s.sessions = &session.Sessions{State: s.state, Life: s.life, Capacity: s.capacity, Names: s.names, Evict: b.Evict,
 		Keep: o.Keep.Sessions}
-	s.saved = &checkpoint.Checkpoints{State: s.state, Life: s.life, Tickets: s.tickets, Edge: s.Edge, Store: o.Store,
+	s.saved = &checkpoint.Checkpoints{State: s.state, Life: s.life, Tickets: s.tickets, Edge: s.edge, Store: o.Store,
 		Remove: b.DeleteCheckpoint}
-	s.weights = &sampling.Weights{State: s.state, Life: s.life, Backend: b, Idle: o.Idle, Lent: map[sampling.LentKey]*sampling.LentWeights{}}
+	s.weights = &sampling.Weights{State: s.state, Life: s.life, Backend: b, Idle: o.Idle,
+		Lent: map[sampling.LentKey]*sampling.LentWeights{}}
 	s.recorder = &sampling.Recorder{State: s.state, Life: s.life, Keep: o.Keep}
-	s.samplers = &sampling.Samplers{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity, Tickets: s.tickets,
-		Names: s.names, Saved: s.saved, Weights: s.weights, Recorder: s.recorder, Store: o.Store, Keep: o.Keep}
+	s.samplers = &sampling.Samplers{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity,
+		Tickets: s.tickets, Names: s.names, Saved: s.saved, Weights: s.weights, Recorder: s.recorder,
+		Store: o.Store, Keep: o.Keep}
 	s.runs = &training.Runs{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity, Tickets: s.tickets,
 		Names: s.names, Saved: s.saved, Samplers: s.samplers, Memory: s.weights, Recorder: s.recorder, Backend: b,
 		Sized: sized, GapAfter: o.GapAfter, MaxMissing: o.MaxMissing}
-	s.futures = &future.Futures{State: s.state, Life: s.life, Capacity: s.capacity, Tickets: s.tickets, Edge: s.Edge,
+	s.futures = &future.Futures{State: s.state, Life: s.life, Capacity: s.capacity, Tickets: s.tickets, Edge: s.edge,
 		Runs: s.runs, Samplers: s.samplers, Hold: o.Hold}
-	s.endpoints = &endpoints.Endpoints{Life: s.life, Stats: s.stats, Edge: s.Edge, Names: s.names, Saved: s.saved,
+	s.endpoints = &endpoints.Endpoints{Life: s.life, Stats: s.stats, Edge: s.edge, Names: s.names, Saved: s.saved,
 		Weights: s.weights, Store: o.Store}
-	s.Edge.Refuse, s.Edge.Fallback = s.runs.RefuseTraining, s.endpoints.Fail
+	s.edge.Refuse, s.edge.Fallback = s.runs.RefuseTraining, s.endpoints.Fail
 }
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.edge.ServeHTTP(w, r) }
 
 // resume continues unfinished work.
 func (s *Server) resume() {

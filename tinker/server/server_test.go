@@ -12,7 +12,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -231,7 +230,8 @@ func TestWrongContents(t *testing.T) {
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "../../etc/passwd"}), "../../etc/passwd"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": 0}), "ttl_seconds"},
 		{"/save_weights", obj(map[string]any{"model_id": m}), "path"},
-		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": checkpoint.UnnamedPrefix + "1"}), checkpoint.UnnamedPrefix},
+		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": checkpoint.UnnamedPrefix + "1"}),
+			checkpoint.UnnamedPrefix},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "live"}), `is "live"`},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m}), "sampling_session_seq_id"},
 		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a",
@@ -324,7 +324,7 @@ func TestOldForms(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
-	r := newRig(t, Options{Bodies: edge.Bodies{MaxBody: 1 << 20}})
+	r := newRig(t, Options{Bodies: Bodies{MaxBody: 1 << 20}})
 	m := r.model(r.session(), 0)
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {

@@ -141,7 +141,7 @@ func TestProvenanceIsChecked(t *testing.T) {
 
 // Recordings are kept for a day after their last use. Beyond a tenant's limit the least recently used are deleted.
 func TestStabilityIsForgotten(t *testing.T) {
-	r := newRig(t, Options{Keep: sampling.Keep{MaxStability: 4000}})
+	r := newRig(t, Options{Keep: Keep{MaxStability: 4000}})
 	session := r.session()
 	m := r.model(session, 0)
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})

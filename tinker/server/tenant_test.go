@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/future"
@@ -29,7 +28,7 @@ func (k keyList) Demanded() bool           { return true }
 
 // Owner implements Keys: tml-ops is an operator's, and other keys have no name.
 func (k keyList) Owner(tenant string) (string, bool) {
-	if tenant == edge.TenantOf("tml-ops") {
+	if tenant == TenantOf("tml-ops") {
 		return "ops", true
 	}
 	return "", false
@@ -45,11 +44,11 @@ func TestKeys(t *testing.T) {
 		{"loopback, any key", nil, "tml-x", 200},
 		{"loopback, no key", nil, "", 401},
 		{"loopback, not a key", nil, "sk-x", 401},
-		{"a known key", keyList{edge.HashKey("tml-known")}, "tml-known", 200},
-		{"an unknown key", keyList{edge.HashKey("tml-known")}, "tml-x", 401},
-		{"no key at all", keyList{edge.HashKey("tml-known")}, "", 401},
+		{"a known key", keyList{HashKey("tml-known")}, "tml-known", 200},
+		{"an unknown key", keyList{HashKey("tml-known")}, "tml-x", 401},
+		{"no key at all", keyList{HashKey("tml-known")}, "", 401},
 	} {
-		r := newRig(t, Options{Access: edge.Access{Keys: c.keys}}).as(c.key)
+		r := newRig(t, Options{Access: Access{Keys: c.keys}}).as(c.key)
 		if code, _, raw := r.send("GET", wire.Prefix+"/get_server_capabilities", nil); code != c.want {
 			t.Errorf("%s: %d %s, want %d", c.name, code, raw, c.want)
 		}
@@ -131,7 +130,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 	m := r.model(r.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 1, false))
 	for _, forged := range []string{"", "1", id + "x", id[1:], strings.ToUpper(id), "\x00",
-		r.server.tickets.Ticket(ticket.TicketTrain, m, 99), r.server.tickets.Ticket(ticket.TicketArchive, m, 1)} {
+		r.server.tickets.Ticket(ticket.Train, m, 99), r.server.tickets.Ticket(ticket.Archive, m, 1)} {
 		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future",
 			wire.RetrieveRequest{RequestID: forged}); code != http.StatusNotFound {
 			t.Errorf("%q: %d %s, want 404", forged, code, raw)
@@ -140,7 +139,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 }
 
 func TestBackpressure(t *testing.T) {
-	r := newRig(t, Options{Queues: capacity.Queues{MaxSamples: 4, Crowd: 1}, Hold: time.Millisecond})
+	r := newRig(t, Options{Queues: Queues{MaxSamples: 4, Crowd: 1}, Hold: time.Millisecond})
 	session := r.session()
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 200}
@@ -176,7 +175,7 @@ func TestBackpressure(t *testing.T) {
 
 func TestDiskBudget(t *testing.T) {
 	free := int64(1 << 40)
-	r := newRig(t, Options{Queues: capacity.Queues{Free: func() (int64, error) { return free, nil }, MinFree: 1 << 30}})
+	r := newRig(t, Options{Queues: Queues{Free: func() (int64, error) { return free, nil }, MinFree: 1 << 30}})
 	m := r.model(r.session(), 0)
 	free = 1 << 20
 	r.clock.Add(int64(2 * time.Second))

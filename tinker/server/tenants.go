@@ -13,10 +13,10 @@ import (
 // tenants answers GET /tenants: who uses the server, and how much. It is for operators: a key that was made for one,
 // or every local client where no key is demanded, as for the metrics.
 func (s *Server) tenants(c *edge.Call) (any, error) {
-	if s.Edge.Keyed() {
+	if s.edge.Keyed() {
 		if _, operator := s.opts.Access.Keys.Owner(c.Tenant); !operator {
-			return nil, edge.Status(http.StatusForbidden, "this key may not see the tenants of the server; a key that may "+
-				"is made with trinity serve key add NAME --operator")
+			return nil, edge.Status(http.StatusForbidden, "this key may not see the tenants of the server; a key that "+
+				"may is made with trinity serve key add NAME --operator")
 		}
 	}
 	all := map[string]*stats.TenantUse{}

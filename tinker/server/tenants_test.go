@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -40,8 +38,8 @@ func use(r *rig, tenant, phase string) (u stats.TenantUse) {
 
 // What tenants have and did is counted for each of them; a restart keeps what they have.
 func TestTenants(t *testing.T) {
-	r := newTunedRig(t, Options{Models: basemodel.Models{Tokenizers: map[string]string{"tiny": shippedModel}},
-		Access: edge.Access{Keys: keyList{edge.HashKey("tml-alice"), edge.HashKey("tml-bob"), edge.HashKey("tml-ops")}}}, shipped)
+	r := newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}},
+		Access: Access{Keys: keyList{HashKey("tml-alice"), HashKey("tml-bob"), HashKey("tml-ops")}}}, shipped)
 	session := r.session()
 	m := r.model(session, 0)
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
@@ -62,7 +60,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("another tenant may see all of them: %d %s", code, raw)
 	}
 	ops := r.as("tml-ops")
-	alices, bobs := stats.Owner(edge.TenantOf("tml-alice")), stats.Owner(edge.TenantOf("tml-bob"))
+	alices, bobs := stats.Owner(TenantOf("tml-alice")), stats.Owner(TenantOf("tml-bob"))
 	u := use(ops, alices, "forward_backward")
 	if u.Sessions != 1 || u.TrainingRuns != 1 || u.Samplers != 1 || u.KeptBytes == 0 || u.TrainingWaiting != 0 ||
 		u.Tokens["forward_backward"] == 0 || u.Tokens["sample"] == 0 || u.Tokens["prompt"] == 0 || u.Requests < 6 ||
@@ -73,7 +71,7 @@ func TestTenants(t *testing.T) {
 	if u.Requests != 2 || u.Sessions != 0 || u.Tokens["sample"] != answer.Usage.Drawn || u.Tokens["prompt"] != 2 {
 		t.Errorf("a tenant that sampled without a session: %+v", u)
 	}
-	if u = tenantsOf(ops)[stats.Owner(edge.TenantOf("tml-ops"))]; u.Name != "ops" {
+	if u = tenantsOf(ops)[stats.Owner(TenantOf("tml-ops"))]; u.Name != "ops" {
 		t.Errorf("a key with a name: %+v", u)
 	}
 	r.post("/sessions/"+session+"/finish", map[string]any{"reason": map[string]any{"type": "success"}}, nil)
@@ -92,7 +90,8 @@ func TestTenantsOfALocalServer(t *testing.T) {
 		r.as(key).get("/get_server_capabilities", new(wire.Capabilities))
 	}
 	all := tenantsOf(r.as("tml-d"))
-	if _, ok := all[stats.Owner(edge.TenantOf("tml-a"))]; ok || len(all) != 3 || all[stats.Owner(edge.TenantOf("tml-d"))].Requests != 2 {
+	if _, ok := all[stats.Owner(TenantOf("tml-a"))]; ok || len(all) != 3 ||
+		all[stats.Owner(TenantOf("tml-d"))].Requests != 2 {
 		t.Errorf("the tenants are %+v", all)
 	}
 }

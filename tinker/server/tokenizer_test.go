@@ -12,7 +12,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -38,7 +37,7 @@ func TestTokenizers(t *testing.T) {
 	r := newRig(
 		t,
 		Options{
-			Models: basemodel.Models{Tokenizers: map[string]string{"tiny": dir},
+			Models: Models{Tokenizers: map[string]string{"tiny": dir},
 				Aliases: map[string]string{"small": "tiny", "a/b/c": "tiny", "meta-llama/Llama-3.2-1B": "tiny"}},
 		},
 	)
@@ -108,9 +107,9 @@ func TestTokenizersWithKeys(t *testing.T) {
 	r := newRig(
 		t,
 		Options{
-			Models: basemodel.Models{Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
+			Models: Models{Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
 				HubNames: map[string]string{"tiny": "Org/Name"}},
-			Access: edge.Access{Keys: onlyKey(edge.HashKey("tml-alice"))},
+			Access: Access{Keys: onlyKey(HashKey("tml-alice"))},
 		},
 	)
 	const file = "/Org/Name/resolve/main/tokenizer.json"
@@ -149,7 +148,7 @@ func TestTokenizerTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := newRig(t, Options{Models: basemodel.Models{Tokenizers: map[string]string{"tiny": dir},
+	r := newRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": dir},
 		Aliases: map[string]string{"org/tiny": "tiny"}}})
 	if code, _, raw := r.send("GET", "/tiny/resolve/main/"+name, nil); code != 200 || string(raw) != "tools" {
 		t.Errorf("the template: %d %s", code, raw)

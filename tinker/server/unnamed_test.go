@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/sampling"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -23,8 +22,8 @@ func (r *rig) freeze(model string, seq, number int64) (id string) {
 // When a tenant has too many unnamed samplers, the least recently used are deleted; one in use stays, and so do
 // another tenant's.
 func TestUnnamedSamplersAreBounded(t *testing.T) {
-	for name, o := range map[string]Options{"number": {Keep: sampling.Keep{MaxUnnamed: 3}},
-		"bytes": {Keep: sampling.Keep{MaxUnnamedBytes: 1}}} {
+	for name, o := range map[string]Options{"number": {Keep: Keep{MaxUnnamed: 3}},
+		"bytes": {Keep: Keep{MaxUnnamedBytes: 1}}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, o)
 			bob := r.as("tml-bob")

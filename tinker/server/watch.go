@@ -16,7 +16,7 @@ func (s *Server) watch() {
 	gauge("trinity_training_bytes_waiting", "Their bytes.",
 		func() float64 { all, _ := s.capacity.Training.Now(""); return float64(all.Bytes) })
 	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.",
-		func() float64 { return float64(s.Edge.Bodies.Budget().InUse()) })
+		func() float64 { return float64(s.edge.Bodies.Budget().InUse()) })
 	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
 		func() float64 { all, _ := s.capacity.Sampling.Now(""); return float64(all.Requests) })
 	gauge("trinity_samples_kept", "asample requests known, done or not.",

@@ -1,3 +1,4 @@
+// Package basemodel knows the base models by all their names, and serves their tokenizers as a hub does.
 package basemodel
 
 import (

@@ -53,7 +53,8 @@ func (s *Registry) TokenizerAdvice(c *edge.Call) string {
 	for base := range s.Tokenizers {
 		if s.HubNames[base] == "" {
 			return "get_tokenizer() finds the tokenizers of this server's base models with HF_ENDPOINT=" +
-				s.Edge.Origin(c.R) + " (and HF_TOKEN set to the key, if the server requires keys), set before Python starts"
+				s.Edge.Origin(c.R) + " (and HF_TOKEN set to the key, if the server requires keys), set " +
+				"before Python starts"
 		}
 	}
 	return ""

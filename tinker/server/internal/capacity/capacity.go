@@ -1,3 +1,5 @@
+// Package capacity decides whether there is room for new work: in the queues, divided among tenants, in the engine and
+// on the disk.
 package capacity
 
 import (

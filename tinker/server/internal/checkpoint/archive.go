@@ -29,7 +29,7 @@ func (s *Checkpoints) ArchiveURL(c *edge.Call) (any, error) {
 		return nil, err
 	}
 	expires := s.Life.Now().Add(archiveFor).UTC().Truncate(time.Second)
-	return wire.ArchiveURL{URL: s.address(c, ticket.TicketArchive, k.Path.String(), expires), Expires: expires}, nil
+	return wire.ArchiveURL{URL: s.address(c, ticket.Archive, k.Path.String(), expires), Expires: expires}, nil
 }
 
 // Marker is the empty file that tells the SDK's tools that an archive is complete.
@@ -38,11 +38,11 @@ const Marker = "checkpoint_complete"
 // Download streams a checkpoint's files as a tar, at its root. An adapter is in PEFT's format.
 func (s *Checkpoints) Download(w http.ResponseWriter, r *http.Request) {
 	kind, path, until, ok := s.Tickets.Parse(r.PathValue("token"))
-	if !ok || kind != ticket.TicketArchive && kind != ticket.TicketFile || s.Life.Now().Unix() > until {
+	if !ok || kind != ticket.Archive && kind != ticket.File || s.Life.Now().Unix() > until {
 		s.Edge.Fail(w, r, edge.Status(http.StatusForbidden, "this address is wrong or has expired; ask for a new one"))
 		return
 	}
-	if kind == ticket.TicketFile {
+	if kind == ticket.File {
 		if err := s.sendFile(w, r, path); err != nil {
 			s.Edge.Fail(w, r, err)
 		}

@@ -1,3 +1,4 @@
+// Package checkpoint serves checkpoints: who may read them, lists, settings, downloads, expiry.
 package checkpoint
 
 import (

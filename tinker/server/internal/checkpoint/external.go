@@ -60,7 +60,7 @@ func (s *Checkpoints) ExternalURLs(c *edge.Call) (any, error) {
 	}
 	expires, urls := s.Life.Now().Add(archiveFor).UTC().Truncate(time.Second), map[string]string{}
 	for _, name := range names {
-		urls[name] = s.address(c, ticket.TicketFile, k.Path.String()+"\n"+name, expires)
+		urls[name] = s.address(c, ticket.File, k.Path.String()+"\n"+name, expires)
 	}
 	return map[string]any{"urls": urls, "expires": expires}, nil
 }

@@ -82,8 +82,8 @@ func (s *Checkpoints) checkpointOf(c *edge.Call,
 	find func(tenant, path string) (state.SavedCheckpoint, error)) (state.SavedCheckpoint, error) {
 	kind, name := c.R.PathValue("kind"), c.R.PathValue("name")
 	if tinker.Kind(kind) != tinker.KindState && tinker.Kind(kind) != tinker.KindSampler && kind != KindExternal {
-		return state.SavedCheckpoint{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> or "+
-			"external_weights/<name>", kind+"/"+name)
+		return state.SavedCheckpoint{}, tinker.Userf("checkpoint id %q; it is weights/<name>, sampler_weights/<name> "+
+			"or external_weights/<name>", kind+"/"+name)
 	}
 	return find(c.Tenant, Inner("tinker://"+c.R.PathValue("run")+"/"+kind+"/"+name))
 }

@@ -1,3 +1,5 @@
+// Package edge takes requests in: it checks Host, Origin and key, reads bodies within their limits, and writes answers,
+// errors, metrics and the log.
 package edge
 
 import (

@@ -1,3 +1,5 @@
+// Package endpoints serves the interfaces of OpenAI, Anthropic, Ollama and vLLM (tinker/endpoint) for every base model
+// and every sampler checkpoint, beside the Tinker protocol.
 package endpoints
 
 import (
@@ -117,7 +119,8 @@ func (s *Endpoints) ollamaRoutes(api *endpoint.API) {
 	s.Edge.OnOther("GET /api/tags", edge.NoBody, s.plain(api.OllamaTags), s.failOllama)
 	s.Edge.OnOther("GET /api/ps", edge.NoBody, s.plain(api.OllamaLoaded), s.failOllama)
 	s.Edge.OnOther("GET /api/version", edge.NoBody, s.plain(api.OllamaVersionOf), s.failOllama)
-	s.Edge.OnOther("GET /{$}", edge.NoBody, func(c *edge.Call) (any, error) { // which clients send to see whether it is there
+	s.Edge.OnOther("GET /{$}", edge.NoBody, func(c *edge.Call) (any, error) {
+		// clients send this to see whether there is a server
 		edge.Write(c.W, http.StatusOK, "text/plain; charset=utf-8", []byte("trinity is running\n"))
 		return nil, edge.ErrAnswered
 	}, s.failOllama)
@@ -125,15 +128,15 @@ func (s *Endpoints) ollamaRoutes(api *endpoint.API) {
 
 // Unknown answers routes that are not there.
 func Unknown(c *edge.Call) (any, error) {
-	return nil, edge.Status(http.StatusNotFound, "%s %s is no route of this server; it has the Tinker protocol below %s, "+
-		"and parts of the interfaces of OpenAI (/v1), Anthropic (/v1/messages) and Ollama (/api)", c.R.Method,
+	return nil, edge.Status(http.StatusNotFound, "%s %s is no route of this server; it has the Tinker protocol below "+
+		"%s, and parts of the interfaces of OpenAI (/v1), Anthropic (/v1/messages) and Ollama (/api)", c.R.Method,
 		c.R.URL.Path, wire.Prefix)
 }
 
 // noEmbeddings answers the routes that clients ask for embeddings. The status is one that no client repeats.
 func noEmbeddings(c *edge.Call) (any, error) {
-	return nil, edge.Status(http.StatusNotFound, "%s is not served: the models here generate text and give no embeddings; "+
-		"set the client's embedding model to another server", c.R.URL.Path)
+	return nil, edge.Status(http.StatusNotFound, "%s is not served: the models here generate text and give no "+
+		"embeddings; set the client's embedding model to another server", c.R.URL.Path)
 }
 
 // Fail writes an error in the form of the interface that the request's path belongs to.

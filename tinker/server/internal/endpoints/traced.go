@@ -54,8 +54,8 @@ func (s *Endpoints) forgetTraces(c *edge.Call) (any, error) {
 	return map[string]any{"session_id": id, "deleted": n}, nil
 }
 
-var errNoSession = edge.Status(http.StatusNotFound, "no calls are recorded for this session; calls are kept in memory, "+
-	"those of the sessions used last")
+var errNoSession = edge.Status(http.StatusNotFound, "no calls are recorded for this session; calls are kept in "+
+	"memory, those of the sessions used last")
 
 // tracer records the calls of one request. It implements endpoint.Keeper.
 type tracer struct {

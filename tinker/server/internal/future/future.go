@@ -1,3 +1,4 @@
+// Package future answers what clients ask about accepted requests: it waits for results and renders them.
 package future
 
 import (
@@ -114,8 +115,9 @@ func (s *Futures) render(c *edge.Call, v any) (any, error) {
 // renderProto answers with a message, if the client reads protobuf.
 func (s *Futures) renderProto(c *edge.Call, raw []byte) (any, error) {
 	if !strings.Contains(c.R.Header.Get("Accept"), wire.Proto) {
-		return nil, edge.Status(http.StatusNotAcceptable, "this result is protobuf (Accept: %s); its JSON form, of Tinker "+
-			"SDK 0.24 and older, was last written by trinity 0.2: update the SDK (pip install -U tinker)", wire.Proto)
+		return nil, edge.Status(http.StatusNotAcceptable, "this result is protobuf (Accept: %s); its JSON form, of "+
+			"Tinker SDK 0.24 and older, was last written by trinity 0.2: update the SDK (pip install -U tinker)",
+			wire.Proto)
 	}
 	edge.Write(c.W, http.StatusOK, wire.Proto, raw)
 	return nil, edge.ErrAnswered
@@ -160,19 +162,19 @@ func (s *Futures) lookup(tenant, token string) (PendingResult, error) {
 		return PendingResult{}, ErrUnknownFuture
 	}
 	switch kind {
-	case ticket.TicketSample:
+	case ticket.Sample:
 		return s.Samplers.Result(tenant, state.SampleKey{Sampler: id, Seq: seq})
-	case ticket.TicketUnload:
+	case ticket.Unload:
 		if _, err := s.State.OwnModel(tenant, id); err != nil {
 			return PendingResult{}, ErrUnknownFuture
 		}
 		return s.Runs.Unloaded(id)
-	case ticket.TicketModel, ticket.TicketTrain:
+	case ticket.Model, ticket.Train:
 		m, err := s.State.OwnModel(tenant, id)
 		if err != nil {
 			return PendingResult{}, ErrUnknownFuture
 		}
-		if kind == ticket.TicketModel {
+		if kind == ticket.Model {
 			return PendingResult{Done: m.Made, Result: m.Answer}, nil
 		}
 		return s.Runs.Result(m, seq)

@@ -73,7 +73,7 @@ func (s *Futures) RetrieveMany(c *edge.Call, req retrieveManyRequest) (any, erro
 // CancelFuture cancels a sample that its client no longer waits for.
 func (s *Futures) CancelFuture(c *edge.Call, req wire.RetrieveRequest) (any, error) {
 	kind, id, seq, ok := s.Tickets.Parse(req.RequestID)
-	if !ok || kind != ticket.TicketSample {
+	if !ok || kind != ticket.Sample {
 		return nil, ErrUnknownFuture
 	}
 	s.State.Lock()

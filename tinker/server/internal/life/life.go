@@ -1,3 +1,4 @@
+// Package life gives the parts of a server their clock, their log and their goroutines, which end together.
 package life
 
 import (

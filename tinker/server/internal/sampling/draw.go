@@ -47,7 +47,8 @@ func (s *Samplers) draw(p *state.Sample) {
 }
 
 // run samples one request.
-func (s *Samplers) run(ctx context.Context, p *state.Sample, w *state.Sampler) (prompt int, out tinker.SampleResponse, err error) {
+func (s *Samplers) run(ctx context.Context, p *state.Sample, w *state.Sampler) (prompt int,
+	out tinker.SampleResponse, err error) {
 	if w == nil {
 		return 0, out, tinker.Userf("sampling session %s no longer exists; create another", p.Sampler)
 	}

@@ -73,7 +73,7 @@ func (s *Samplers) Sample(c *edge.Call) (any, error) {
 		s.draw(fresh)
 		s.State.Unlock()
 	}
-	promise := s.Tickets.Promise(ticket.TicketSample, key.Sampler, key.Seq, "")
+	promise := s.Tickets.Promise(ticket.Sample, key.Sampler, key.Seq, "")
 	for i := range req.NumSamples {
 		promise.SampleSequenceIDs = append(promise.SampleSequenceIDs, SequenceID(key.Sampler, key.Seq, i))
 	}

@@ -1,3 +1,4 @@
+// Package sampling serves sampling sessions: their weights, their samples, and the stability information of these.
 package sampling
 
 import (
@@ -222,7 +223,7 @@ func (s *Samplers) Ended(p *state.Sampler, copy, after int64) (done []future.Com
 		if key.Sampler != p.ID || key.Seq/future.Clones != copy || q.Finished.IsZero() || q.Result.Order <= after {
 			continue
 		}
-		d := future.Completion{State: "finished", RequestID: s.Tickets.Ticket(ticket.TicketSample, key.Sampler, key.Seq)}
+		d := future.Completion{State: "finished", RequestID: s.Tickets.Ticket(ticket.Sample, key.Sampler, key.Seq)}
 		if n := len(q.Result.Proto); n > 0 {
 			d.Size = &n
 		}

@@ -42,8 +42,8 @@ func (s *Recorder) remember(p *state.Sample, w *state.Sampler, prompt int, out t
 	}
 	now := s.Life.Now().UTC()
 	for i, q := range out.Sequences {
-		r := &state.Recording{Sequence: SequenceID(p.Sampler, p.Seq, i), Session: u.ID, Tenant: u.Tenant, Prompt: prompt,
-			Time: now, Used: now}
+		r := &state.Recording{Sequence: SequenceID(p.Sampler, p.Seq, i), Session: u.ID, Tenant: u.Tenant,
+			Prompt: prompt, Time: now, Used: now}
 		for j, token := range q.Tokens {
 			r.Tokens = binary.LittleEndian.AppendUint32(r.Tokens, uint32(token))
 			r.Logprobs = binary.LittleEndian.AppendUint32(r.Logprobs, math.Float32bits(q.Logprobs[j]))
@@ -134,7 +134,8 @@ func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*stat
 		return err
 	}
 	logprobs, sampled := make([]float32, len(targets)), make([]float32, len(targets))
-	err := tiles(tinker.TargetTokens, from.Target, len(targets), known, func(row int, r *state.Recording, at int64) error {
+	err := tiles(tinker.TargetTokens, from.Target, len(targets), known, func(row int, r *state.Recording,
+		at int64) error {
 		if int64(r.Token(at)) != targets[row] {
 			return tinker.Userf("target_tokens[%d] is %d, but token %d of sequence %s is %d; the span does not begin "+
 				"where the sequence does", row, targets[row], at, r.Sequence, r.Token(at))
@@ -153,8 +154,8 @@ func attributeDatum(d tinker.Datum, from wire.Provenance, known map[string]*stat
 
 // tiles checks that the spans name known sequences and cover exactly the n positions of what. It calls each for every
 // sampled position.
-func tiles(what string, spans []wire.Span, n int, known map[string]*state.Recording, each func(row int, r *state.Recording,
-	at int64) error) error {
+func tiles(what string, spans []wire.Span, n int, known map[string]*state.Recording,
+	each func(row int, r *state.Recording, at int64) error) error {
 	row := 0
 	for _, x := range spans {
 		r := known[x.Sequence]

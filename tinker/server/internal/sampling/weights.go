@@ -34,7 +34,7 @@ type LentKey struct {
 	Seq                int64
 }
 
-// LentWeights is a client that requests share. the store's mutex guards it.
+// LentWeights is a client that requests share. The store's mutex guards it.
 type LentWeights struct {
 	client tinker.SamplingClient
 	busy   int // requests that use it

@@ -1,3 +1,4 @@
+// Package session serves clients' sessions.
 package session
 
 import (
@@ -87,7 +88,8 @@ func (s *Sessions) Heartbeat(c *edge.Call, req wire.Heartbeat) (any, error) {
 		return nil, err
 	}
 	if u.Finished != "" {
-		return nil, edge.Status(http.StatusGone, "session %s was finished by its client (%s)", req.SessionID, u.Finished)
+		return nil, edge.Status(http.StatusGone, "session %s was finished by its client (%s)", req.SessionID,
+			u.Finished)
 	}
 	u.Seen = s.Life.Now()
 	return wire.Heartbeat{Type: "session_heartbeat"}, nil

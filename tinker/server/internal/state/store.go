@@ -1,3 +1,5 @@
+// Package state keeps what a server must not forget: sessions, training runs, samplers, samples and settings of
+// checkpoints, in one log and in memory.
 package state
 
 import (

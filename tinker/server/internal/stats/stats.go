@@ -1,3 +1,4 @@
+// Package stats counts what a server does, for /metrics, and what each tenant uses.
 package stats
 
 import (

@@ -1,3 +1,5 @@
+// Package ticket signs the names of accepted requests and of downloads, so that a client can show only what this server
+// gave it.
 package ticket
 
 import (
@@ -17,12 +19,12 @@ import (
 
 // The kinds of tickets.
 const (
-	TicketModel   = "m" // creation of a model, by its id
-	TicketUnload  = "u" // unloading of a model, by its id
-	TicketTrain   = "t" // training request, by model id and SeqID
-	TicketSample  = "s" // sample request, by sampler id and sequence number
-	TicketArchive = "a" // archive, by checkpoint path and expiry time in Unix seconds
-	TicketFile    = "f" // one file of a checkpoint, by path and file name, one per line, and expiry time
+	Model   = "m" // creation of a model, by its id
+	Unload  = "u" // unloading of a model, by its id
+	Train   = "t" // training request, by model id and SeqID
+	Sample  = "s" // sample request, by sampler id and sequence number
+	Archive = "a" // archive, by checkpoint path and expiry time in Unix seconds
+	File    = "f" // one file of a checkpoint, by path and file name, one per line, and expiry time
 )
 
 // Signer makes tickets, which name a request and which only this server can make.

@@ -1,3 +1,5 @@
+// Package training serves training runs: it creates them, hands their requests to the backend in the order of their
+// numbers, and uses up the numbers of what is invalid or never arrives.
 package training
 
 import (
@@ -97,8 +99,8 @@ func (s *Runs) CreateModel(c *edge.Call, req wire.CreateModelRequest) (any, erro
 		return nil, tinker.Userf("lora_config trains nothing: set train_attn, train_mlp or train_unembed")
 	}
 	meta := state.Texts(req.UserMetadata)
-	return s.newRun(c, state.ModelRecord{Session: req.SessionID, ID: state.ModelID(req.SessionID, req.ModelSeqID), Metadata: meta,
-		Asked: s.Names.Told(req.BaseModel),
+	return s.newRun(c, state.ModelRecord{Session: req.SessionID, ID: state.ModelID(req.SessionID, req.ModelSeqID),
+		Metadata: meta, Asked: s.Names.Told(req.BaseModel),
 		Create: &tinker.CreateModelRequest{SessionID: req.SessionID, ModelSeqID: req.ModelSeqID, BaseModel: base,
 			LoRA: lora, UserMetadata: meta,
 			OptimizerType: optimizer, Owner: c.Tenant}}, req.ModelSeqID)
@@ -155,7 +157,7 @@ func (s *Runs) newRun(c *edge.Call, r state.ModelRecord, seq int64) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return s.Tickets.Promise(ticket.TicketModel, r.ID, 0, r.ID), nil
+	return s.Tickets.Promise(ticket.Model, r.ID, 0, r.ID), nil
 }
 
 // memoryRoom refuses a model for which there is no memory, after evicting unused samplers.
@@ -248,7 +250,8 @@ func (s *Runs) settleModel(m *state.Model, client tinker.TrainingClient, err err
 	default:
 		if !m.WasMade {
 			m.WasMade = true
-			s.State.Record(state.RecMade, state.MadeRecord{ID: m.ID}) // lazily: without it the model is requested again, and found
+			// lazily: without it the model is requested again, and found
+			s.State.Record(state.RecMade, state.MadeRecord{ID: m.ID})
 		}
 		s.recount(m)
 	}
@@ -287,7 +290,7 @@ func (s *Runs) UnloadModel(c *edge.Call, req wire.GetInfoRequest) (any, error) {
 		return nil, err
 	}
 	s.Life.Log.Info("model unloaded", "model", m.ID)
-	return s.Tickets.Promise(ticket.TicketUnload, m.ID, 0, m.ID), nil
+	return s.Tickets.Promise(ticket.Unload, m.ID, 0, m.ID), nil
 }
 
 // Unloaded repeats the request to the backend, which gives the same answer.

@@ -41,7 +41,8 @@ func (s *Runs) SaveForSampler(c *edge.Call, req wire.SaveRequest) (any, error) {
 }
 
 // saveNamed accepts a checkpoint under a name that its user chose.
-func (s *Runs) saveNamed(c *edge.Call, m *state.Model, req wire.SaveRequest, kind tinker.Kind, name string) (any, error) {
+func (s *Runs) saveNamed(c *edge.Call, m *state.Model, req wire.SaveRequest, kind tinker.Kind,
+	name string) (any, error) {
 	if err := checkpoint.CheckSave(req, name); err != nil {
 		return s.reject(m, req.SeqID, err)
 	}
@@ -95,8 +96,8 @@ func (s *Runs) saveUnnamed(c *edge.Call, m *state.Model, req wire.SaveRequest) (
 		return nil, err
 	}
 	name := fmt.Sprintf("%s%d", checkpoint.UnnamedPrefix, req.SeqID)
-	p := &state.Sampler{ID: state.SamplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session, BaseModel: m.Info.BaseModel,
-		Asked: m.Asked, Created: s.Life.Now().UTC(), Unnamed: true,
+	p := &state.Sampler{ID: state.SamplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session,
+		BaseModel: m.Info.BaseModel, Asked: m.Asked, Created: s.Life.Now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
 	taken := errors.New("taken")
 	err := s.State.Change(func(t *state.Store) (int64, error) {
@@ -184,7 +185,8 @@ func (s *Runs) createFromState(c *edge.Call, req wire.LoadRequest) (any, error) 
 			s.State.Unlock()
 		}
 	}
-	return s.newRun(c, state.ModelRecord{Session: req.SessionID, ID: id, Metadata: state.Texts(req.UserMetadata), Asked: asked,
+	return s.newRun(c, state.ModelRecord{Session: req.SessionID, ID: id, Metadata: state.Texts(req.UserMetadata),
+		Asked: asked,
 		Load: &tinker.CreateFromStateRequest{SessionID: req.SessionID, ModelSeqID: *req.ModelSeqID, Path: req.Path,
 			Optimizer:     req.Optimizer,
 			OptimizerType: optimizer, Owner: c.Tenant}}, *req.ModelSeqID)

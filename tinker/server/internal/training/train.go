@@ -134,7 +134,7 @@ func accept[T any](s *Runs, m *state.Model, seq int64, phase string, tokens int,
 			s.count(s.tenantOf(m), phase, tokens, size, f.Done())
 		}
 	}
-	return s.Tickets.Promise(ticket.TicketTrain, m.ID, seq, m.ID), nil
+	return s.Tickets.Promise(ticket.Train, m.ID, seq, m.ID), nil
 }
 
 // queueRoom refuses a training request while the queue is full.
@@ -217,7 +217,7 @@ func (s *Runs) reject(m *state.Model, seq int64, bad error) (any, error) {
 		return nil, err
 	}
 	s.arrive(m, seq)
-	return s.Tickets.Promise(ticket.TicketTrain, m.ID, seq, m.ID), nil
+	return s.Tickets.Promise(ticket.Train, m.ID, seq, m.ID), nil
 }
 
 // void sends a request without data in place of an invalid one: it fails, and changes only the next number.
