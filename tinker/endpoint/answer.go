@@ -23,12 +23,12 @@ type answer struct {
 // Chat answers POST chat/completions with that body for a tenant. The error is of a request that has got no answer yet;
 // ErrorOf gives it its form.
 func (a *API) Chat(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readChat, "chatcmpl-")
+	return a.serve(ctx, w, tenant, body, readChat, "chatcmpl-")
 }
 
 // Complete answers POST completions, as Chat does for chats.
 func (a *API) Complete(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readCompletion, "cmpl-")
+	return a.serve(ctx, w, tenant, body, readCompletion, "cmpl-")
 }
 
 // serve reads a request, samples and answers.
@@ -58,7 +58,7 @@ func (a *API) read(ctx context.Context, h http.Header, tenant string, body []byt
 			m.Close()
 		}
 	}()
-	given := f.names()
+	given := namesOf(f)
 	r, err := read(f, m.Text)
 	if err != nil {
 		return nil, err

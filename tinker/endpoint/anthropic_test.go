@@ -202,7 +202,7 @@ func TestMessagesArePromptedAsChats(t *testing.T) {
 			{"type":"tool_use","id":"t2","name":"sub","input":{}}]},{"role":"user","content":[
 			{"type":"tool_result","tool_use_id":"t1","content":"3"},
 			{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"no"}],"is_error":true},
-			{"type":"tool_result","tool_use_id":"t3"},{"type":"text","text":"So?"}]}],` + anthropicTools,
+			{"type":"tool_result","tool_use_id":"t3"},{"type":"text","text":"So?"}]}],` + someAnthropicTools,
 			`"messages":[{"role":"system","content":"S"},{"role":"user","content":"1+2?"},{"role":"assistant",
 			"content":"I add.","reasoning_content":"Hm.","tool_calls":[{"id":"t1","type":"function","function":
 			{"name":"add","arguments":"{\"b\":2,\"a\":{\"z\":1,\"y\":\"<\"}}"}},{"id":"t2","type":"function","function":
@@ -212,7 +212,7 @@ func TestMessagesArePromptedAsChats(t *testing.T) {
 		{"continued", `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Well,"}]`,
 			`"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Well,"}]`},
 		{"forced", `"messages":[{"role":"user","content":"Hi"}],"tool_choice":{"type":"tool","name":"add"},` +
-			anthropicTools, `"messages":[{"role":"user","content":"Hi"}],"tool_choice":{"type":"function","function":` +
+			someAnthropicTools, `"messages":[{"role":"user","content":"Hi"}],"tool_choice":{"type":"function","function":` +
 			`{"name":"add"}},` + chatTools},
 	} {
 		w := ask(t, m, "chat", `{"model":"tiny","max_tokens":9,`+c.chat+"}")

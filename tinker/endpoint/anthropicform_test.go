@@ -54,7 +54,7 @@ func TestAllInterfacesSayTheSame(t *testing.T) {
 const twoCalls = "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"b\": 1, \"a\": \"<\"}}\n</tool_call>\n" +
 	"<tool_call>\n{\"name\": \"sub\", \"arguments\": {}}\n</tool_call>"
 
-const anthropicTools = `"tools":[{"name":"add","description":"adds","input_schema":{"type":"object","properties":` +
+const someAnthropicTools = `"tools":[{"name":"add","description":"adds","input_schema":{"type":"object","properties":` +
 	`{"b":{},"a":{}}},"cache_control":{"type":"ephemeral"}},{"type":"custom","name":"sub","input_schema":{}}]`
 
 // The blocks of a message, whole and streamed.
@@ -72,16 +72,16 @@ func TestMessageBlocks(t *testing.T) {
 		{"the first to end", "äba", `,"stop_sequences":["b","äba"]`, "text|ä\nstop_sequence b"},
 		{"the longer to end", "xab", `,"stop_sequences":["b","ab"]`, "text|x\nstop_sequence ab"},
 		{"no tools", twoCalls, ``, "text|" + twoCalls + "\nend_turn"},
-		{"calls", "<think>x</think>" + twoCalls, "," + anthropicTools,
+		{"calls", "<think>x</think>" + twoCalls, "," + someAnthropicTools,
 			"thinking|x\ntext|I add.\n" + add + sub + "tool_use"},
 		{"text after a call", strings.Replace(twoCalls, "</tool_call>\n", "</tool_call>\nand ", 1),
-			"," + anthropicTools, "text|I add.\nand \n" + add + sub + "tool_use"},
-		{"one call", twoCalls, "," + anthropicTools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`,
+			"," + someAnthropicTools, "text|I add.\nand \n" + add + sub + "tool_use"},
+		{"one call", twoCalls, "," + someAnthropicTools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`,
 			"text|I add.\n" + add + "tool_use"},
-		{"none", "Hello", "," + anthropicTools + `,"tool_choice":{"type":"none"}`, "text|Hello\nend_turn"},
-		{"any", `sub", "arguments": {}}` + "\n</tool_call>", "," + anthropicTools + `,"tool_choice":{"type":"any"}`,
+		{"none", "Hello", "," + someAnthropicTools + `,"tool_choice":{"type":"none"}`, "text|Hello\nend_turn"},
+		{"any", `sub", "arguments": {}}` + "\n</tool_call>", "," + someAnthropicTools + `,"tool_choice":{"type":"any"}`,
 			sub + "tool_use"},
-		{"tool", `{}}`, "," + anthropicTools + `,"tool_choice":{"type":"tool","name":"sub"}`, sub + "tool_use"},
+		{"tool", `{}}`, "," + someAnthropicTools + `,"tool_choice":{"type":"tool","name":"sub"}`, sub + "tool_use"},
 	} {
 		m, _ := tools(t, c.said)
 		body := `{"model":"tiny","max_tokens":99,"messages":[{"role":"user","content":"Hi"}]` + c.more

@@ -11,7 +11,7 @@ import (
 // of n tokens is one.
 func FuzzMessages(f *testing.F) {
 	const hi = `{"model":"tiny","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`
-	for _, body := range []string{hi + "}", hi + `,"stream":true,` + anthropicTools + `,"tool_choice":{"type":"any"}}`,
+	for _, body := range []string{hi + "}", hi + `,"stream":true,` + someAnthropicTools + `,"tool_choice":{"type":"any"}}`,
 		hi + `,"thinking":{"type":"enabled","budget_tokens":9},"stop_sequences":["a"],` +
 			`"system":[{"type":"text","text":"s"}]}`,
 		`{"model":"tiny","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a",` +

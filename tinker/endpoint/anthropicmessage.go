@@ -32,7 +32,7 @@ type chatFunction struct {
 }
 
 // anthropicMessages reads system and messages as the messages of a chat.
-func (f fields) anthropicMessages() (json.RawMessage, error) {
+func anthropicMessages(f fields) (json.RawMessage, error) {
 	var out []chatMessage
 	if raw, ok := f["system"]; ok {
 		delete(f, "system")
@@ -114,7 +114,7 @@ func (t *turns) add(raw json.RawMessage) error {
 	}
 	switch {
 	case kind == "text":
-		text, err := b.text()
+		text, err := textBlock(b)
 		t.last().Content += text
 		return err
 	case kind == "tool_result" && t.role == "user":
@@ -173,7 +173,7 @@ func (t *turns) result(b fields) error {
 // call reads a block of type tool_use.
 func (t *turns) call(b fields) error {
 	c := chatTool{Type: "function"}
-	c.Function.Arguments = b.takeArguments("input")
+	c.Function.Arguments = takeArguments(b, "input")
 	_, err1 := b.take("id", &c.ID)
 	_, err2 := b.take("name", &c.Function.Name)
 	var err3 error
@@ -193,8 +193,8 @@ func (t *turns) end() []chatMessage {
 	return t.out
 }
 
-// text reads a block of type text.
-func (b fields) text() (text string, err error) {
+// textBlock reads a block of type text.
+func textBlock(b fields) (text string, err error) {
 	there, err := b.take("text", &text)
 	if err == nil && !there {
 		err = invalid("", "text is missing")
@@ -222,24 +222,11 @@ func readText(raw json.RawMessage) (string, error) {
 		if _, err := b.take("type", &kind); err != nil || kind != "text" {
 			return "", invalid("", "[%d]: a block of type %q cannot be read here; only text is", i, kind)
 		}
-		text, err := b.text()
+		text, err := textBlock(b)
 		if err != nil {
 			return "", within(fmt.Sprintf("[%d]", i), err)
 		}
 		all.WriteString(text)
 	}
 	return all.String(), nil
-}
-
-// within says where in a body an error is.
-func within(place string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var e *Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	name, _, _ := strings.Cut(place, "[")
-	return invalid(name, "%s: %s", place, e.Message)
 }

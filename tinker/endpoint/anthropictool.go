@@ -7,7 +7,7 @@ import (
 )
 
 // anthropicTools reads tools and tool_choice into a chat.
-func (f fields) anthropicTools(chat fields) error {
+func anthropicTools(f fields, chat fields) error {
 	var list []json.RawMessage
 	there, err := f.take("tools", &list)
 	if err != nil {
@@ -26,7 +26,7 @@ func (f fields) anthropicTools(chat fields) error {
 	if there, err = f.take("tool_choice", &choice); err != nil || !there {
 		return err
 	}
-	return within("tool_choice", choice.choose(chat))
+	return within("tool_choice", anthropicChoice(choice, chat))
 }
 
 // anthropicTool reads a tool that the client runs.
@@ -58,8 +58,8 @@ func anthropicTool(raw json.RawMessage) (chatTool, error) {
 	return out, errors.Join(err1, err2, err3, b.refuse(blockLabels, blockUnsupported))
 }
 
-// choose reads the members of tool_choice into a chat.
-func (c fields) choose(chat fields) error {
+// anthropicChoice reads the members of tool_choice into a chat.
+func anthropicChoice(c fields, chat fields) error {
 	kind, name, alone := "", "", false
 	_, err1 := c.take("type", &kind)
 	_, err2 := c.take("name", &name)

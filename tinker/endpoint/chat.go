@@ -22,8 +22,8 @@ type conversation struct {
 }
 
 // readChat reads the parameters of a chat completion.
-func (f fields) readChat(t *Text) (*request, error) {
-	r, err := f.common(t)
+func readChat(f fields, t *Text) (*request, error) {
+	r, err := readCommon(f, t)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (f fields) readChat(t *Text) (*request, error) {
 	if len(r.params.StopTokens) == 0 && !r.params.NoStop {
 		r.params.StopTokens = t.Ends
 	}
-	c, p, err := f.conversation(t)
+	c, p, err := readConversation(f, t)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func (f fields) readChat(t *Text) (*request, error) {
 	return r, nil
 }
 
-// conversation reads messages and tools, and renders them as the prompt.
-func (f fields) conversation(t *Text) (*conversation, prompt, error) {
+// readConversation reads messages and tools, and renders them as the prompt.
+func readConversation(f fields, t *Text) (*conversation, prompt, error) {
 	if t.Template == nil {
 		return nil, prompt{}, invalid("model", "the model has no chat template; use completions")
 	}
@@ -63,7 +63,7 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	if err != nil {
 		return nil, prompt{}, err
 	}
-	o, err := f.rendering(messages)
+	o, err := readRendering(f, messages)
 	if err != nil {
 		return nil, prompt{}, err
 	}
@@ -71,7 +71,7 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 		o.EnableThinking = t.Thinking
 	}
 	c := &conversation{messages: messages, raw: raw}
-	if err := f.tools(c, t, &o); err != nil {
+	if err := readTools(f, c, t, &o); err != nil {
 		return nil, prompt{}, err
 	}
 	text, err := t.Template.Render(messages, o)
@@ -92,9 +92,9 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	return c, prompt{tokens: ids, text: text}, err
 }
 
-// rendering reads how the messages are rendered. An assistant's last message is continued unless the request says
+// readRendering reads how the messages are rendered. An assistant's last message is continued unless the request says
 // otherwise.
-func (f fields) rendering(messages []chat.Message) (o chat.Options, err error) {
+func readRendering(f fields, messages []chat.Message) (o chat.Options, err error) {
 	last := messages[len(messages)-1]
 	o.ContinueFinal = last.Role == "assistant" && len(last.ToolCalls) == 0
 	continues, err := f.take("continue_final_message", &o.ContinueFinal)
@@ -129,18 +129,18 @@ func (f fields) rendering(messages []chat.Message) (o chat.Options, err error) {
 	return o, nil
 }
 
-// tools reads tools, tool_choice and parallel_tool_calls.
-func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
+// readTools reads tools, tool_choice and parallel_tool_calls.
+func readTools(f fields, c *conversation, t *Text, o *chat.Options) error {
 	parallel := true
 	if _, err := f.take("parallel_tool_calls", &parallel); err != nil {
 		return err
 	}
 	c.one = !parallel
-	tools, err := f.toolList()
+	tools, err := readToolList(f)
 	if err != nil {
 		return err
 	}
-	choice, name, err := f.toolChoice()
+	choice, name, err := readToolChoice(f)
 	if err != nil || choice == "none" {
 		return err
 	}
@@ -168,32 +168,8 @@ func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
 	return nil
 }
 
-// callBegin is the beginning of a call in a style, with the name of the tool if there is one. A model that continues it
-// calls a tool.
-func callBegin(style chat.CallStyle, name string) string {
-	begin, arguments := `{"name": `, `"parameters": `
-	switch style {
-	case chat.FunctionCalls:
-		if name != "" {
-			name += ">\n"
-		}
-		return callOpen + "\n<function=" + name
-	case chat.PairCalls:
-		if name != "" {
-			name += "\n"
-		}
-		return callOpen + name
-	case chat.QwenCalls:
-		begin, arguments = callOpen+"\n"+begin, `"arguments": `
-	}
-	if name == "" {
-		return begin + `"`
-	}
-	return begin + toJSON(name) + ", " + arguments
-}
-
-// toolList reads tools.
-func (f fields) toolList() (jinja.List, error) {
+// readToolList reads tools.
+func readToolList(f fields) (jinja.List, error) {
 	raw, ok := f["tools"]
 	if !ok {
 		return nil, nil
@@ -230,8 +206,8 @@ func toolNames(tools jinja.List) (names []string) {
 	return names
 }
 
-// toolChoice reads tool_choice: "", none, auto, required, or function with its name.
-func (f fields) toolChoice() (choice, name string, err error) {
+// readToolChoice reads tool_choice: "", none, auto, required, or function with its name.
+func readToolChoice(f fields) (choice, name string, err error) {
 	raw, ok := f["tool_choice"]
 	if !ok {
 		return "", "", nil

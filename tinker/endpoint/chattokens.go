@@ -10,11 +10,11 @@ import (
 // continue what was sampled without encoding it again. The messages are read for the answer alone. The route is vLLM's
 // in prime-rl, which the token client of verifiers up to 0.3 asks.
 func (a *API) ChatTokens(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readChatTokens, "chatcmpl-")
+	return a.serve(ctx, w, tenant, body, readChatTokens, "chatcmpl-")
 }
 
 // readChatTokens reads a chat and the ids of its prompt.
-func (f fields) readChatTokens(t *Text) (*request, error) {
+func readChatTokens(f fields, t *Text) (*request, error) {
 	var ids []int32
 	if there, err := f.take("tokens", &ids); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (f fields) readChatTokens(t *Text) (*request, error) {
 	if err := t.check("tokens", ids); err != nil {
 		return nil, err
 	}
-	r, err := f.readChat(t)
+	r, err := readChat(f, t)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func newChoice(r *request, t *Text, i int) *choice {
 	if r.chat != nil {
 		c.split = &splitter{style: r.chat.style, tools: r.chat.tools, one: r.chat.one}
 		if r.chat.inside {
-			c.split.at = inThought
+			c.split.inside()
 		}
 		c.split.write(r.chat.begun) // the beginning of a call, which is held back
 	}

@@ -8,10 +8,10 @@ import (
 const completionTokens = 16
 
 // readCompletion reads the parameters of a completion.
-func (f fields) readCompletion(t *Text) (*request, error) {
+func readCompletion(f fields, t *Text) (*request, error) {
 	_, limited := f["max_tokens"]
 	_, also := f["max_completion_tokens"]
-	r, err := f.common(t)
+	r, err := readCommon(f, t)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (f fields) readCompletion(t *Text) (*request, error) {
 	if _, err := f.take("add_special_tokens", &special); err != nil {
 		return nil, err
 	}
-	if err := f.completionLogprobs(r); err != nil {
+	if err := readCompletionLogprobs(f, r); err != nil {
 		return nil, err
 	}
 	switch {
@@ -43,8 +43,8 @@ func (f fields) readCompletion(t *Text) (*request, error) {
 	return r, err
 }
 
-// completionLogprobs reads logprobs: the number of the likeliest tokens that are listed with each token.
-func (f fields) completionLogprobs(r *request) error {
+// readCompletionLogprobs reads logprobs: the number of the likeliest tokens that are listed with each token.
+func readCompletionLogprobs(f fields, r *request) error {
 	raw, ok := f["logprobs"]
 	if !ok {
 		return nil

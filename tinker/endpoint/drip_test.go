@@ -58,13 +58,13 @@ func TestStreamsTokenByToken(t *testing.T) {
 			m.Sampler = &drip{*s}
 			const more = `"model":"tiny","return_token_ids":true,"seed":1`
 			const hi = more + `,"messages":[{"role":"user","content":"Hi"}],"max_tokens":99,"stream":%v,` +
-				anthropicTools
+				someAnthropicTools
 			w, d := message(t, &whole, fmt.Sprintf("{"+hi+"}", false)), message(t, m, fmt.Sprintf("{"+hi+"}", true))
 			if w.said() != d.said() || !slices.Equal(w.TokenIDs, d.TokenIDs) || len(w.TokenIDs) == 0 ||
 				fmt.Sprint(w.Usage) != fmt.Sprint(d.Usage) {
 				t.Errorf("%q: message %q %v, in a stream %q %v", said, w.said(), w.TokenIDs, d.said(), d.TokenIDs)
 			}
-			const input = `{` + more + `,"input":"Hi","stream":%v,` + responseTools + `}`
+			const input = `{` + more + `,"input":"Hi","stream":%v,` + someResponseTools + `}`
 			rw, rd := response(t, &whole, fmt.Sprintf(input, false)), response(t, m, fmt.Sprintf(input, true))
 			if rw.said() != rd.said() || !slices.Equal(rw.TokenIDs, rd.TokenIDs) || *rw.Usage != *rd.Usage {
 				t.Errorf("%q: response %q %+v, in a stream %q %+v", said, rw.said(), rw.Usage, rd.said(), rd.Usage)

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,8 +86,8 @@ var labels = []string{"user", "metadata", "safety_identifier", "prompt_cache_key
 // refusals are the parameters that are refused unless they ask for what happens anyway: by name, the values that do, as
 // JSON, and the remedy.
 type refusals map[string]struct {
-	neutral []string
-	remedy  string
+	Neutral []string
+	Remedy  string
 }
 
 // unsupported are those of OpenAI's interface.
@@ -141,8 +142,8 @@ func (f fields) refuse(labels []string, table refusals) error {
 		if !known {
 			return invalid(name, "Unrecognized request argument supplied: %s; leave it out", name)
 		}
-		if !slices.Contains(u.neutral, compact(f[name])) {
-			return invalid(name, "%s is %s, which is not supported here: %s", name, brief(f[name]), u.remedy)
+		if !slices.Contains(u.Neutral, compact(f[name])) {
+			return invalid(name, "%s is %s, which is not supported here: %s", name, brief(f[name]), u.Remedy)
 		}
 	}
 	return nil
@@ -160,3 +161,28 @@ func compact(raw json.RawMessage) string {
 	}
 	return string(out)
 }
+
+// encoded is a value as JSON.
+func encoded(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// within says where in a body an error is.
+func within(place string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	name, _, _ := strings.Cut(place, "[")
+	return invalid(name, "%s: %s", place, e.Message)
+}
+
+// maxStops limits the stop strings of a request.
+const maxStops = 64

@@ -13,7 +13,7 @@ import (
 
 // Generate answers POST inference/v1/generate, vLLM's route from tokens to tokens, as Chat does for chats.
 func (a *API) Generate(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readGenerate, "gen-")
+	return a.serve(ctx, w, tenant, body, readGenerate, "gen-")
 }
 
 // generateUnsupported are the parameters that are refused unless they ask for what happens anyway.
@@ -45,7 +45,7 @@ var samplingUnsupported = func() refusals {
 }()
 
 // readGenerate reads the parameters of a generation. Without max_tokens it goes on to the end of the context.
-func (f fields) readGenerate(t *Text) (*request, error) {
+func readGenerate(f fields, t *Text) (*request, error) {
 	form := &tokenForm{top: -1, promptTop: -1}
 	if _, err := f.take("request_id", &form.id); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (f fields) readGenerate(t *Text) (*request, error) {
 	if there, err := f.take("sampling_params", &p); err != nil || !there {
 		return nil, first(orMissing(err, "sampling_params"))
 	}
-	r, err := p.sampling(t, form)
+	r, err := readSampling(p, t, form)
 	if err != nil {
 		return nil, within("sampling_params", err)
 	}
@@ -72,7 +72,7 @@ func (f fields) readGenerate(t *Text) (*request, error) {
 			delete(f, name)
 		}
 	}
-	if err := errors.Join(outer.form(r), f.cacheSalt(r)); err != nil {
+	if err := errors.Join(readForm(outer, r), readCacheSalt(f, r)); err != nil {
 		return nil, first(err)
 	}
 	if r.stream && form.promptTop >= 0 {
@@ -98,8 +98,8 @@ func orMissing(err error, name string) error {
 	return err
 }
 
-// sampling reads sampling_params.
-func (p fields) sampling(t *Text, form *tokenForm) (*request, error) {
+// readSampling reads sampling_params.
+func readSampling(p fields, t *Text, form *tokenForm) (*request, error) {
 	for name, raw := range p {
 		if string(raw) == "null" {
 			delete(p, name)
@@ -111,13 +111,13 @@ func (p fields) sampling(t *Text, form *tokenForm) (*request, error) {
 		}
 	}
 	var err error
-	if form.top, err = p.count("logprobs"); err != nil {
+	if form.top, err = readCount(p, "logprobs"); err != nil {
 		return nil, err
 	}
-	if form.promptTop, err = p.count("prompt_logprobs"); err != nil {
+	if form.promptTop, err = readCount(p, "prompt_logprobs"); err != nil {
 		return nil, err
 	}
-	r, err := p.common(t)
+	r, err := readCommon(p, t)
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func (p fields) sampling(t *Text, form *tokenForm) (*request, error) {
 	return r, p.refuse(nil, samplingUnsupported)
 }
 
-// count reads how many of the likeliest tokens are listed with each token; -1 means that nothing is.
-func (p fields) count(name string) (int, error) {
+// readCount reads how many of the likeliest tokens are listed with each token; -1 means that nothing is.
+func readCount(p fields, name string) (int, error) {
 	n := -1
 	there, err := p.take(name, &n)
 	if err != nil {

@@ -142,8 +142,8 @@ func (a *answer) check(i int, res *tinker.SampleResponse) error {
 	return nil
 }
 
-// names are the parameters of a body, those within sampling_params too.
-func (f fields) names() []string {
+// namesOf are the parameters of a body, those within sampling_params too.
+func namesOf(f fields) []string {
 	list := slices.Sorted(maps.Keys(f))
 	var inner fields
 	if json.Unmarshal(f["sampling_params"], &inner) == nil {

@@ -134,28 +134,3 @@ func readCall(v jinja.Value) jinja.Value {
 	call.Set("function", function)
 	return call
 }
-
-// toJSON is a value as JSON, with the keys in their order.
-func toJSON(v jinja.Value) string {
-	switch x := v.(type) {
-	case *jinja.Map:
-		var parts []string
-		for key, value := range x.All() {
-			parts = append(parts, toJSON(key)+":"+toJSON(value))
-		}
-		return "{" + strings.Join(parts, ",") + "}"
-	case jinja.List:
-		parts := make([]string, len(x))
-		for i, value := range x {
-			parts[i] = toJSON(value)
-		}
-		return "[" + strings.Join(parts, ",") + "]"
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return "null"
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}

@@ -19,12 +19,12 @@ const OllamaVersion = "0.12.6"
 // OllamaChat answers POST api/chat with that body for a tenant, as Chat does for chats; WriteOllama of ErrorOf gives an
 // error its form.
 func (a *API) OllamaChat(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.ollama(ctx, w, tenant, body, "messages", fields.readOllamaChat)
+	return a.ollama(ctx, w, tenant, body, "messages", readOllamaChat)
 }
 
 // OllamaGenerate answers POST api/generate.
 func (a *API) OllamaGenerate(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.ollama(ctx, w, tenant, body, "prompt", fields.readOllamaPrompt)
+	return a.ollama(ctx, w, tenant, body, "prompt", readOllamaPrompt)
 }
 
 // ollama answers a request that says something in the parameter said, or loads its model if that is empty.
@@ -34,7 +34,7 @@ func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, 
 	if err != nil {
 		return err
 	}
-	keep, err := f.keepAlive()
+	keep, err := readKeepAlive(f)
 	if err != nil {
 		return err
 	}
@@ -61,9 +61,9 @@ func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, 
 	return err
 }
 
-// keepAlive reads keep_alive, a duration or seconds, and reports whether the model may stay. It has no effect beyond
+// readKeepAlive reads keep_alive, a duration or seconds, and reports whether the model may stay. It has no effect beyond
 // that: how long weights stay that are not used is the server's setting.
-func (f fields) keepAlive() (stays bool, err error) {
+func readKeepAlive(f fields) (stays bool, err error) {
 	raw, ok := f["keep_alive"]
 	if !ok {
 		return true, nil
@@ -114,8 +114,8 @@ func (a *API) loadOllama(ctx context.Context, w http.ResponseWriter, tenant stri
 }
 
 // readOllamaChat reads the parameters of api/chat.
-func (f fields) readOllamaChat(t *Text, form *ollamaForm) (*request, error) {
-	messages, err := f.ollamaMessages()
+func readOllamaChat(f fields, t *Text, form *ollamaForm) (*request, error) {
+	messages, err := ollamaMessages(f)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +124,11 @@ func (f fields) readOllamaChat(t *Text, form *ollamaForm) (*request, error) {
 		chat["tools"] = tools
 	}
 	delete(f, "tools")
-	return f.readOllama(t, form, chat, fields.readChat)
+	return readOllama(f, t, form, chat, readChat)
 }
 
 // readOllamaPrompt reads the parameters of api/generate. The prompt is a user's message unless it is raw.
-func (f fields) readOllamaPrompt(t *Text, form *ollamaForm) (*request, error) {
+func readOllamaPrompt(f fields, t *Text, form *ollamaForm) (*request, error) {
 	prompt, system, raw := "", "", false
 	_, err1 := f.take("prompt", &prompt)
 	_, err2 := f.take("system", &system)
@@ -143,19 +143,19 @@ func (f fields) readOllamaPrompt(t *Text, form *ollamaForm) (*request, error) {
 			return nil, invalid("system", "a raw prompt, or a model without a chat template, has no system message; "+
 				"put it into the prompt")
 		}
-		return f.readOllama(t, form, fields{"prompt": encoded(prompt)}, fields.readOllamaRaw)
+		return readOllama(f, t, form, fields{"prompt": encoded(prompt)}, readOllamaRaw)
 	}
 	messages := []object{{"role": "user", "content": prompt}}
 	if system != "" {
 		messages = slices.Insert(messages, 0, object{"role": "system", "content": system})
 	}
-	return f.readOllama(t, form, fields{"messages": encoded(messages)}, fields.readChat)
+	return readOllama(f, t, form, fields{"messages": encoded(messages)}, readChat)
 }
 
 // readOllamaRaw is readCompletion without its default length.
-func (f fields) readOllamaRaw(t *Text) (*request, error) {
+func readOllamaRaw(f fields, t *Text) (*request, error) {
 	_, limited := f["max_tokens"]
-	r, err := f.readCompletion(t)
+	r, err := readCompletion(f, t)
 	if err == nil && !limited {
 		r.params.MaxTokens = 0
 	}
@@ -163,17 +163,17 @@ func (f fields) readOllamaRaw(t *Text) (*request, error) {
 }
 
 // readOllama reads what both routes have into own, a chat or a completion, which is then read.
-func (f fields) readOllama(t *Text, form *ollamaForm, own fields,
+func readOllama(f fields, t *Text, form *ollamaForm, own fields,
 	read func(fields, *Text) (*request, error)) (*request, error) {
 	stream := true
 	if _, err := f.take("stream", &stream); err != nil {
 		return nil, err
 	}
-	window, err := f.ollamaOptions(own)
+	window, err := ollamaOptions(f, own)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.ollamaThink(t, own); err != nil {
+	if err := readOllamaThink(f, t, own); err != nil {
 		return nil, err
 	}
 	if err := f.refuse(nil, ollamaUnsupported); err != nil {
@@ -191,8 +191,8 @@ func (f fields) readOllama(t *Text, form *ollamaForm, own fields,
 	return r, r.within(window, form.times.context)
 }
 
-// ollamaThink reads think. Without it the template decides.
-func (f fields) ollamaThink(t *Text, own fields) error {
+// readOllamaThink reads think. Without it the template decides.
+func readOllamaThink(f fields, t *Text, own fields) error {
 	think := false
 	there, err := f.take("think", &think)
 	if err != nil || !there {

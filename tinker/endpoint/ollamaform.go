@@ -3,8 +3,6 @@ package endpoint
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -84,18 +82,6 @@ func (o *ollamaForm) end(a *answer, e *events, u usage) {
 }
 
 func (o *ollamaForm) fail(_ *answer, e *events, err error) { _ = e.line(ErrorOf(err).ollama()) }
-
-// ollama is the error in Ollama's form.
-func (e *Error) ollama() object { return object{"error": e.Message} }
-
-// WriteOllama sends the error as the answer in Ollama's form and returns its status.
-func (e *Error) WriteOllama(w http.ResponseWriter) int {
-	if e.After > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
-	}
-	reply(w, e.Status, e.ollama())
-	return e.Status
-}
 
 // line sends one JSON value as a line.
 func (e *events) line(v object) error {

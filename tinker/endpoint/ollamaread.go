@@ -35,7 +35,7 @@ var ollamaLabels = []string{"num_keep", "num_batch", "num_gpu", "main_gpu", "num
 	"mirostat_eta"}
 
 // ollamaOptions reads options into a chat or a completion, and returns num_ctx; 0 if there is none.
-func (f fields) ollamaOptions(own fields) (window int, err error) {
+func ollamaOptions(f fields, own fields) (window int, err error) {
 	o := fields{}
 	if raw, ok := f["options"]; ok {
 		delete(f, "options")
@@ -66,7 +66,7 @@ func (f fields) ollamaOptions(own fields) (window int, err error) {
 }
 
 // ollamaMessages reads messages as those of a chat.
-func (f fields) ollamaMessages() (json.RawMessage, error) {
+func ollamaMessages(f fields) (json.RawMessage, error) {
 	var list []json.RawMessage
 	if _, err := f.take("messages", &list); err != nil {
 		return nil, err

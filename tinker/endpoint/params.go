@@ -12,7 +12,6 @@ import (
 // Limits of one request.
 const (
 	maxChoices = 4096 // answers
-	maxStops   = 64   // stop strings
 	maxTop     = 20   // of top_logprobs, as OpenAI and vLLM
 	maxSalt    = 256  // bytes of cache_salt
 )
@@ -46,14 +45,14 @@ type prompt struct {
 	fixed  bool // the tokens came from the client, and the text was made of them
 }
 
-// common reads the parameters that both kinds of request have.
-func (f fields) common(t *Text) (*request, error) {
+// readCommon reads the parameters that both kinds of request have.
+func readCommon(f fields, t *Text) (*request, error) {
 	r := &request{params: tinker.DefaultSampling(), n: 1}
-	if err := errors.Join(f.draw(&r.params), f.form(r), f.cacheSalt(r)); err != nil {
+	if err := errors.Join(readDraw(f, &r.params), readForm(f, r), readCacheSalt(f, r)); err != nil {
 		return nil, first(err)
 	}
 	var err error
-	if r.params.StopStrings, err = f.stops(); err != nil {
+	if r.params.StopStrings, err = readStops(f); err != nil {
 		return nil, err
 	}
 	limited := false
@@ -79,8 +78,8 @@ func (f fields) common(t *Text) (*request, error) {
 	return r, r.ends(t, ignoreEnd)
 }
 
-// draw reads how tokens are drawn. Without a seed, one is drawn.
-func (f fields) draw(p *tinker.SamplingParams) error {
+// readDraw reads how tokens are drawn. Without a seed, one is drawn.
+func readDraw(f fields, p *tinker.SamplingParams) error {
 	var topK int
 	seed := rand.Int64()
 	_, err1 := f.take("temperature", &p.Temperature)
@@ -97,8 +96,8 @@ func (f fields) draw(p *tinker.SamplingParams) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// form reads how many answers there are and how they are sent.
-func (f fields) form(r *request) error {
+// readForm reads how many answers there are and how they are sent.
+func readForm(f fields, r *request) error {
 	var options struct {
 		Usage       bool `json:"include_usage"`
 		Obfuscation bool `json:"include_obfuscation"`
@@ -118,8 +117,8 @@ func (f fields) form(r *request) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// cacheSalt reads cache_salt.
-func (f fields) cacheSalt(r *request) error {
+// readCacheSalt reads cache_salt.
+func readCacheSalt(f fields, r *request) error {
 	there, err := f.take("cache_salt", &r.salt)
 	if err == nil && there && (r.salt == "" || len(r.salt) > maxSalt) {
 		err = invalid("cache_salt", "cache_salt has %d bytes; it must have 1 to %d", len(r.salt), maxSalt)
@@ -157,8 +156,8 @@ func first(err error) error {
 	return err
 }
 
-// stops reads stop: one string or a list of them.
-func (f fields) stops() ([]string, error) {
+// readStops reads stop: one string or a list of them.
+func readStops(f fields) ([]string, error) {
 	raw, ok := f["stop"]
 	if !ok {
 		return nil, nil

@@ -78,7 +78,7 @@ func (r refusing) cell(t *testing.T, m Models, name string) string {
 		t.Errorf("%s: %s is refused with %d %s", r.name, name, code, said)
 	}
 	var allowed []string
-	for _, value := range r.table[name].neutral {
+	for _, value := range r.table[name].Neutral {
 		if code, said := ask(value); code != http.StatusOK {
 			t.Errorf("%s: %s may be %s and is refused: %d %s", r.name, name, value, code, said)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// inputItems reads instructions and input as the messages of a chat.
-func (f fields) inputItems() (json.RawMessage, error) {
+// responseMessages reads instructions and input as the messages of a chat.
+func responseMessages(f fields) (json.RawMessage, error) {
 	instructions := ""
 	there, err := f.take("instructions", &instructions)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *items) call(b fields) error {
 	t := chatTool{Type: "function"}
 	_, err1 := b.take("call_id", &t.ID)
 	_, err2 := b.take("name", &t.Function.Name)
-	t.Function.Arguments = b.takeArguments("arguments")
+	t.Function.Arguments = takeArguments(b, "arguments")
 	var err3 error
 	if t.Function.Name == "" {
 		err3 = invalid("", "name is missing")
@@ -142,7 +142,7 @@ func (c *items) call(b fields) error {
 }
 
 // takeArguments takes the arguments of a call as JSON, whatever they are: readCall makes an object of them.
-func (f fields) takeArguments(name string) string {
+func takeArguments(f fields, name string) string {
 	raw := f[name]
 	delete(f, name)
 	text := ""

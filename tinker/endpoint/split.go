@@ -59,6 +59,9 @@ const (
 	newlines   = "\r\n"
 )
 
+// inside says that the answer begins within a thought, which the prompt has opened.
+func (s *splitter) inside() { s.at = inThought }
+
 // write takes the next piece of text and returns what is certain now.
 func (s *splitter) write(text string) (out part) {
 	s.held += text

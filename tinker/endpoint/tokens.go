@@ -28,7 +28,7 @@ func (a *API) Tokenize(ctx context.Context, w http.ResponseWriter, tenant string
 	if _, err := f.take("return_token_strs", &spell); err != nil {
 		return err
 	}
-	tokens, err := f.tokenize(m.Text)
+	tokens, err := readTokenize(f, m.Text)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (a *API) Tokenize(ctx context.Context, w http.ResponseWriter, tenant string
 	return nil
 }
 
-// tokenize reads prompt or messages.
-func (f fields) tokenize(t *Text) ([]int32, error) {
+// readTokenize reads prompt or messages.
+func readTokenize(f fields, t *Text) ([]int32, error) {
 	text := ""
 	there, err := f.take("prompt", &text)
 	if err != nil {
@@ -66,7 +66,7 @@ func (f fields) tokenize(t *Text) ([]int32, error) {
 	if !chat {
 		return t.encode(text, special)
 	}
-	_, p, err := f.conversation(t)
+	_, p, err := readConversation(f, t)
 	if err != nil || !special {
 		return p.tokens, err
 	}
