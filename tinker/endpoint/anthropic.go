@@ -3,6 +3,9 @@ package endpoint
 import (
 	"context"
 	"net/http"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
 )
 
 // Anthropic's messages (https://docs.anthropic.com/en/api/messages) are translated into a chat, so that they take the
@@ -24,31 +27,31 @@ func (a *API) CountTokens(ctx context.Context, w http.ResponseWriter, tenant str
 	defer o.done()
 	f, m := o.fields, o.model
 	defer m.Close()
-	chat, err := anthropicChat(f)
+	chat, err := translate.AnthropicChat(f)
 	if err != nil {
 		return err
 	}
-	if err := f.refuse(anthropicLabels, anthropicUnsupported); err != nil {
+	if err := f.Refuse(anthropicLabels, anthropicUnsupported); err != nil {
 		return err
 	}
 	_, p, err := readConversation(chat, m.Text)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, object{"input_tokens": len(p.tokens)})
+	param.Reply(w, http.StatusOK, param.Object{"input_tokens": len(p.tokens)})
 	return nil
 }
 
 // readAnthropic reads the parameters of a message.
-func readAnthropic(f fields, t *Text) (*request, error) {
+func readAnthropic(f param.Fields, t *Text) (*request, error) {
 	if _, ok := f["max_tokens"]; !ok {
-		return nil, invalid("max_tokens", "max_tokens is missing; a message says how many tokens it may have")
+		return nil, param.Invalid("max_tokens", "max_tokens is missing; a message says how many tokens it may have")
 	}
-	chat, err := anthropicChat(f)
+	chat, err := translate.AnthropicChat(f)
 	if err != nil {
 		return nil, err
 	}
-	if chat["stop"], err = stopSequences(f); err != nil {
+	if chat["stop"], err = translate.StopSequences(f); err != nil {
 		return nil, err
 	}
 	for _, name := range sharedParameters {
@@ -57,7 +60,7 @@ func readAnthropic(f fields, t *Text) (*request, error) {
 			delete(f, name)
 		}
 	}
-	if err := f.refuse(anthropicLabels, anthropicUnsupported); err != nil {
+	if err := f.Refuse(anthropicLabels, anthropicUnsupported); err != nil {
 		return nil, err
 	}
 	clear(f)
@@ -66,7 +69,7 @@ func readAnthropic(f fields, t *Text) (*request, error) {
 		return nil, err
 	}
 	r.form = &messageForm{}
-	return r, chat.rest()
+	return r, chat.Rest()
 }
 
 // sharedParameters have the same name and meaning in a message and in a chat. Those after stream are vLLM's.
@@ -79,7 +82,7 @@ var anthropicLabels = []string{"metadata", "cache_control", "user_profile_id", "
 
 // anthropicUnsupported are the parameters of Anthropic's interface that are refused unless they ask for what happens
 // anyway.
-var anthropicUnsupported = refusals{
+var anthropicUnsupported = param.Refusals{
 	"container":     {nil, "nothing is executed here; leave it out"},
 	"mcp_servers":   {[]string{"[]"}, "give the tools in tools"},
 	"service_tier":  {[]string{`"auto"`, `"standard_only"`}, "leave it out"},

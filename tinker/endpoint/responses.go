@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
 )
 
 // OpenAI's responses (https://platform.openai.com/docs/api-reference/responses) are translated into a chat, as messages
@@ -16,7 +19,7 @@ func (a *API) Respond(ctx context.Context, w http.ResponseWriter, tenant string,
 
 // responseUnsupported are the parameters of responses that are refused unless they ask for what happens anyway, besides
 // those of chats.
-var responseUnsupported = refusals{
+var responseUnsupported = param.Refusals{
 	"previous_response_id": {nil, "answers are not stored; send the earlier items in input"},
 	"conversation":         {nil, "conversations are not stored; send the earlier items in input"},
 	"prompt":               {nil, "prompts are not stored; send the text in input"},
@@ -29,9 +32,9 @@ var responseUnsupported = refusals{
 		`{"format":{"type":"text"},"verbosity":"medium"}`},
 		"only text is generated; ask for the format in the prompt"},
 	"store":              {[]string{"true", "false"}, "answers are not stored"},
-	"service_tier":       unsupported["service_tier"],
+	"service_tier":       param.Unsupported["service_tier"],
 	"stream_options":     {[]string{"{}", `{"include_obfuscation":false}`}, "leave it out"},
-	"top_logprobs":       {[]string{"0"}, "it needs include: [\"" + includeLogprobs + "\"]"},
+	"top_logprobs":       {[]string{"0"}, "it needs include: [\"" + translate.IncludeLogprobs + "\"]"},
 	"context_management": {[]string{"[]"}, "the input is read as it is"},
 	"moderation":         {nil, "leave it out"},
 }
@@ -49,20 +52,20 @@ var responseNames = map[string]string{"max_output_tokens": "max_tokens", "temper
 	"cache_salt": "cache_salt"}
 
 // readResponse reads the parameters of a response.
-func readResponse(f fields, t *Text) (*request, error) {
-	form := &responseForm{echo: object{}}
+func readResponse(f param.Fields, t *Text) (*request, error) {
+	form := &responseForm{echo: param.Object{}}
 	for name, missing := range responseEcho {
 		form.echo[name] = json.RawMessage(missing)
 		if raw, ok := f[name]; ok {
 			form.echo[name] = raw
 		}
 	}
-	chat := fields{}
+	chat := param.Fields{}
 	var err error
-	if chat["messages"], err = responseMessages(f); err != nil {
+	if chat["messages"], err = translate.ResponseMessages(f); err != nil {
 		return nil, err
 	}
-	if err := responseTools(f, chat); err != nil {
+	if err := translate.ResponseTools(f, chat); err != nil {
 		return nil, err
 	}
 	for name, own := range responseNames {
@@ -71,7 +74,7 @@ func readResponse(f fields, t *Text) (*request, error) {
 			delete(f, name)
 		}
 	}
-	spoken, err := responseInclude(f)
+	spoken, err := translate.ResponseInclude(f)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func readResponse(f fields, t *Text) (*request, error) {
 			delete(f, "top_logprobs")
 		}
 	}
-	if err := f.refuse(append([]string{"client_metadata"}, labels...), responseUnsupported); err != nil {
+	if err := f.Refuse(append([]string{"client_metadata"}, param.Labels...), responseUnsupported); err != nil {
 		return nil, err
 	}
 	clear(f)
@@ -91,5 +94,5 @@ func readResponse(f fields, t *Text) (*request, error) {
 		return nil, err
 	}
 	r.form, r.spoken = form, spoken
-	return r, chat.rest()
+	return r, chat.Rest()
 }

@@ -1,10 +1,12 @@
-package endpoint
+package translate
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // chatMessage is a message of a chat, as readMessages reads it.
@@ -32,54 +34,54 @@ type chatFunction struct {
 }
 
 // anthropicMessages reads system and messages as the messages of a chat.
-func anthropicMessages(f fields) (json.RawMessage, error) {
+func anthropicMessages(f param.Fields) (json.RawMessage, error) {
 	var out []chatMessage
 	if raw, ok := f["system"]; ok {
 		delete(f, "system")
 		text, err := readText(raw)
 		if err != nil {
-			return nil, within("system", err)
+			return nil, param.Within("system", err)
 		}
 		out = append(out, chatMessage{Role: "system", Content: text})
 	}
 	var list []json.RawMessage
-	there, err := f.take("messages", &list)
+	there, err := f.Take("messages", &list)
 	if err != nil {
-		return nil, invalid("messages", "messages must be a list with at least one message")
+		return nil, param.Invalid("messages", "messages must be a list with at least one message")
 	}
 	if !there || len(list) == 0 {
-		return nil, invalid("messages", "messages must be a list with at least one message")
+		return nil, param.Invalid("messages", "messages must be a list with at least one message")
 	}
 	for i, raw := range list {
 		more, err := turn(raw)
 		if err != nil {
-			return nil, within(fmt.Sprintf("messages[%d]", i), err)
+			return nil, param.Within(fmt.Sprintf("messages[%d]", i), err)
 		}
 		out = append(out, more...)
 	}
-	return encoded(out), nil
+	return param.Encoded(out), nil
 }
 
 // turn reads a message of Anthropic's as one or more of a chat: results of tools are messages of their own there.
 func turn(raw json.RawMessage) ([]chatMessage, error) {
-	m, err := readObject(raw)
+	m, err := param.ReadObject(raw)
 	if err != nil {
 		return nil, err
 	}
 	role := ""
-	if _, err := m.take("role", &role); err != nil {
+	if _, err := m.Take("role", &role); err != nil {
 		return nil, err
 	}
 	content, ok := m["content"]
 	delete(m, "content")
-	if err := m.refuse(nil, nil); err != nil {
+	if err := m.Refuse(nil, nil); err != nil {
 		return nil, err
 	}
 	switch {
 	case role != "user" && role != "assistant" && role != "system":
-		return nil, invalid("", "role is %q; it must be user, assistant or system", role)
+		return nil, param.Invalid("", "role is %q; it must be user, assistant or system", role)
 	case !ok:
-		return nil, invalid("", "content is missing")
+		return nil, param.Invalid("", "content is missing")
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(content, &list) != nil || role == "system" {
@@ -89,7 +91,7 @@ func turn(raw json.RawMessage) ([]chatMessage, error) {
 	t := turns{role: role}
 	for i, raw := range list {
 		if err := t.add(raw); err != nil {
-			return nil, within(fmt.Sprintf("content[%d]", i), err)
+			return nil, param.Within(fmt.Sprintf("content[%d]", i), err)
 		}
 	}
 	return t.end(), nil
@@ -104,12 +106,12 @@ type turns struct {
 
 // add reads the next block.
 func (t *turns) add(raw json.RawMessage) error {
-	b, err := readObject(raw)
+	b, err := param.ReadObject(raw)
 	if err != nil {
 		return err
 	}
 	kind := ""
-	if _, err := b.take("type", &kind); err != nil {
+	if _, err := b.Take("type", &kind); err != nil {
 		return err
 	}
 	switch {
@@ -123,12 +125,13 @@ func (t *turns) add(raw json.RawMessage) error {
 		return t.call(b)
 	case kind == "thinking" && t.role == "assistant":
 		thought, signature := "", ""
-		_, err1 := b.take("thinking", &thought)
-		_, err2 := b.take("signature", &signature) // nothing is trusted because of it
+		_, err1 := b.Take("thinking", &thought)
+		_, err2 := b.Take("signature", &signature) // nothing is trusted because of it
 		t.last().Reasoning += thought
-		return errors.Join(err1, err2, b.refuse(blockLabels, blockUnsupported))
+		return errors.Join(err1, err2, b.Refuse(blockLabels, blockUnsupported))
 	}
-	return invalid("", "a block of type %q cannot be read in a message of role %s; text and tool_result are read "+
+	return param.Invalid("", "a block of type %q cannot be read in a message of role %s; text and tool_result are "+
+		"read "+
 		"from a user, text, thinking and tool_use from an assistant", kind, t.role)
 }
 
@@ -136,7 +139,7 @@ func (t *turns) add(raw json.RawMessage) error {
 var blockLabels = []string{"cache_control", "eager_input_streaming"}
 
 // blockUnsupported are members of blocks and tools that are refused unless they ask for what happens anyway.
-var blockUnsupported = refusals{
+var blockUnsupported = param.Refusals{
 	"citations":       {[]string{"[]", `{"enabled":false}`}, "leave it out"},
 	"caller":          {[]string{`{"type":"direct"}`}, "nothing is executed here"},
 	"toolset_name":    {nil, "give the tools one by one"},
@@ -155,34 +158,34 @@ func (t *turns) last() *chatMessage {
 }
 
 // result reads a block of type tool_result.
-func (t *turns) result(b fields) error {
+func (t *turns) result(b param.Fields) error {
 	m := chatMessage{Role: "tool"}
-	_, err1 := b.take("tool_use_id", &m.ToolCallID)
-	_, err2 := b.take("is_error", &m.IsError)
+	_, err1 := b.Take("tool_use_id", &m.ToolCallID)
+	_, err2 := b.Take("is_error", &m.IsError)
 	var err3 error
 	if raw, ok := b["content"]; ok {
 		delete(b, "content")
 		if m.Content, err3 = readText(raw); err3 != nil {
-			err3 = within("content", err3)
+			err3 = param.Within("content", err3)
 		}
 	}
 	t.out, t.open = append(t.out, m), false
-	return errors.Join(err1, err2, err3, b.refuse(blockLabels, blockUnsupported))
+	return errors.Join(err1, err2, err3, b.Refuse(blockLabels, blockUnsupported))
 }
 
 // call reads a block of type tool_use.
-func (t *turns) call(b fields) error {
+func (t *turns) call(b param.Fields) error {
 	c := chatTool{Type: "function"}
 	c.Function.Arguments = takeArguments(b, "input")
-	_, err1 := b.take("id", &c.ID)
-	_, err2 := b.take("name", &c.Function.Name)
+	_, err1 := b.Take("id", &c.ID)
+	_, err2 := b.Take("name", &c.Function.Name)
 	var err3 error
 	if c.Function.Name == "" {
-		err3 = invalid("", "name is missing")
+		err3 = param.Invalid("", "name is missing")
 	}
 	m := t.last()
 	m.ToolCalls = append(m.ToolCalls, c)
-	return errors.Join(err1, err2, err3, b.refuse(blockLabels, blockUnsupported))
+	return errors.Join(err1, err2, err3, b.Refuse(blockLabels, blockUnsupported))
 }
 
 // end returns the messages. A message without blocks is an empty one.
@@ -194,12 +197,12 @@ func (t *turns) end() []chatMessage {
 }
 
 // textBlock reads a block of type text.
-func textBlock(b fields) (text string, err error) {
-	there, err := b.take("text", &text)
+func textBlock(b param.Fields) (text string, err error) {
+	there, err := b.Take("text", &text)
 	if err == nil && !there {
-		err = invalid("", "text is missing")
+		err = param.Invalid("", "text is missing")
 	}
-	return text, errors.Join(err, b.refuse(blockLabels, blockUnsupported))
+	return text, errors.Join(err, b.Refuse(blockLabels, blockUnsupported))
 }
 
 // readText reads a text, or a list of blocks of text.
@@ -210,21 +213,21 @@ func readText(raw json.RawMessage) (string, error) {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return "", invalid("", "%s must be a text or a list of blocks", brief(raw))
+		return "", param.Invalid("", "%s must be a text or a list of blocks", param.Brief(raw))
 	}
 	var all strings.Builder
 	for i, raw := range list {
-		b, err := readObject(raw)
+		b, err := param.ReadObject(raw)
 		if err != nil {
-			return "", within(fmt.Sprintf("[%d]", i), err)
+			return "", param.Within(fmt.Sprintf("[%d]", i), err)
 		}
 		kind := ""
-		if _, err := b.take("type", &kind); err != nil || kind != "text" {
-			return "", invalid("", "[%d]: a block of type %q cannot be read here; only text is", i, kind)
+		if _, err := b.Take("type", &kind); err != nil || kind != "text" {
+			return "", param.Invalid("", "[%d]: a block of type %q cannot be read here; only text is", i, kind)
 		}
 		text, err := textBlock(b)
 		if err != nil {
-			return "", within(fmt.Sprintf("[%d]", i), err)
+			return "", param.Within(fmt.Sprintf("[%d]", i), err)
 		}
 		all.WriteString(text)
 	}

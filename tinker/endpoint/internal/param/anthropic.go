@@ -1,4 +1,4 @@
-package endpoint
+package param
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ func (e *Error) anthropicStatus() int {
 	return e.Status
 }
 
-// anthropic is the error as JSON in Anthropic's form.
-func (e *Error) anthropic() object {
+// Anthropic is the error as JSON in Anthropic's form.
+func (e *Error) Anthropic() Object {
 	status := e.anthropicStatus()
 	kind := anthropicKinds[status]
 	switch {
@@ -37,9 +37,9 @@ func (e *Error) anthropic() object {
 	case status >= 500:
 		kind = "api_error"
 	default:
-		kind = invalidRequest
+		kind = InvalidRequest
 	}
-	return object{"type": "error", "error": object{"type": kind, "message": e.anthropicText()}}
+	return Object{"type": "error", "error": Object{"type": kind, "message": e.anthropicText()}}
 }
 
 // anthropicText is the message. That of a request beyond the context has Anthropic's words, which clients read in order
@@ -61,6 +61,6 @@ func (e *Error) WriteAnthropic(w http.ResponseWriter) int {
 	if e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
 	}
-	reply(w, e.anthropicStatus(), e.anthropic())
+	Reply(w, e.anthropicStatus(), e.Anthropic())
 	return e.anthropicStatus()
 }

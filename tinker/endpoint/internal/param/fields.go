@@ -1,4 +1,6 @@
-package endpoint
+// Package param reads the parameters of a body one by one, refuses what is left by name, and says what is wrong in the
+// form of each interface.
+package param
 
 import (
 	"encoding/json"
@@ -9,40 +11,40 @@ import (
 	"strings"
 )
 
-// fields are the parameters of a body that were not read yet, by name.
-type fields map[string]json.RawMessage
+// Fields are the parameters of a body that were not read yet, by name.
+type Fields map[string]json.RawMessage
 
-// readFields reads a body. A parameter that is null is as good as missing.
-func readFields(body []byte) (fields, error) {
-	var f fields
+// ReadFields reads a body. A parameter that is null is as good as missing.
+func ReadFields(body []byte) (Fields, error) {
+	var f Fields
 	if err := json.Unmarshal(body, &f); err != nil {
-		return nil, invalid("", "the body is not a JSON object: %v", err)
+		return nil, Invalid("", "the body is not a JSON object: %v", err)
 	}
 	if f == nil {
-		return nil, invalid("", "the body is null; send a JSON object")
+		return nil, Invalid("", "the body is null; send a JSON object")
 	}
 	maps.DeleteFunc(f, func(_ string, raw json.RawMessage) bool { return string(raw) == "null" })
 	return f, nil
 }
 
-// readObject reads an object within a body, as readFields reads a body.
-func readObject(raw json.RawMessage) (fields, error) {
-	var f fields
+// ReadObject reads an object within a body, as readFields reads a body.
+func ReadObject(raw json.RawMessage) (Fields, error) {
+	var f Fields
 	if json.Unmarshal(raw, &f) != nil || f == nil {
-		return nil, invalid("", "%s is not an object", brief(raw))
+		return nil, Invalid("", "%s is not an object", Brief(raw))
 	}
-	return readFields(raw)
+	return ReadFields(raw)
 }
 
-// take reads a parameter into v, which keeps its value if the parameter is missing, and reports whether it was there.
-func (f fields) take(name string, v any) (bool, error) {
+// Take reads a parameter into v, which keeps its value if the parameter is missing, and reports whether it was there.
+func (f Fields) Take(name string, v any) (bool, error) {
 	raw, ok := f[name]
 	if !ok {
 		return false, nil
 	}
 	delete(f, name)
 	if err := json.Unmarshal(raw, v); err != nil {
-		return true, invalid(name, "%s is %s, which is not %s", name, brief(raw), kindOf(v))
+		return true, Invalid(name, "%s is %s, which is not %s", name, Brief(raw), kindOf(v))
 	}
 	return true, nil
 }
@@ -64,14 +66,14 @@ func kindOf(v any) string {
 		return "a list of texts"
 	case *[]json.RawMessage:
 		return "a list"
-	case *fields, *map[string]json.RawMessage:
+	case *Fields, *map[string]json.RawMessage:
 		return "an object"
 	}
 	return fmt.Sprintf("of the expected form (%s)", strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
 }
 
-// brief is the beginning of a value.
-func brief(raw []byte) string {
+// Brief is the beginning of a value.
+func Brief(raw []byte) string {
 	const most = 80
 	if len(raw) <= most {
 		return string(raw)
@@ -79,19 +81,19 @@ func brief(raw []byte) string {
 	return strings.ToValidUTF8(string(raw[:most]), "") + "…"
 }
 
-// labels are parameters that name a request for OpenAI's own accounting and caches. They do not change an answer.
-var labels = []string{"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+// Labels are parameters that name a request for OpenAI's own accounting and caches. They do not change an answer.
+var Labels = []string{"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
 	"request_id"}
 
-// refusals are the parameters that are refused unless they ask for what happens anyway: by name, the values that do, as
+// Refusals are the parameters that are refused unless they ask for what happens anyway: by name, the values that do, as
 // JSON, and the remedy.
-type refusals map[string]struct {
+type Refusals map[string]struct {
 	Neutral []string
 	Remedy  string
 }
 
-// unsupported are those of OpenAI's interface.
-var unsupported = refusals{
+// Unsupported are those of OpenAI's interface.
+var Unsupported = Refusals{
 	"frequency_penalty":      {[]string{"0", "0.0"}, "leave it out"},
 	"presence_penalty":       {[]string{"0", "0.0"}, "leave it out"},
 	"repetition_penalty":     {[]string{"1", "1.0"}, "leave it out"},
@@ -129,28 +131,28 @@ var unsupported = refusals{
 	"top_logprobs":           {[]string{"0"}, "it needs logprobs: true"},
 }
 
-// rest refuses the parameters that were not read.
-func (f fields) rest() error { return f.refuse(labels, unsupported) }
+// Rest refuses the parameters that were not read.
+func (f Fields) Rest() error { return f.Refuse(Labels, Unsupported) }
 
-// refuse refuses the parameters that were not read, by the tables of an interface.
-func (f fields) refuse(labels []string, table refusals) error {
+// Refuse refuses the parameters that were not read, by the tables of an interface.
+func (f Fields) Refuse(labels []string, table Refusals) error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if slices.Contains(labels, name) {
 			continue
 		}
 		u, known := table[name]
 		if !known {
-			return invalid(name, "Unrecognized request argument supplied: %s; leave it out", name)
+			return Invalid(name, "Unrecognized request argument supplied: %s; leave it out", name)
 		}
-		if !slices.Contains(u.Neutral, compact(f[name])) {
-			return invalid(name, "%s is %s, which is not supported here: %s", name, brief(f[name]), u.Remedy)
+		if !slices.Contains(u.Neutral, Compact(f[name])) {
+			return Invalid(name, "%s is %s, which is not supported here: %s", name, Brief(f[name]), u.Remedy)
 		}
 	}
 	return nil
 }
 
-// compact is JSON without white space, with the members of objects in the order of their names.
-func compact(raw json.RawMessage) string {
+// Compact is JSON without white space, with the members of objects in the order of their names.
+func Compact(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
 		return ""
@@ -162,8 +164,8 @@ func compact(raw json.RawMessage) string {
 	return string(out)
 }
 
-// encoded is a value as JSON.
-func encoded(v any) json.RawMessage {
+// Encoded is a value as JSON.
+func Encoded(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return json.RawMessage("null")
@@ -171,8 +173,8 @@ func encoded(v any) json.RawMessage {
 	return raw
 }
 
-// within says where in a body an error is.
-func within(place string, err error) error {
+// Within says where in a body an error is.
+func Within(place string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -181,8 +183,8 @@ func within(place string, err error) error {
 		return err
 	}
 	name, _, _ := strings.Cut(place, "[")
-	return invalid(name, "%s: %s", place, e.Message)
+	return Invalid(name, "%s: %s", place, e.Message)
 }
 
-// maxStops limits the stop strings of a request.
-const maxStops = 64
+// MaxStops limits the stop strings of a request.
+const MaxStops = 64

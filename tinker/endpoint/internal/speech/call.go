@@ -1,4 +1,4 @@
-package endpoint
+package speech
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 )
 
-// callBegin is the beginning of a call in a style, with the name of the tool if there is one. A model that continues it
+// CallBegin is the beginning of a call in a style, with the name of the tool if there is one. A model that continues it
 // calls a tool.
-func callBegin(style chat.CallStyle, name string) string {
+func CallBegin(style chat.CallStyle, name string) string {
 	begin, arguments := `{"name": `, `"parameters": `
 	switch style {
 	case chat.FunctionCalls:

@@ -1,16 +1,18 @@
-package endpoint
+package translate
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
-// responseMessages reads instructions and input as the messages of a chat.
-func responseMessages(f fields) (json.RawMessage, error) {
+// ResponseMessages reads instructions and input as the messages of a chat.
+func ResponseMessages(f param.Fields) (json.RawMessage, error) {
 	instructions := ""
-	there, err := f.take("instructions", &instructions)
+	there, err := f.Take("instructions", &instructions)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +22,7 @@ func responseMessages(f fields) (json.RawMessage, error) {
 	}
 	raw, ok := f["input"]
 	if !ok {
-		return nil, invalid("input", "input is missing")
+		return nil, param.Invalid("input", "input is missing")
 	}
 	delete(f, "input")
 	text := ""
@@ -29,14 +31,14 @@ func responseMessages(f fields) (json.RawMessage, error) {
 	case json.Unmarshal(raw, &text) == nil:
 		c.out = append(c.out, chatMessage{Role: "user", Content: text})
 	case json.Unmarshal(raw, &list) != nil || len(list) == 0:
-		return nil, invalid("input", "input is %s; it must be a text or a list of items", brief(raw))
+		return nil, param.Invalid("input", "input is %s; it must be a text or a list of items", param.Brief(raw))
 	}
 	for i, raw := range list {
 		if err := c.add(raw); err != nil {
-			return nil, within(fmt.Sprintf("input[%d]", i), err)
+			return nil, param.Within(fmt.Sprintf("input[%d]", i), err)
 		}
 	}
-	return encoded(c.out), nil
+	return param.Encoded(c.out), nil
 }
 
 // items makes messages of items: thoughts, text and calls of an assistant that follow each other are one message.
@@ -50,12 +52,12 @@ var itemLabels = []string{"id", "status", "phase", "encrypted_content", "summary
 
 // add reads the next item.
 func (c *items) add(raw json.RawMessage) error {
-	b, err := readObject(raw)
+	b, err := param.ReadObject(raw)
 	if err != nil {
 		return err
 	}
 	kind := "message"
-	if _, err := b.take("type", &kind); err != nil {
+	if _, err := b.Take("type", &kind); err != nil {
 		return err
 	}
 	switch kind {
@@ -68,26 +70,26 @@ func (c *items) add(raw json.RawMessage) error {
 	case "function_call_output":
 		err = c.result(b)
 	default:
-		return invalid("", "an item of type %q is not known here; message, reasoning, function_call and "+
+		return param.Invalid("", "an item of type %q is not known here; message, reasoning, function_call and "+
 			"function_call_output are", kind)
 	}
-	return errors.Join(err, b.refuse(itemLabels, blockUnsupported))
+	return errors.Join(err, b.Refuse(itemLabels, blockUnsupported))
 }
 
 // message reads an item of type message.
-func (c *items) message(b fields) error {
+func (c *items) message(b param.Fields) error {
 	role := ""
-	if _, err := b.take("role", &role); err != nil {
+	if _, err := b.Take("role", &role); err != nil {
 		return err
 	}
 	switch role {
 	case "user", "assistant", "system", "developer":
 	default:
-		return invalid("", "role is %q; it must be user, assistant, system or developer", role)
+		return param.Invalid("", "role is %q; it must be user, assistant, system or developer", role)
 	}
 	raw, ok := b["content"]
 	if !ok {
-		return invalid("", "content is missing")
+		return param.Invalid("", "content is missing")
 	}
 	delete(b, "content")
 	text, err := partsOf(raw, "input_text", "output_text", "text", "refusal")
@@ -114,7 +116,7 @@ func (c *items) assistant(fits func(*chatMessage) bool) *chatMessage {
 }
 
 // reasoning reads an item of type reasoning, with which an assistant's message begins.
-func (c *items) reasoning(b fields) error {
+func (c *items) reasoning(b param.Fields) error {
 	m := c.assistant(func(*chatMessage) bool { return false })
 	raw, ok := b["content"]
 	if !ok {
@@ -127,14 +129,14 @@ func (c *items) reasoning(b fields) error {
 }
 
 // call reads an item of type function_call.
-func (c *items) call(b fields) error {
+func (c *items) call(b param.Fields) error {
 	t := chatTool{Type: "function"}
-	_, err1 := b.take("call_id", &t.ID)
-	_, err2 := b.take("name", &t.Function.Name)
+	_, err1 := b.Take("call_id", &t.ID)
+	_, err2 := b.Take("name", &t.Function.Name)
 	t.Function.Arguments = takeArguments(b, "arguments")
 	var err3 error
 	if t.Function.Name == "" {
-		err3 = invalid("", "name is missing")
+		err3 = param.Invalid("", "name is missing")
 	}
 	m := c.assistant(func(*chatMessage) bool { return true })
 	m.ToolCalls = append(m.ToolCalls, t)
@@ -142,7 +144,7 @@ func (c *items) call(b fields) error {
 }
 
 // takeArguments takes the arguments of a call as JSON, whatever they are: readCall makes an object of them.
-func takeArguments(f fields, name string) string {
+func takeArguments(f param.Fields, name string) string {
 	raw := f[name]
 	delete(f, name)
 	text := ""
@@ -153,14 +155,14 @@ func takeArguments(f fields, name string) string {
 }
 
 // result reads an item of type function_call_output.
-func (c *items) result(b fields) error {
+func (c *items) result(b param.Fields) error {
 	m := chatMessage{Role: "tool"}
-	if _, err := b.take("call_id", &m.ToolCallID); err != nil {
+	if _, err := b.Take("call_id", &m.ToolCallID); err != nil {
 		return err
 	}
 	raw, ok := b["output"]
 	if !ok {
-		return invalid("", "output is missing")
+		return param.Invalid("", "output is missing")
 	}
 	delete(b, "output")
 	var err error
@@ -180,7 +182,7 @@ func partsOf(raw json.RawMessage, kinds ...string) (string, error) {
 		Text, Refusal *string
 	}
 	if json.Unmarshal(raw, &list) != nil {
-		return "", invalid("", "%s must be a text or a list of parts", brief(raw))
+		return "", param.Invalid("", "%s must be a text or a list of parts", param.Brief(raw))
 	}
 	var all strings.Builder
 	for i, p := range list {
@@ -192,7 +194,8 @@ func partsOf(raw json.RawMessage, kinds ...string) (string, error) {
 			p.Text = p.Refusal
 		}
 		if !known || p.Text == nil {
-			return "", invalid("", "[%d]: a part of type %q cannot be read here; only %s with a text is", i, p.Type,
+			return "", param.Invalid("", "[%d]: a part of type %q cannot be read here; only %s with a text is", i,
+				p.Type,
 				strings.Join(kinds, ", "))
 		}
 		all.WriteString(*p.Text)

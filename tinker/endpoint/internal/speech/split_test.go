@@ -1,4 +1,4 @@
-package endpoint
+package speech
 
 import (
 	"fmt"
@@ -15,11 +15,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 )
 
-const tinyModel = "../../examples/tiny/model"
-
 func loadTiny(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
-	tok, err := tokenizer.Load(tinyModel)
+	tok, err := tokenizer.Load("../../../../examples/tiny/model")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,80 +25,80 @@ func loadTiny(t testing.TB) *tokenizer.Tokenizer {
 }
 
 // all divides a text that is written in pieces.
-func all(s *splitter, pieces ...string) part {
-	var out part
+func all(s *Splitter, pieces ...string) Part {
+	var out Part
 	for _, text := range pieces {
-		add(&out, s.write(text))
+		add(&out, s.Write(text))
 	}
-	add(&out, s.end())
+	add(&out, s.End())
 	return out
 }
 
-func add(to *part, p part) {
-	to.reasoning += p.reasoning
-	to.content += p.content
-	to.calls = append(to.calls, p.calls...)
+func add(to *Part, p Part) {
+	to.Reasoning += p.Reasoning
+	to.Content += p.Content
+	to.Calls = append(to.Calls, p.Calls...)
 }
 
 var answers = []struct {
 	name, text string
 	style      chat.CallStyle
 	inside     bool
-	want       part
+	want       Part
 }{
-	{"plain", "Hello.\n", chat.NoCalls, false, part{content: "Hello.\n"}},
-	{"empty", "", chat.QwenCalls, false, part{}},
-	{"marks are text without tools", "a <tool_call> b", chat.NoCalls, false, part{content: "a <tool_call> b"}},
+	{"plain", "Hello.\n", chat.NoCalls, false, Part{Content: "Hello.\n"}},
+	{"empty", "", chat.QwenCalls, false, Part{}},
+	{"marks are text without tools", "a <tool_call> b", chat.NoCalls, false, Part{Content: "a <tool_call> b"}},
 	{"a thought", "<think>\nIt is 4.\n</think>\n\n4", chat.NoCalls, false,
-		part{reasoning: "It is 4.", content: "4"}},
+		Part{Reasoning: "It is 4.", Content: "4"}},
 	{"a thought that the prompt begins", "\nIt is 4.\n\nYes.\n</think>\n\n4\n", chat.NoCalls, true,
-		part{reasoning: "It is 4.\n\nYes.", content: "4\n"}},
-	{"a thought that is cut", "<think>\nIt is\n", chat.NoCalls, false, part{reasoning: "It is"}},
-	{"almost a thought", "<thin air", chat.NoCalls, false, part{content: "<thin air"}},
+		Part{Reasoning: "It is 4.\n\nYes.", Content: "4\n"}},
+	{"a thought that is cut", "<think>\nIt is\n", chat.NoCalls, false, Part{Reasoning: "It is"}},
+	{"almost a thought", "<thin air", chat.NoCalls, false, Part{Content: "<thin air"}},
 	{"a call", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"b\": 1, \"a\": \"x\"}}\n</tool_call>", chat.QwenCalls,
-		false, part{calls: []call{{"f", `{"b":1,"a":"x"}`}}}},
+		false, Part{Calls: []Call{{"f", `{"b":1,"a":"x"}`}}}},
 	{"thought, text, two calls, text", "<think>t</think>Let me.\n<tool_call>{\"name\":\"f\",\"arguments\":{}}" +
 		"</tool_call>\n<tool_call>{\"name\":\"g\",\"arguments\":{\"x\":[1]}}</tool_call>\nDone.", chat.QwenCalls, false,
-		part{reasoning: "t", content: "Let me.\nDone.", calls: []call{{"f", "{}"}, {"g", `{"x":[1]}`}}}},
+		Part{Reasoning: "t", Content: "Let me.\nDone.", Calls: []Call{{"f", "{}"}, {"g", `{"x":[1]}`}}}},
 	{"the mark of the end within an argument",
 		`<tool_call>{"name":"f","arguments":{"s":"</tool_call>"}}</tool_call>`, chat.QwenCalls, false,
-		part{calls: []call{{"f", `{"s":"</tool_call>"}`}}}},
+		Part{Calls: []Call{{"f", `{"s":"</tool_call>"}`}}}},
 	{"a call that is cut after its JSON", `<tool_call>{"name":"f","arguments":{}}`, chat.QwenCalls, false,
-		part{calls: []call{{"f", "{}"}}}},
+		Part{Calls: []Call{{"f", "{}"}}}},
 	{"not a call", "a\n<tool_call>\nnonsense\n</tool_call>", chat.QwenCalls, false,
-		part{content: "a\n<tool_call>\nnonsense\n</tool_call>"}},
+		Part{Content: "a\n<tool_call>\nnonsense\n</tool_call>"}},
 	{"llama", `{"name": "f", "parameters": {"x": 1}}; {"name": "g", "parameters": {}}`, chat.LlamaCalls, false,
-		part{calls: []call{{"f", `{"x":1}`}, {"g", "{}"}}}},
-	{"llama's JSON that is no call", `{"x": 1}`, chat.LlamaCalls, false, part{content: `{"x": 1}`}},
+		Part{Calls: []Call{{"f", `{"x":1}`}, {"g", "{}"}}}},
+	{"llama's JSON that is no call", `{"x": 1}`, chat.LlamaCalls, false, Part{Content: `{"x": 1}`}},
 	{"thought, text, two calls in tags, text", "<think>t</think>\n\nLet me.\n\n<tool_call>\n<function=f>\n" +
 		"<parameter=s>\na\n\n</tool_call>\n</parameter>\n<parameter=i>\n2\n</parameter>\n</function>\n" +
 		"</tool_call>\n<tool_call>\n<function=g>\n</function>\n</tool_call>\nDone.", chat.FunctionCalls, false,
-		part{reasoning: "t", content: "Let me.\nDone.",
-			calls: []call{{"f", `{"s":"a\n\n</tool_call>","i":2}`}, {"g", "{}"}}}},
+		Part{Reasoning: "t", Content: "Let me.\nDone.",
+			Calls: []Call{{"f", `{"s":"a\n\n</tool_call>","i":2}`}, {"g", "{}"}}}},
 	{"a call in tags that is cut after its end",
 		"<tool_call>\n<function=f>\n<parameter=i>\nx\n</parameter>\n</function>", chat.FunctionCalls, false,
-		part{calls: []call{{"f", `{"i":"x"}`}}}},
+		Part{Calls: []Call{{"f", `{"i":"x"}`}}}},
 	{"a call in tags that is cut", "a\n<tool_call>\n<function=f>\n<parameter=i>\n1", chat.FunctionCalls, false,
-		part{content: "a\n<tool_call>\n<function=f>\n<parameter=i>\n1"}},
+		Part{Content: "a\n<tool_call>\n<function=f>\n<parameter=i>\n1"}},
 	{"a thought's end within an argument",
 		"<tool_call><function=f><parameter=s></think></parameter></function></tool_call>", chat.FunctionCalls, false,
-		part{calls: []call{{"f", `{"s":"</think>"}`}}}},
+		Part{Calls: []Call{{"f", `{"s":"</think>"}`}}}},
 	{"two calls in pairs", "\n<think>t</think>\nLet me.\n<tool_call>f\n<arg_key>s</arg_key>\n" +
 		"<arg_value>1</arg_value>\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>\n</tool_call>\n" +
 		"<tool_call>g\n</tool_call>", chat.PairCalls, false,
-		part{reasoning: "t", content: "Let me.", calls: []call{{"f", `{"s":"1","i":1}`}, {"g", "{}"}}}},
+		Part{Reasoning: "t", Content: "Let me.", Calls: []Call{{"f", `{"s":"1","i":1}`}, {"g", "{}"}}}},
 	{"a call in pairs that is cut", "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>", chat.PairCalls,
-		false, part{content: "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>"}},
+		false, Part{Content: "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>"}},
 	{"not a call in pairs", "<tool_call>{}</tool_call>", chat.PairCalls, false,
-		part{content: "<tool_call>{}</tool_call>"}},
+		Part{Content: "<tool_call>{}</tool_call>"}},
 	{"llama's tag", "I look.\n<|python_tag|>{\"name\": \"f\", \"parameters\": {}}", chat.LlamaCalls, false,
-		part{content: "I look.", calls: []call{{"f", "{}"}}}},
+		Part{Content: "I look.", Calls: []Call{{"f", "{}"}}}},
 }
 
 func TestSplit(t *testing.T) {
 	for _, c := range answers {
-		split := func() *splitter {
-			s := &splitter{style: c.style, tools: typedTools(t)}
+		split := func() *Splitter {
+			s := &Splitter{Style: c.style, Tools: typedTools(t)}
 			if c.inside {
 				s.at = inThought
 			}
@@ -113,9 +111,9 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s, byte by byte: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	one := &splitter{style: chat.QwenCalls, one: true}
-	if got := all(one, answers[8].text); len(got.calls) != 1 || got.calls[0].name != "f" {
-		t.Errorf("without parallel calls: %+v", got.calls)
+	one := &Splitter{Style: chat.QwenCalls, One: true}
+	if got := all(one, answers[8].text); len(got.Calls) != 1 || got.Calls[0].Name != "f" {
+		t.Errorf("without parallel calls: %+v", got.Calls)
 	}
 }
 
@@ -149,13 +147,13 @@ func TestSplitDoesNotDependOnPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(marks), 0, 12).Draw(t, "text"), "")
 		style := rapid.SampledFrom(styles).Draw(t, "style")
-		want := all(&splitter{style: style, tools: tools}, text)
+		want := all(&Splitter{Style: style, Tools: tools}, text)
 		var pieces []string
 		for rest := text; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
 			pieces, rest = append(pieces, rest[:n]), rest[n:]
 		}
-		if got := all(&splitter{style: style, tools: tools}, pieces...); !reflect.DeepEqual(got, want) {
+		if got := all(&Splitter{Style: style, Tools: tools}, pieces...); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q in pieces %q: %+v, whole %+v", text, pieces, got, want)
 		}
 		if fault := unlikeAnswer(text, style, tools, want); fault != "" {
@@ -166,17 +164,17 @@ func TestSplitDoesNotDependOnPieces(t *testing.T) {
 
 // unlikeAnswer tells how parts differ from the message that package chat reads; "" if they do not. Newlines where an
 // answer is cut may differ, and thoughts that begin without a mark: a stream does not know of them.
-func unlikeAnswer(text string, style chat.CallStyle, tools jinja.List, got part) string {
+func unlikeAnswer(text string, style chat.CallStyle, tools jinja.List, got Part) string {
 	if strings.Contains(text, "</think>") {
 		return ""
 	}
 	m, _ := chat.ParseAnswer(text, style, tools...)
-	var want part
-	(&splitter{}).add(&want, m.ToolCalls)
+	var want Part
+	(&Splitter{}).add(&want, m.ToolCalls)
 	content := func(s string) string { return strings.NewReplacer("\n", "", "\r", "").Replace(s) }
-	if !reflect.DeepEqual(got.calls, want.calls) || content(got.content) != content(m.Content) ||
-		content(got.reasoning) != content(m.Reasoning) {
-		return fmt.Sprintf("style %d: %q is %+v; chat reads %+v with the calls %+v", style, text, got, m, want.calls)
+	if !reflect.DeepEqual(got.Calls, want.Calls) || content(got.Content) != content(m.Content) ||
+		content(got.Reasoning) != content(m.Reasoning) {
+		return fmt.Sprintf("style %d: %q is %+v; chat reads %+v with the calls %+v", style, text, got, m, want.Calls)
 	}
 	return ""
 }
@@ -195,14 +193,14 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		for _, style := range styles {
-			want := all(&splitter{style: style, tools: tools}, text)
-			r, split, got := rand.New(rand.NewPCG(seed, 1)), &splitter{style: style, tools: tools}, part{}
+			want := all(&Splitter{Style: style, Tools: tools}, text)
+			r, split, got := rand.New(rand.NewPCG(seed, 1)), &Splitter{Style: style, Tools: tools}, Part{}
 			for rest := text; rest != ""; {
 				n := 1 + r.IntN(len(rest))
-				add(&got, split.write(rest[:n]))
+				add(&got, split.Write(rest[:n]))
 				rest = rest[n:]
 			}
-			add(&got, split.end())
+			add(&got, split.End())
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("style %d, %q: %+v, whole %+v", style, text, got, want)
 			}
@@ -219,17 +217,17 @@ func TestSpeech(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("abä€😀 \n")), 0, 30, -1).Draw(t, "text")
 		stops := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("abä€ ")), 1, 4, -1), 0, 3).Draw(t, "stops")
-		s := &speech{decoder: tok.NewDecoder(true), stops: stops}
+		s := &Speech{Decoder: tok.NewDecoder(true), Stops: stops}
 		said := ""
 		for _, id := range tok.Encode(text, false) {
-			said += s.write(id)
+			said += s.Write(id)
 			if !utf8.ValidString(said) || !strings.HasPrefix(text, said) {
 				t.Fatalf("after a token of %q: %q", text, said)
 			}
 		}
-		said += s.end()
+		said += s.End()
 		want := text
-		if at, _ := firstOf(text, stops); at >= 0 {
+		if at, _ := FirstOf(text, stops); at >= 0 {
 			want = text[:at]
 		}
 		if said != want {

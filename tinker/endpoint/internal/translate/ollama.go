@@ -1,12 +1,14 @@
-package endpoint
+package translate
 
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
-// ollamaUnsupported are the parameters of Ollama's interface that are refused unless they ask for what happens anyway.
-var ollamaUnsupported = refusals{
+// OllamaUnsupported are the parameters of Ollama's interface that are refused unless they ask for what happens anyway.
+var OllamaUnsupported = param.Refusals{
 	"format":       {[]string{`""`}, "only text is generated; ask for the format in the prompt"},
 	"template":     {[]string{`""`}, "the model's own template is used"},
 	"suffix":       {[]string{`""`}, "leave it out"},
@@ -18,8 +20,8 @@ var ollamaUnsupported = refusals{
 	"top_logprobs": {[]string{"0"}, "use v1/chat/completions"},
 }
 
-// ollamaOptionsUnsupported are such options.
-var ollamaOptionsUnsupported = refusals{
+// OllamaOptionsUnsupported are such options.
+var OllamaOptionsUnsupported = param.Refusals{
 	"repeat_penalty":    {[]string{"1"}, "set it to 1 or leave it out"},
 	"presence_penalty":  {[]string{"0"}, "leave it out"},
 	"frequency_penalty": {[]string{"0"}, "leave it out"},
@@ -34,13 +36,13 @@ var ollamaLabels = []string{"num_keep", "num_batch", "num_gpu", "main_gpu", "num
 	"logits_all", "vocab_only", "use_mmap", "use_mlock", "numa", "repeat_last_n", "penalize_newline", "mirostat_tau",
 	"mirostat_eta"}
 
-// ollamaOptions reads options into a chat or a completion, and returns num_ctx; 0 if there is none.
-func ollamaOptions(f fields, own fields) (window int, err error) {
-	o := fields{}
+// OllamaOptions reads options into a chat or a completion, and returns num_ctx; 0 if there is none.
+func OllamaOptions(f param.Fields, own param.Fields) (window int, err error) {
+	o := param.Fields{}
 	if raw, ok := f["options"]; ok {
 		delete(f, "options")
-		if o, err = readObject(raw); err != nil {
-			return 0, within("options", err)
+		if o, err = param.ReadObject(raw); err != nil {
+			return 0, param.Within("options", err)
 		}
 	}
 	for _, name := range []string{"temperature", "top_p", "top_k", "min_p", "seed", "stop"} {
@@ -50,35 +52,35 @@ func ollamaOptions(f fields, own fields) (window int, err error) {
 		}
 	}
 	most := 0
-	if _, err := o.take("num_predict", &most); err != nil {
-		return 0, within("options", err)
+	if _, err := o.Take("num_predict", &most); err != nil {
+		return 0, param.Within("options", err)
 	}
 	if most > 0 { // 0, -1 and -2: to the end of the context
-		own["max_tokens"] = encoded(most)
+		own["max_tokens"] = param.Encoded(most)
 	}
-	if _, err := o.take("num_ctx", &window); err != nil {
-		return 0, within("options", err)
+	if _, err := o.Take("num_ctx", &window); err != nil {
+		return 0, param.Within("options", err)
 	}
 	if window < 0 {
-		return 0, invalid("options", "options: num_ctx is %d; it must be 1 or more", window)
+		return 0, param.Invalid("options", "options: num_ctx is %d; it must be 1 or more", window)
 	}
-	return window, within("options", o.refuse(ollamaLabels, ollamaOptionsUnsupported))
+	return window, param.Within("options", o.Refuse(ollamaLabels, OllamaOptionsUnsupported))
 }
 
-// ollamaMessages reads messages as those of a chat.
-func ollamaMessages(f fields) (json.RawMessage, error) {
+// OllamaMessages reads messages as those of a chat.
+func OllamaMessages(f param.Fields) (json.RawMessage, error) {
 	var list []json.RawMessage
-	if _, err := f.take("messages", &list); err != nil {
+	if _, err := f.Take("messages", &list); err != nil {
 		return nil, err
 	}
-	out := make([]fields, len(list))
+	out := make([]param.Fields, len(list))
 	for i, raw := range list {
-		m, err := readObject(raw)
+		m, err := param.ReadObject(raw)
 		if err != nil {
-			return nil, within(fmt.Sprintf("messages[%d]", i), err)
+			return nil, param.Within(fmt.Sprintf("messages[%d]", i), err)
 		}
 		if images, ok := m["images"]; ok && string(images) != "[]" {
-			return nil, invalid("messages", "messages[%d] has images; only text is read", i)
+			return nil, param.Invalid("messages", "messages[%d] has images; only text is read", i)
 		}
 		delete(m, "images")
 		for name, own := range map[string]string{"thinking": "reasoning_content", "tool_name": "name"} {
@@ -89,5 +91,5 @@ func ollamaMessages(f fields) (json.RawMessage, error) {
 		}
 		out[i] = m
 	}
-	return encoded(out), nil
+	return param.Encoded(out), nil
 }

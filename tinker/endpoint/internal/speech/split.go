@@ -1,4 +1,4 @@
-package endpoint
+package speech
 
 import (
 	"strings"
@@ -7,26 +7,26 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 )
 
-// part is a piece of an assistant's message.
-type part struct {
-	reasoning, content string
-	calls              []call
+// Part is a piece of an assistant's message.
+type Part struct {
+	Reasoning, Content string
+	Calls              []Call
 }
 
-func (p part) empty() bool { return p.reasoning == "" && p.content == "" && len(p.calls) == 0 }
+func (p Part) Empty() bool { return p.Reasoning == "" && p.Content == "" && len(p.Calls) == 0 }
 
-// call is one call of a tool.
-type call struct {
-	name, arguments string // arguments: JSON
+// Call is one call of a tool.
+type Call struct {
+	Name, Arguments string // arguments: JSON
 }
 
-// splitter divides the text of an answer into thoughts, content and tool calls while it is written: text that may
+// Splitter divides the text of an answer into thoughts, content and tool calls while it is written: text that may
 // belong to either of two is held back until that is decided. A call is complete when it is handed out. What
 // chat.ParseAnswer cannot read as a call stays in the content.
-type splitter struct {
-	style chat.CallStyle // NoCalls: nothing is a call
-	tools jinja.List     // that the model was offered
-	one   bool           // only the first call counts
+type Splitter struct {
+	Style chat.CallStyle // NoCalls: nothing is a call
+	Tools jinja.List     // that the model was offered
+	One   bool           // only the first call counts
 	at    place
 	held  string
 	tried int // of held: no call ends before it
@@ -50,35 +50,35 @@ const (
 
 // The marks in an answer, as hf/chat has them.
 const (
-	thinkOpen  = "<think>"
-	thinkClose = "</think>"
+	ThinkOpen  = "<think>"
+	ThinkClose = "</think>"
 	callOpen   = "<tool_call>"
 	callClose  = "</tool_call>"
 	pythonTag  = "<|python_tag|>"
-	blank      = " \t\r\n"
+	Blank      = " \t\r\n"
 	newlines   = "\r\n"
 )
 
-// inside says that the answer begins within a thought, which the prompt has opened.
-func (s *splitter) inside() { s.at = inThought }
+// Inside says that the answer begins within a thought, which the prompt has opened.
+func (s *Splitter) Inside() { s.at = inThought }
 
-// write takes the next piece of text and returns what is certain now.
-func (s *splitter) write(text string) (out part) {
+// Write takes the next piece of text and returns what is certain now.
+func (s *Splitter) Write(text string) (out Part) {
 	s.held += text
 	for s.step(&out, false) {
 	}
 	return out
 }
 
-// end returns the rest.
-func (s *splitter) end() (out part) {
+// End returns the rest.
+func (s *Splitter) End() (out Part) {
 	for s.step(&out, true) {
 	}
 	return out
 }
 
 // step moves text from held to out and reports whether it reached another place.
-func (s *splitter) step(out *part, end bool) bool {
+func (s *Splitter) step(out *Part, end bool) bool {
 	switch s.at {
 	case atStart:
 		return s.start(end)
@@ -91,14 +91,14 @@ func (s *splitter) step(out *part, end bool) bool {
 }
 
 // start decides what an answer begins with.
-func (s *splitter) start(end bool) bool {
-	seen := strings.TrimLeft(s.held, blank)
+func (s *Splitter) start(end bool) bool {
+	seen := strings.TrimLeft(s.held, Blank)
 	switch {
-	case strings.HasPrefix(seen, thinkOpen):
-		s.held, s.at = strings.TrimPrefix(seen, thinkOpen), inThought
-	case s.style == chat.LlamaCalls && strings.HasPrefix(seen, "{"):
+	case strings.HasPrefix(seen, ThinkOpen):
+		s.held, s.at = strings.TrimPrefix(seen, ThinkOpen), inThought
+	case s.Style == chat.LlamaCalls && strings.HasPrefix(seen, "{"):
 		s.at = inCall
-	case !end && strings.HasPrefix(thinkOpen, seen): // or there is nothing yet
+	case !end && strings.HasPrefix(ThinkOpen, seen): // or there is nothing yet
 		return false
 	default:
 		s.at = inContent
@@ -107,17 +107,17 @@ func (s *splitter) start(end bool) bool {
 }
 
 // think hands out thoughts, without the newlines around them.
-func (s *splitter) think(out *part, end bool) bool {
-	thought, after, closed := strings.Cut(s.held, thinkClose)
+func (s *Splitter) think(out *Part, end bool) bool {
+	thought, after, closed := strings.Cut(s.held, ThinkClose)
 	if !s.begun {
 		thought = strings.TrimLeft(thought, newlines)
 	}
 	sure := thought
 	if !closed && !end {
-		sure = thought[:len(thought)-overlap(thought, thinkClose)]
+		sure = thought[:len(thought)-Overlap(thought, ThinkClose)]
 	}
 	sure = strings.TrimRight(sure, newlines)
-	out.reasoning += sure
+	out.Reasoning += sure
 	s.begun = s.begun || sure != ""
 	s.held = thought[len(sure):]
 	if closed {
@@ -127,18 +127,18 @@ func (s *splitter) think(out *part, end bool) bool {
 }
 
 // opener is the mark with which a call begins within content.
-func (s *splitter) opener() string {
+func (s *Splitter) opener() string {
 	switch {
-	case s.style.Tagged():
+	case s.Style.Tagged():
 		return callOpen
-	case s.style == chat.LlamaCalls:
+	case s.Style == chat.LlamaCalls:
 		return pythonTag
 	}
 	return ""
 }
 
 // say hands out content up to a call, without the newlines between the two.
-func (s *splitter) say(out *part, end bool) bool {
+func (s *Splitter) say(out *Part, end bool) bool {
 	if s.trim {
 		s.held = strings.TrimLeft(s.held, newlines)
 		s.trim = s.held == ""
@@ -161,33 +161,33 @@ func (s *splitter) say(out *part, end bool) bool {
 		s.held = ""
 		return false
 	}
-	sure := strings.TrimRight(s.held[:len(s.held)-overlap(s.held, open)], newlines)
+	sure := strings.TrimRight(s.held[:len(s.held)-Overlap(s.held, open)], newlines)
 	s.speak(out, sure)
 	s.held = s.held[len(sure):]
 	return false
 }
 
 // speak adds content. Content after a call begins on a new line, unless it is the first.
-func (s *splitter) speak(out *part, text string) {
+func (s *Splitter) speak(out *Part, text string) {
 	if text == "" {
 		return
 	}
 	if s.joint {
-		out.content += "\n"
+		out.Content += "\n"
 	}
-	out.content += text
+	out.Content += text
 	s.begun, s.joint = true, false
 }
 
 // call hands out a call that is complete. At the end of the answer, what is no call is content.
-func (s *splitter) call(out *part, end bool) bool {
-	for s.style.Tagged() {
+func (s *Splitter) call(out *Part, end bool) bool {
+	for s.Style.Tagged() {
 		at := strings.Index(s.held[s.tried:], callClose)
 		if at < 0 {
 			break
 		}
 		s.tried += at + len(callClose)
-		found, after, err := chat.TakeCall(s.held[:s.tried], s.style, s.tools...)
+		found, after, err := chat.TakeCall(s.held[:s.tried], s.Style, s.Tools...)
 		if err == nil && after == "" {
 			s.add(out, jinja.List{found})
 			s.held, s.tried, s.at = s.held[s.tried:], 0, inContent
@@ -198,7 +198,7 @@ func (s *splitter) call(out *part, end bool) bool {
 	if !end || s.held == "" {
 		return false
 	}
-	m, err := chat.ParseAnswer(s.held, s.style, s.tools...)
+	m, err := chat.ParseAnswer(s.held, s.Style, s.Tools...)
 	if m.Reasoning != "" || err != nil && len(m.ToolCalls) == 0 {
 		m = chat.Message{Content: s.gap + s.held}
 	}
@@ -209,9 +209,9 @@ func (s *splitter) call(out *part, end bool) bool {
 }
 
 // add hands out calls in the form of package chat.
-func (s *splitter) add(out *part, calls jinja.List) {
+func (s *Splitter) add(out *Part, calls jinja.List) {
 	for _, v := range calls {
-		if s.one && s.called > 0 {
+		if s.One && s.called > 0 {
 			return
 		}
 		m, _ := v.(*jinja.Map)
@@ -220,7 +220,7 @@ func (s *splitter) add(out *part, calls jinja.List) {
 		name, _ := function.Get("name")
 		arguments, _ := function.Get("arguments")
 		text, _ := name.(string)
-		out.calls = append(out.calls, call{name: text, arguments: toJSON(arguments)})
+		out.Calls = append(out.Calls, Call{Name: text, Arguments: toJSON(arguments)})
 		s.called++
 	}
 }

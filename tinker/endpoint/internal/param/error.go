@@ -1,4 +1,4 @@
-package endpoint
+package param
 
 import (
 	"context"
@@ -32,22 +32,30 @@ func (e *Error) Error() string { return e.Message }
 
 // The types of errors that clients know.
 const (
-	invalidRequest = "invalid_request_error"
+	InvalidRequest = "invalid_request_error"
 	serverError    = "server_error"
 )
 
-// invalid is an error of one parameter.
-func invalid(param, format string, args ...any) error {
-	return &Error{Status: http.StatusBadRequest, Type: invalidRequest, Param: param,
+// Invalid is an error of one parameter.
+func Invalid(param, format string, args ...any) error {
+	return &Error{Status: http.StatusBadRequest, Type: InvalidRequest, Param: param,
 		Message: fmt.Sprintf(format, args...)}
 }
 
-// tooLong is the error of a request beyond the context of the model, in OpenAI's words, which clients search for.
-func tooLong(limit, prompt, answer int) error {
-	return &Error{Status: http.StatusBadRequest, Type: invalidRequest, Code: "context_length_exceeded",
+// TooLong is the error of a request beyond the context of the model, in OpenAI's words, which clients search for.
+func TooLong(limit, prompt, answer int) error {
+	return &Error{Status: http.StatusBadRequest, Type: InvalidRequest, Code: "context_length_exceeded",
 		Param: "messages", Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
 			"requested %d tokens (%d in the prompt, %d in the completion). Please reduce the length of the prompt or "+
 			"of the completion.", limit, prompt+answer, prompt, answer), length: &overlong{limit, prompt, answer}}
+}
+
+// TooMany is the error of a text of which not all was encoded.
+func TooMany(limit, least int) error {
+	return &Error{Status: http.StatusBadRequest, Type: InvalidRequest, Code: "context_length_exceeded",
+		Param: "messages", Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
+			"requested more than %d tokens. Please reduce the length of the prompt.", limit, least-1),
+		length: &overlong{limit, least, 1}}
 }
 
 // retryAfter is the wait that a client is asked for when the server is busy.
@@ -65,13 +73,13 @@ func ErrorOf(err error) *Error {
 	case errors.As(err, &e):
 		return e
 	case errors.As(err, &p):
-		e = &Error{Status: p.Status, Type: invalidRequest, Message: text, After: p.After}
+		e = &Error{Status: p.Status, Type: InvalidRequest, Message: text, After: p.After}
 		if e.Status >= 500 {
 			e.Type = serverError
 		}
 		return e
 	case errors.Is(err, tinker.ErrNotFound):
-		return &Error{Status: http.StatusNotFound, Type: invalidRequest, Code: "model_not_found", Param: "model",
+		return &Error{Status: http.StatusNotFound, Type: InvalidRequest, Code: "model_not_found", Param: "model",
 			Message: text}
 	case errors.Is(err, tinker.ErrBusy):
 		return &Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded",
@@ -82,18 +90,18 @@ func ErrorOf(err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Status: http.StatusGatewayTimeout, Type: "timeout_error", Code: "timeout", Message: text}
 	case tinker.CategoryOf(err) == tinker.User:
-		return &Error{Status: http.StatusBadRequest, Type: invalidRequest, Message: text}
+		return &Error{Status: http.StatusBadRequest, Type: InvalidRequest, Message: text}
 	}
 	return &Error{Status: http.StatusInternalServerError, Type: serverError, Message: text}
 }
 
-// body is the error as JSON.
-func (e *Error) body() object {
-	return object{"error": object{"message": e.Message, "type": e.Type, "param": orNull(e.Param),
-		"code": orNull(e.Code)}}
+// Body is the error as JSON.
+func (e *Error) Body() Object {
+	return Object{"error": Object{"message": e.Message, "type": e.Type, "param": OrNull(e.Param),
+		"code": OrNull(e.Code)}}
 }
 
-func orNull(s string) any {
+func OrNull(s string) any {
 	if s == "" {
 		return nil
 	}
@@ -105,15 +113,15 @@ func (e *Error) Write(w http.ResponseWriter) int {
 	if e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
 	}
-	reply(w, e.Status, e.body())
+	Reply(w, e.Status, e.Body())
 	return e.Status
 }
 
-// object is a JSON object.
-type object = map[string]any
+// Object is a JSON object.
+type Object = map[string]any
 
-// reply sends JSON.
-func reply(w http.ResponseWriter, status int, v any) {
+// Reply sends JSON.
+func Reply(w http.ResponseWriter, status int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		status = http.StatusInternalServerError
