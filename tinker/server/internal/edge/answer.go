@@ -1,12 +1,16 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -87,3 +91,19 @@ func AsUser(err error) error {
 	}
 	return tinker.Userf("%w", err)
 }
+
+// hider replaces the folders of this machine in texts for clients, the longest first.
+func hider(private map[string]string) *strings.Replacer {
+	folders := slices.SortedFunc(maps.Keys(private),
+		func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, f := range folders {
+		if f != "" {
+			pairs = append(pairs, f, private[f])
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// Hide returns a text without the folders of this machine. The log has the original text.
+func (s *Edge) Hide(text string) string { return s.hider.Replace(text) }

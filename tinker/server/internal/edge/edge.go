@@ -102,3 +102,9 @@ func (s *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.Mux.ServeHTTP(w, r)
 	}
 }
+
+func Default[T int | int64 | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}

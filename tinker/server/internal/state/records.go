@@ -1,7 +1,9 @@
 package state
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -79,4 +81,81 @@ func (t *Store) Active(tenant, id string) (*Session, error) {
 		return nil, tinker.Userf("session %s was finished by its client (%s); begin a new one", id, u.Finished)
 	}
 	return u, err
+}
+
+// SavedCheckpoint is a checkpoint with its owner's decisions about it.
+type SavedCheckpoint struct {
+	tinker.Checkpoint
+	Note   CheckpointSettings
+	Tenant string
+}
+
+// Describe adds the server's records of a checkpoint; ok is false if its model is unknown here. The store is locked.
+func (t *Store) Describe(c tinker.Checkpoint) (k SavedCheckpoint, ok bool) {
+	path := c.Path.String()
+	k = SavedCheckpoint{Checkpoint: c, Note: CheckpointSettings{Path: path, Seq: c.SeqID}}
+	if m, marked := t.Marks[path][c.SeqID]; marked {
+		k.Note = m
+	}
+	m := t.Models[c.Path.ModelID]
+	if m == nil || t.Sessions[m.Session] == nil {
+		return k, false
+	}
+	k.Tenant = t.Sessions[m.Session].Tenant
+	return k, true
+}
+
+func (m CheckpointSettings) Expired(now time.Time) bool {
+	return m.Expires != nil && !now.Before(*m.Expires)
+}
+
+// Recording is one sampled sequence.
+type Recording struct {
+	Sequence string    `json:"sequence"` // as in the sample's promise
+	Session  string    `json:"session"`
+	Tenant   string    `json:"tenant"`
+	Prompt   int       `json:"prompt"` // positions of the prompt it was drawn after
+	Tokens   []byte    `json:"tokens"` // int32, little endian
+	Logprobs []byte    `json:"logprobs"`
+	Time     time.Time `json:"time"`
+
+	Used time.Time `json:"-"` // volatile: when it was recorded, or trained on
+}
+
+// recordings are the recordings of all sessions, with the bytes that each tenant's take.
+type recordings struct {
+	Of    map[string]*Recording // by sequence
+	Bytes map[string]int64      // by tenant
+}
+
+func (t *Store) AddRecording(r *Recording) {
+	t.DropRecording(r.Sequence)
+	t.Recorded.Of[r.Sequence] = r
+	t.Recorded.Bytes[r.Tenant] += r.size()
+}
+
+func (t *Store) DropRecording(id string) {
+	r := t.Recorded.Of[id]
+	if r == nil {
+		return
+	}
+	delete(t.Recorded.Of, id)
+	if t.Recorded.Bytes[r.Tenant] -= r.size(); t.Recorded.Bytes[r.Tenant] <= 0 {
+		delete(t.Recorded.Bytes, r.Tenant)
+	}
+}
+
+// recordingBytes is the memory of a recording besides its tokens.
+const recordingBytes = 256
+
+func (r *Recording) size() int64 {
+	return recordingBytes + int64(len(r.Sequence)+len(r.Tokens)+len(r.Logprobs))
+}
+
+func (r *Recording) Len() int64 { return int64(len(r.Tokens) / 4) }
+
+func (r *Recording) Token(i int64) int32 { return int32(binary.LittleEndian.Uint32(r.Tokens[4*i:])) }
+
+func (r *Recording) Logprob(i int64) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(r.Logprobs[4*i:]))
 }
