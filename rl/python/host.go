@@ -64,8 +64,6 @@ type Host struct {
 	running sync.WaitGroup // goroutines of calls and processes
 
 	closing sync.Once
-	ctx     context.Context // of starts; Close ends it
-	cancel  context.CancelFunc
 	noted   atomic.Bool // some process has looked for an installed trinity-rft
 
 	mu     sync.Mutex
@@ -76,7 +74,6 @@ type Host struct {
 // Open starts the processes and returns when all are ready for calls.
 func Open(ctx context.Context, opts Options) (*Host, error) {
 	h := &Host{opts: opts.withDefaults(), all: map[*process]bool{}}
-	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	path, err := lookup(h.opts.Executable)
 	if err != nil {
 		return nil, err
@@ -87,7 +84,7 @@ func Open(ctx context.Context, opts Options) (*Host, error) {
 	}
 	h.guard = programs.NewGuard()
 	for i := range h.opts.Processes {
-		h.slots = append(h.slots, &slot{host: h, index: i})
+		h.slots = append(h.slots, newSlot(h, i))
 	}
 	starts, sctx := errgroup.WithContext(ctx)
 	for _, s := range h.slots {
@@ -185,9 +182,11 @@ func (h *Host) close() {
 		all = append(all, p)
 	}
 	h.mu.Unlock()
-	h.cancel()
 	for _, p := range all {
 		p.leave()
+	}
+	for _, s := range h.slots {
+		h.running.Go(s.kept.Close)
 	}
 	h.running.Wait()
 	h.guard.Close()
