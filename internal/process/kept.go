@@ -8,13 +8,13 @@ import (
 // Kept is one T at a time, such as a program or a connection to one: opened when it is first needed, and again when it
 // has ended. It is safe for concurrent use.
 type Kept[T comparable] struct {
-	Open  func(context.Context) (T, error) // one at a time; its context ends with Close
+	Open  func(context.Context) (T, error) // one at a time; Close ends its context, with ErrClosed
 	Alive func(T) bool
 	Shut  func(T) // ends one that is no longer used; nil: it ends without that
 
 	mu      sync.Mutex
 	ctx     context.Context
-	end     context.CancelFunc
+	end     context.CancelCauseFunc
 	current T // zero: none
 	opening *opening[T]
 	closed  bool
@@ -41,7 +41,7 @@ func (k *Kept[T]) Get(ctx context.Context) (got T, err error) {
 		return k.current, nil
 	case k.opening == nil:
 		if k.ctx == nil {
-			k.ctx, k.end = context.WithCancel(context.Background())
+			k.ctx, k.end = context.WithCancelCause(context.Background())
 		}
 		k.opening = &opening[T]{done: make(chan struct{})}
 		next, old, life := k.opening, k.current, k.ctx
@@ -103,7 +103,7 @@ func (k *Kept[T]) Close() {
 	k.mu.Lock()
 	k.closed = true
 	if k.end != nil {
-		k.end()
+		k.end(ErrClosed)
 	}
 	k.mu.Unlock()
 	k.wait.Wait()

@@ -150,7 +150,7 @@ func TestAgentIsTold(t *testing.T) {
 // TestAgentFails: what goes wrong is an error that says what to do, never a reward.
 func TestAgentFails(t *testing.T) {
 	for role, want := range map[string]string{
-		"fails":             "exit status 4; the last that it printed:\nno such tool",
+		"fails":             "exit status 4; it printed last:\nno such tool",
 		"NaN":               `the reward file holds "NaN": it is not finite`,
 		"-Infinity":         "it is not finite",
 		`{"reward": NaN}`:   "write a finite number, or",

@@ -79,18 +79,14 @@ func dump(ctx context.Context, o Options, a args) ([]dataset.Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; install Python, or name one with --python", err)
 	}
-	select {
-	case <-p.Done():
-	case <-ctx.Done():
-		p.Kill(context.Cause(ctx))
-		<-p.Done()
+	err = p.Wait(ctx)
+	switch {
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	}
-	if refused != "" {
+	case refused != "":
 		return nil, errors.New(refused)
-	}
-	if err := p.Err(); err != nil {
-		return nil, withTail(err, p.Tail())
+	case err != nil:
+		return nil, p.Failure()
 	}
 	data, err := disk.ReadFile(out, disk.BigFile)
 	if err != nil {

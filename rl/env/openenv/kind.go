@@ -55,7 +55,7 @@ func (k *kind) describe(ctx context.Context) (err error) {
 	if k.from != running {
 		bases = bases[:0]
 		for range k.args.servers {
-			s := &started{kind: k, app: k.app}
+			s := newStarted(k)
 			k.servers, bases = append(k.servers, s), append(bases, s.base)
 		}
 	}

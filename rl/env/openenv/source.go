@@ -100,7 +100,7 @@ func (s *Source) Close() error {
 			k.web.close()
 		}
 		for _, p := range k.servers {
-			p.stop()
+			p.kept.Close()
 		}
 	}
 	return s.guard.Close()
