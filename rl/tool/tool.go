@@ -68,6 +68,9 @@ func (b *Box) Names(s env.ToolSpec) (map[string]env.Wrapper, error) {
 	return all, check(b.complete(s))
 }
 
+// errClosed is returned by calls after the end.
+var errClosed = errors.New("the tools are closed")
+
 // Wrappers implements env.Toolbox.
 func (b *Box) Wrappers(ctx context.Context, s env.ToolSpec) (map[string]env.Wrapper, error) {
 	s = b.complete(s)
