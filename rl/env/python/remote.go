@@ -2,6 +2,7 @@ package python
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,13 @@ func (s said) transition() env.Transition {
 	return env.Transition{Observation: env.Observation{Text: s.Text, Prefix: s.Prefix, Suffix: s.Suffix,
 		Action: s.Action, Tool: s.Tool, Metrics: s.Metrics}, Reward: s.Reward, Terminated: s.Terminated,
 		Truncated: s.Truncated}
+}
+
+// heard is what a replay must say again.
+func (s said) heard() string {
+	s.Metrics = nil            // may tell of the time, or of the episode before
+	data, _ := json.Marshal(s) // text and finite numbers
+	return string(data)
 }
 
 // remote is an environment that lives in a process.

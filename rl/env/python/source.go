@@ -172,7 +172,7 @@ func (k *kind) describe() (err error) {
 		return failed(k.id, "cannot be made", err)
 	}
 	k.copies = d.Copies
-	if digestOf(d.First) != digestOf(d.Again) {
+	if d.First.heard() != d.Again.heard() {
 		if err := k.unsteady(d); err != nil {
 			return err
 		}
