@@ -40,7 +40,7 @@ var floors = []string{
 		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
-	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
+	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir rl/env/replay " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +

@@ -263,7 +263,7 @@ func TestUnsteady(t *testing.T) {
 	if _, err := e.Step("yes"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Step("yes"); err == nil || !strings.Contains(err.Error(), "it cannot be played again") {
+	if _, err := f.Step("yes"); err == nil || !strings.Contains(err.Error(), "played again from task 0, action 0") {
 		t.Errorf("the fork: %v", err)
 	}
 }

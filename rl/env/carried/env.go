@@ -3,11 +3,10 @@ package carried
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"slices"
-	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/replay"
 )
 
 // Env plays episodes. It implements env.Env. A fork plays its episode from the beginning, with the same answers, unless
@@ -18,36 +17,51 @@ type Env struct {
 
 	playing bool
 	index   int
-	answers []string
-	prompts []string // that were answered, and the one that waits
-	at      *holder  // the episode
-	shared  *place   // or the one that forks share; both nil: it has to be played again
+	played  *replay.Episode[*run, string, *call]
 }
 
-// holder owns an episode. When nobody holds the holder any more, the episode is ended.
-type holder struct {
+// run is an episode with the call that waits for an answer; nil: it is over.
+type run struct {
 	*episode
 	waiting *call
 }
 
-func hold(e *episode) *holder {
-	h := &holder{episode: e}
-	runtime.AddCleanup(h, func(e *episode) { e.end(errLeft) }, e)
-	return h
+// next waits for the next call.
+func (r *run) next() (c *call, err error) {
+	r.waiting, err = r.await()
+	return r.waiting, err
 }
 
-// place is an episode that forks share until one of them plays on.
-type place struct {
-	mu sync.Mutex
-	h  *holder
-}
-
-func (p *place) take() *holder {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h := p.h
-	p.h = nil
-	return h
+// game says how the episode is played.
+func (e *Env) game() *replay.Game[*run, string, *call] {
+	s, index := e.source, e.index
+	return &replay.Game[*run, string, *call]{
+		From: fmt.Sprintf("task %d", index),
+		Open: func() (*run, error) {
+			one, err := s.begin(index)
+			return &run{episode: one}, err
+		},
+		Reset: func(r *run) (*call, error) {
+			first, err := r.next()
+			if err == nil && first == nil {
+				err = errors.New("the episode ended before the model was asked")
+			}
+			return first, err
+		},
+		Play: func(r *run, answer string) (*call, error) {
+			r.waiting.answer <- answer
+			return r.next()
+		},
+		Heard: func(c *call) string {
+			if c == nil {
+				return ""
+			}
+			return c.prompt
+		},
+		End:     func(r *run) { r.end(errLeft) },
+		Context: s.ctx,
+		Pauses:  make([]time.Duration, 1),
+	}
 }
 
 // Reset implements env.Env.
@@ -56,38 +70,21 @@ func (e *Env) Reset(seed uint64) (env.Observation, error) {
 	if e.index = e.task; e.task == env.Drawn {
 		e.index = int(seed % uint64(e.source.o.Tasks.Len()))
 	}
-	e.answers, e.prompts = nil, nil
-	prompt, err := e.begin()
-	if err != nil {
+	var first *call
+	var err error
+	if e.played, first, err = replay.Begin(e.game()); err != nil {
 		return env.Observation{}, e.fail(err)
 	}
-	e.playing, e.prompts = true, []string{prompt}
-	return env.Observation{Text: prompt}, nil
+	e.playing = true
+	return env.Observation{Text: first.prompt}, nil
 }
 
 // leave ends the episode that is being played, if there is one.
 func (e *Env) leave() {
-	if e.at != nil {
-		e.at.end(errLeft)
-		<-e.at.over
+	if e.played != nil {
+		e.played.Leave()
 	}
-	e.at, e.shared, e.playing = nil, nil, false
-}
-
-// begin begins the episode and waits for its first call.
-func (e *Env) begin() (prompt string, err error) {
-	one, err := e.source.begin(e.index)
-	if err != nil {
-		return "", err
-	}
-	e.at = hold(one)
-	if e.at.waiting, err = one.await(); err == nil && e.at.waiting == nil {
-		err = errors.New("the episode ended before the model was asked")
-	}
-	if err != nil {
-		return "", err
-	}
-	return e.at.waiting.prompt, nil
+	e.played, e.playing = nil, false
 }
 
 // Step implements env.Env.
@@ -95,53 +92,22 @@ func (e *Env) Step(action string) (t env.Transition, err error) {
 	if !e.playing {
 		return t, env.ErrOver
 	}
-	if err := e.come(); err != nil {
+	next, err := e.played.Step(action)
+	switch {
+	case err != nil:
 		return t, e.fail(err)
-	}
-	e.at.waiting.answer <- action
-	e.answers = append(e.answers, action)
-	next, err := e.at.await()
-	if err != nil {
-		return t, e.fail(err)
-	}
-	if e.at.waiting = next; next != nil {
-		e.prompts = append(e.prompts, next.prompt)
+	case next != nil:
 		t.Text = next.prompt
 		return t, nil
 	}
-	part, err := e.at.reward()
+	over, _ := e.played.At()
+	part, err := over.reward()
 	if err != nil {
 		return t, e.fail(err)
 	}
-	e.at, e.playing = nil, false
+	e.leave()
 	t.Terminated, t.Reward, t.Metrics = true, part.Reward, part.Metrics
 	return t, nil
-}
-
-// come gets to where the episode is: it takes the one that forks share, or plays the episode again.
-func (e *Env) come() error {
-	if e.at == nil && e.shared != nil {
-		e.at, e.shared = e.shared.take(), nil
-	}
-	if e.at != nil {
-		return nil
-	}
-	prompt, err := e.begin()
-	for i := 0; ; i++ {
-		if err == nil && prompt != e.prompts[i] {
-			err = fmt.Errorf("it cannot be played again: its call %d asks something else with the same answers", i+1)
-		}
-		if err != nil || i == len(e.answers) {
-			return err
-		}
-		e.at.waiting.answer <- e.answers[i]
-		if e.at.waiting, err = e.at.await(); err == nil && e.at.waiting == nil {
-			err = fmt.Errorf("it cannot be played again: with the same answers it ends after %d calls", i+1)
-		}
-		if err == nil {
-			prompt = e.at.waiting.prompt
-		}
-	}
 }
 
 // fail ends the episode and says which one failed.
@@ -156,11 +122,10 @@ func (e *Env) fail(err error) error {
 
 // Fork implements env.Env.
 func (e *Env) Fork() env.Env {
-	if e.at != nil {
-		e.shared, e.at = &place{h: e.at}, nil
-	}
 	f := *e
-	f.answers, f.prompts = slices.Clone(e.answers), slices.Clone(e.prompts)
+	if e.played != nil {
+		f.played = e.played.Fork(f.game(), nil)
+	}
 	return &f
 }
 
