@@ -213,6 +213,7 @@ func (s *rollouts) Open(o workflow.Opening) (workflow.Offered, error) {
 	r := newRollout(o.Name + "-" + random(4))
 	offered := &offer{rollout: r, all: s, done: make(chan *experience.Experience, 1)}
 	r.task, r.eval, r.params, r.context, r.limits = row, o.Eval, o.Params, o.Context, o.Limits
+	r.player = o.Player
 	r.sampling = func() (tinker.SamplingClient, int, error) { return o.Sampler, o.Version, nil }
 	r.seed = r.seeds(o.Seed)
 	r.finish = func(_ context.Context, e *experience.Experience, _ grade) error {

@@ -91,8 +91,8 @@ func (s *started) asPackage(err error) bool {
 func (s *started) wrong(err error) error {
 	err = fmt.Errorf("the server of %s %w", s.kind.name, err)
 	if strings.Contains(err.Error(), "No module named") {
-		return fmt.Errorf("%w\nInstall what it needs (pip install openenv and what its pyproject.toml names) for %s, or "+
-			"name another Python with --python", err, s.python())
+		return fmt.Errorf("%w\nInstall what it needs (pip install openenv and what its pyproject.toml names) for "+
+			"%s, or name another Python with --python", err, s.python())
 	}
 	return err
 }
@@ -150,7 +150,8 @@ func (s *started) start(ctx context.Context) (*below, error) {
 	}
 	p, err := s.kind.source.guard.Start(o)
 	if err != nil {
-		return nil, fmt.Errorf("the server of %s cannot be started: %w; name the Python with --python", s.kind.name, err)
+		return nil, fmt.Errorf("the server of %s cannot be started: %w; name the Python with --python", s.kind.name,
+			err)
 	}
 	b := &below{p, "http://127.0.0.1:" + strconv.Itoa(port)}
 	late := fmt.Errorf("does not answer /health within %s; start_timeout=SECONDS in the id gives it more",

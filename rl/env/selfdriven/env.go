@@ -1,4 +1,4 @@
-package carried
+package selfdriven
 
 import (
 	"errors"

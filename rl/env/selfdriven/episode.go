@@ -1,12 +1,10 @@
-package carried
+package selfdriven
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -15,7 +13,6 @@ import (
 
 // episode is one that is carried out.
 type episode struct {
-	id    string
 	ctx   context.Context // ends with the episode
 	end   context.CancelCauseFunc
 	calls chan *call
@@ -23,11 +20,8 @@ type episode struct {
 	parts []workflow.Part
 	err   error // after over
 
-	mu     sync.Mutex
-	limits workflow.Limits
-	asked  int    // calls
-	spent  int    // tokens of answers
-	agent  string // the header X-Session-ID of its calls
+	mu    sync.Mutex
+	agent string // the session of its calls
 }
 
 // call waits for the player.
@@ -36,8 +30,8 @@ type call struct {
 	answer chan string // gets one
 }
 
-func newEpisode(ctx context.Context, id string, l workflow.Limits) *episode {
-	e := &episode{id: id, calls: make(chan *call), over: make(chan struct{}), limits: l}
+func newEpisode(ctx context.Context) *episode {
+	e := &episode{calls: make(chan *call), over: make(chan struct{})}
 	e.ctx, e.end = context.WithCancelCause(ctx)
 	return e
 }
@@ -54,8 +48,8 @@ func (e *episode) finish(parts []workflow.Part, err error) {
 
 // The reasons for which episodes end.
 var (
-	errOver = errors.New("carried: the episode is over")
-	errLeft = errors.New("carried: the player left the episode")
+	errOver = errors.New("selfdriven: the episode is over")
+	errLeft = errors.New("selfdriven: the player left the episode")
 )
 
 // await waits for the next call, or for the end: nil.
@@ -83,8 +77,11 @@ func (e *episode) reward() (workflow.Part, error) {
 var errSeveral = errors.New("the episode has several agents, and here the player is one; train them with trinity " +
 	"run, path: verifiers:ID and default_workflow_type: verifiers_workflow")
 
-// ask has the player answer a prompt.
-func (e *episode) ask(ctx context.Context, prompt string) (string, error) {
+// ask has the player answer a prompt. It implements workflow.Player.
+func (e *episode) ask(ctx context.Context, session, prompt string) (string, error) {
+	if err := e.comes(session); err != nil {
+		return "", err
+	}
 	c := &call{prompt, make(chan string, 1)}
 	select {
 	case e.calls <- c:
@@ -103,38 +100,6 @@ func (e *episode) ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// gone refuses calls of an episode that is over.
-func (e *episode) gone() error {
-	return refused(http.StatusConflict, "rollout_finished", "the episode %q is over: %v", e.id, context.Cause(e.ctx))
-}
-
-// enter counts a call, or refuses it.
-func (e *episode) enter(model string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	names := append([]string{"policy"}, e.limits.Models...)
-	switch {
-	case model != "" && !slices.Contains(names, model):
-		return refused(http.StatusNotFound, "model_not_found", "the model %q is not here; this rollout has %s", model,
-			strings.Join(names, ", "))
-	case e.limits.Tokens > 0 && e.spent >= e.limits.Tokens:
-		return refused(http.StatusBadRequest, "rollout_tokens_spent", "the episode %q has sampled %d of its %d tokens "+
-			"(max_tokens)", e.id, e.spent, e.limits.Tokens)
-	case e.limits.Calls > 0 && e.asked >= e.limits.Calls:
-		return refused(http.StatusBadRequest, "rollout_calls_spent", "the episode %q has made its %d calls (max_calls)",
-			e.id, e.asked)
-	}
-	e.asked++
-	return nil
-}
-
-// spend counts the tokens of an answer.
-func (e *episode) spend(tokens int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.spent += tokens
-}
-
 // comes notes which agent a call comes from. A second one ends the episode.
 func (e *episode) comes(agent string) error {
 	e.mu.Lock()
@@ -146,11 +111,11 @@ func (e *episode) comes(agent string) error {
 		return nil
 	}
 	e.end(errSeveral)
-	return refused(http.StatusConflict, "several_agents", "%v", errSeveral)
+	return e.gone()
 }
 
-// refused is an error that the program hears of, in OpenAI's form. Clients do not try these again.
-func refused(status int, code, format string, args ...any) error {
-	return &endpoint.Error{Status: status, Type: "invalid_request_error", Code: code,
-		Message: fmt.Sprintf(format, args...)}
+// gone refuses calls of an episode that is over. Clients do not try these again.
+func (e *episode) gone() error {
+	return &endpoint.Error{Status: http.StatusConflict, Type: "invalid_request_error", Code: "rollout_finished",
+		Message: fmt.Sprintf("the episode is over: %v", context.Cause(e.ctx))}
 }
