@@ -103,7 +103,7 @@ func (c *client) take(frames [][]byte) error {
 
 // ask sends a request and waits for its answer. A run that nobody waits for is cancelled.
 func (c *client) ask(ctx context.Context, method string, payload map[string]any) (any, *assembly, error) {
-	data, err := msgpack.Encode(nil, payload)
+	data, err := msgpack.Encode(payload)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +125,7 @@ func (c *client) ask(ctx context.Context, method string, payload map[string]any)
 	case <-ctx.Done():
 	}
 	if method == "run" {
-		cancel, err := msgpack.Encode(nil, map[string]any{"request_id": id})
+		cancel, err := msgpack.Encode(map[string]any{"request_id": id})
 		if err == nil {
 			c.dealer.Send([]byte(newID()), []byte("cancel"), cancel)
 		}
