@@ -42,7 +42,7 @@ func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[st
 	defer t.mu.Unlock()
 	key := fmt.Sprint(o.Executable, o.Path, a.limit, a.key())
 	if rows := t.read[key]; rows != nil {
-		return dataset.Of(&table{a.ID, rows}), nil
+		return listOf(a.ID, rows), nil
 	}
 	rows, err := dump(ctx, o, a)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[st
 		t.read = map[string][]dataset.Row{}
 	}
 	t.read[key] = rows
-	return dataset.Of(&table{a.ID, rows}), nil
+	return listOf(a.ID, rows), nil
 }
 
 // dump has the user's Python write the tasks.
@@ -129,21 +129,7 @@ func taskOf(row dataset.Row) (map[string]any, error) {
 	return m, nil
 }
 
-// table is the tasks of an environment. It implements dataset.Table.
-type table struct {
-	id   string
-	rows []dataset.Row
+// listOf is tasks as a dataset.
+func listOf(id string, rows []dataset.Row) *dataset.Source {
+	return dataset.Of(&dataset.List{Rows: rows, Where: func(i int) string { return fmt.Sprintf("task %d of %s", i, id) }})
 }
-
-func (t *table) Count() int { return len(t.rows) }
-
-func (t *table) Row(i int) (dataset.Row, error) {
-	if i < 0 || i >= len(t.rows) {
-		return nil, errors.New("verifiers: no such task")
-	}
-	return t.rows[i], nil
-}
-
-func (t *table) Place(i int) string { return fmt.Sprintf("task %d of %s", i, t.id) }
-
-func (t *table) Close() error { return nil }

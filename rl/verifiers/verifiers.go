@@ -27,7 +27,7 @@ type Servers struct {
 	mu     sync.Mutex
 	closed bool
 	all    map[string]*process.Kept[*link] // by settings
-	slots  map[string]chan struct{}
+	slots  workflow.Slots
 	wait   sync.WaitGroup // of checks
 }
 
@@ -37,7 +37,7 @@ func New(o Options) *Servers {
 		o.Log = func(string) {}
 	}
 	v := &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout},
-		all: map[string]*process.Kept[*link]{}, slots: map[string]chan struct{}{}}
+		all: map[string]*process.Kept[*link]{}}
 	v.ctx, v.end = context.WithCancelCause(context.Background())
 	return v
 }
@@ -82,15 +82,14 @@ func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part,
 	if err != nil {
 		return nil, tinker.Userf("%w", err)
 	}
-	s, slots, err := c.servers.of(c.args)
+	leave, err := c.servers.slots.Enter(ctx, c.key(), c.concurrency)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	defer leave()
+	s, err := c.servers.of(c.settings)
+	if err != nil {
+		return nil, err
 	}
 	l, err := s.Get(ctx)
 	if err != nil {
@@ -106,18 +105,18 @@ func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part,
 	return parts, nil
 }
 
-// of returns the server of some arguments, and what bounds its episodes.
-func (v *Servers) of(a args) (*process.Kept[*link], chan struct{}, error) {
-	key := a.key()
+// of returns the server of some settings.
+func (v *Servers) of(s settings) (*process.Kept[*link], error) {
+	key := s.key()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		return nil, nil, process.ErrClosed
+		return nil, process.ErrClosed
 	}
 	if v.all[key] == nil {
-		v.all[key], v.slots[key] = newServer(v.host, a.settings), make(chan struct{}, a.concurrency)
+		v.all[key] = newServer(v.host, s)
 	}
-	return v.all[key], v.slots[key], nil
+	return v.all[key], nil
 }
 
 // play has the server play one episode. late says that the server did not answer in time.

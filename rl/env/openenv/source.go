@@ -52,7 +52,8 @@ type Source struct {
 	mu     sync.Mutex
 	closed bool
 	kinds  map[string]*kind // by id
-	noted  int              // failed episodes that the user was told of
+
+	failures env.Failures
 }
 
 // New makes a Source. Calls end with ctx.
@@ -77,6 +78,7 @@ func New(ctx context.Context, o Options) *Source {
 	}
 	s := &Source{opts: o, kinds: map[string]*kind{}, guard: process.NewGuard(),
 		pause: []time.Duration{0, 200 * time.Millisecond, time.Second, 3 * time.Second}}
+	s.failures.Tell = o.Failed
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s
 }
@@ -117,16 +119,9 @@ func (s *Source) background(f func()) bool {
 	return true
 }
 
-// mostNotes is how many failed episodes the user is told of. They are counted elsewhere.
-const mostNotes = 10
-
 func (s *Source) noteFailure(err error) {
-	s.mu.Lock()
-	s.noted++
-	n := s.noted
-	s.mu.Unlock()
-	if n <= mostNotes && s.ctx.Err() == nil {
-		s.opts.Failed(err)
+	if s.ctx.Err() == nil {
+		s.failures.Add(err)
 	}
 }
 

@@ -44,7 +44,8 @@ type Source struct {
 	mu     sync.Mutex
 	closed bool
 	kinds  map[string]*kind // by id
-	noted  int              // failed episodes that the user was told of
+
+	failures env.Failures
 }
 
 // New makes a Source on a host whose Imports have Module. ctx and Options.Stop end the trials of environments; what is
@@ -63,6 +64,7 @@ func New(ctx context.Context, h *python.Host, o Options) *Source {
 		o.Failed = func(error) {}
 	}
 	s := &Source{host: h, opts: o, user: ctx, kinds: map[string]*kind{}}
+	s.failures.Tell = o.Failed
 	s.ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	return s
 }
@@ -89,16 +91,9 @@ func (s *Source) background(f func()) {
 	}
 }
 
-// mostNotes is how many failed episodes the user is told of. They are counted elsewhere.
-const mostNotes = 10
-
 func (s *Source) noteFailure(err error) {
-	s.mu.Lock()
-	s.noted++
-	n := s.noted
-	s.mu.Unlock()
-	if n <= mostNotes && s.ctx.Err() == nil {
-		s.opts.Failed(err)
+	if s.ctx.Err() == nil {
+		s.failures.Add(err)
 	}
 }
 
