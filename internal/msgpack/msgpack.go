@@ -1,5 +1,5 @@
 // Package msgpack reads and writes MessagePack, as programs in Python send it: maps have texts as keys, or whole
-// numbers, which become texts. What is read is bounded in bytes, values and depth.
+// numbers, which become texts. Input is bounded in bytes, values and depth.
 package msgpack
 
 import (
@@ -74,7 +74,7 @@ func numbered(v any) (any, error) {
 var errShort = errors.New("msgpack: the value ends too early")
 
 // Decode reads one value: nil, bool, int64, uint64 (above int64), float64, string, []byte (also of extensions), []any
-// or map[string]any. Nothing may follow it. What is beyond the limits is refused before it is made.
+// or map[string]any. Nothing may follow it. Input beyond the limits is refused before it is allocated.
 func Decode(data []byte, limits bound.Limits) (any, error) {
 	if int64(len(data)) > limits.Bytes {
 		return nil, fmt.Errorf("msgpack: %w", limits.TooLong())
@@ -132,7 +132,7 @@ func (d *decoder) value() (any, error) {
 	return v, err
 }
 
-// ahead bounds what is allocated for values before they are read: lengths are only claims, and they may be nested.
+// ahead bounds allocation for values that are not read yet: lengths are only claims, and they may be nested.
 const ahead = 64
 
 // enter begins a list or a map of n parts, each of which has a byte at least.

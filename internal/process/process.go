@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Options say what to start.
+// Options describe a program to start.
 type Options struct {
 	Command []string // the program and its arguments
 	Dir     string   // where it runs; "" is the current folder
@@ -32,8 +32,8 @@ type Process struct {
 
 	guard *Guard
 	cmd   *exec.Cmd
-	name  string   // what its processes carry in their environment
-	out   *os.File // what it prints, or stderr alone
+	name  string   // in the environment of its processes
+	out   *os.File // its output, or stderr alone
 	print func(string)
 	tail  tail
 
@@ -145,7 +145,7 @@ func limited(o Options) ([]string, error) {
 	return command, nil
 }
 
-// wait reaps the program and ends what it started.
+// wait reaps the program and ends its children.
 func (p *Process) wait(drained <-chan struct{}) {
 	status := p.cmd.Wait()
 	p.mu.Lock()
@@ -174,7 +174,7 @@ func (p *Process) wait(drained <-chan struct{}) {
 	close(p.done)
 }
 
-// Ended is closed when the program and its group have ended, and what they printed has been read. Done comes later.
+// Ended is closed when the program and its group have ended, and their output has been read. Done comes later.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Done is closed when the program has ended and nothing is left of it.
@@ -189,7 +189,7 @@ func (p *Process) Tail() string { return p.tail.String() }
 // PID is the id of the program, and of its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Kill ends the program and all that it started at once. The first reason is what Err returns.
+// Kill ends the program and all that it started at once. Err returns the first reason.
 func (p *Process) Kill(reason error) {
 	p.guard.mu.Lock()
 	defer p.guard.mu.Unlock()

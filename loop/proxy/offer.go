@@ -46,7 +46,7 @@ func (o *Offers) Handler() http.Handler {
 	return o.door.bodies.Handler(m)
 }
 
-// outside refuses calls that are of no rollout: the weights that a step samples with are those of its rollouts.
+// outside refuses calls outside rollouts: weights belong to the rollouts of a step.
 func (o *Offers) outside(w http.ResponseWriter, _ *http.Request) {
 	o.door.fail(w, problem(http.StatusNotFound, "no_rollout", "this run answers below the URLs of rollouts alone: "+
 		"POST /rollouts/next gives the base_url of one"))

@@ -15,7 +15,7 @@ type played struct {
 	call   *taker
 }
 
-// allows refuses what is known of weights alone.
+// allows refuses parameters that only weights can answer.
 func (p played) allows(a *endpoint.Asked) error {
 	if a.Gives("logprobs", "top_logprobs", "prompt_logprobs", "echo") {
 		return bad("logprobs are not known where an episode is played for trinity gem; trinity run, with " +

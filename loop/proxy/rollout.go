@@ -42,7 +42,7 @@ type rollout struct {
 	begun   int            // calls
 }
 
-// grade is what a program says about its rollout.
+// grade is a program's verdict on its rollout.
 type grade struct {
 	reward float64
 	task   string

@@ -24,7 +24,7 @@ const (
 
 // rollouts are the rollouts of a run by their ids. It is safe for concurrent use.
 type rollouts struct {
-	// begin makes a rollout on its first use; nil: only what Open opened is there.
+	// begin makes a rollout on its first use; nil: only Open makes rollouts.
 	begin func(ctx context.Context, id string) (*rollout, error)
 	now   func() time.Time
 	// work says that somebody opens rollouts for programs to take.
@@ -55,7 +55,7 @@ func (s *rollouts) errNotOpen(id string) error {
 	return problem(http.StatusNotFound, "rollout_not_found", "rollout %q is not open; %s", id, how)
 }
 
-// find returns a rollout that is open. One that is not begins if create says so and the mode has that.
+// find returns an open rollout. If create is true and the mode allows it, an unknown one begins.
 func (s *rollouts) find(ctx context.Context, id string, create bool) (*rollout, error) {
 	if r, err := s.known(id); r != nil || err != nil {
 		return r, err
@@ -197,7 +197,7 @@ func (s *rollouts) ofAnswers(ids []string) (*rollout, error) {
 	for _, id := range ids {
 		if s.byAnswer[id] != r {
 			return nil, problem(http.StatusConflict, "mixed_msg_ids", "msg_ids: %s and %s are not of one rollout; "+
-				"give each rollout its reward by itself", ids[0], id)
+				"give each rollout a reward of its own", ids[0], id)
 		}
 	}
 	return r, nil

@@ -17,8 +17,8 @@ type Options struct {
 	// Log gets the lines that programs print, each with the name of its task. It must not block for long. nil drops
 	// them.
 	Log func(task, line string)
-	// Folder is where each program gets a folder of its own. What is left there, by a run that was killed, is deleted.
-	// "" is the system's folder for temporary files, where nothing is deleted.
+	// Folder is where each program gets a folder of its own. The remains of a killed run there are
+	// deleted. "" is the system's folder for temporary files, and nothing is deleted.
 	Folder string
 }
 
@@ -40,7 +40,7 @@ func New(o Options) *Agents {
 		clear: sync.OnceValue(func() error { return empty(o.Folder) })}
 }
 
-// empty deletes a folder with all in it and makes it anew.
+// empty replaces a folder by an empty one.
 func empty(folder string) error {
 	if folder == "" {
 		return nil

@@ -59,7 +59,7 @@ func (c *carrying) await(ctx context.Context, p *process.Process) error {
 	return fmt.Errorf("%s: %w", strings.Join(c.command, " "), p.Failure())
 }
 
-// writeTask writes what the program is told.
+// writeTask writes the task for the program.
 func writeTask(file, reward string, w workflow.Work) error {
 	row := w.Task.Row
 	if row == nil {
@@ -84,7 +84,7 @@ func writeTask(file, reward string, w workflow.Work) error {
 // seedOf is the seed of the rollout in 53 bits, which every language reads exactly.
 func seedOf(w workflow.Work) uint64 { return w.Seed >> 11 }
 
-// variables are those of a rollout.
+// variables are the environment variables of a rollout.
 func variables(folder, task, reward string, w workflow.Work) []string {
 	eval := "0"
 	if w.Eval {

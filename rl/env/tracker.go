@@ -5,7 +5,7 @@ import (
 )
 
 // Tracker counts the steps of an episode and sums its rewards. It tells both as metrics of every transition,
-// step_counter and cumulative_rewards, and those of the episode before as metrics of Reset, prev_ep_step_counter and
+// step_counter and cumulative_rewards, and the previous episode's as metrics of Reset, prev_ep_step_counter and
 // prev_ep_cumulative_rewards.
 type Tracker struct {
 	inner Env
@@ -45,10 +45,10 @@ func (t *Tracker) Step(action string) (Transition, error) {
 	return s, nil
 }
 
-// Fork copies the counts and forks what it wraps.
+// Fork copies the counts and forks the wrapped environment.
 func (t *Tracker) Fork() Env { return &Tracker{t.inner.Fork(), t.steps, t.sum} }
 
-// SampleAction is that of the wrapped environment.
+// SampleAction asks the wrapped environment.
 func (t *Tracker) SampleAction(r Draws) string { return t.inner.SampleAction(r) }
 
 // with returns a copy of metrics with two more.

@@ -25,18 +25,18 @@ type Options struct {
 	Grace      time.Duration // for a cancelled call to end, after which its process is replaced; default 10 s
 	MaxMessage int           // bytes of a message; default 256 MiB
 
-	// Setup runs on every process before its first call, also on replacements: it loads what calls need. Its error is
-	// that of Open, or of the call for which the process was started.
+	// Setup runs on every process before its first call, also on replacements: it loads what calls need. Open
+	// returns its error, or the call for which the process was started.
 	Setup func(ctx context.Context, process Caller) error
 
-	// Log gets what Python prints and logs, line by line. It must not block for long. nil drops it.
+	// Log gets the output and logs of Python, line by line. It must not block for long. nil drops it.
 	Log func(Entry)
 }
 
 // Entry is one or more lines that Python printed or logged.
 type Entry struct {
 	Process int    // index, from 0
-	Task    string // what the call's context names, see WithTask; "" outside of calls
+	Task    string // from the call's context, see WithTask; "" outside of calls
 	Call    string // name of the call; "" outside
 	Level   string // debug, info (also print), warning (also stderr), error
 	Text    string // without the last newline
@@ -48,7 +48,7 @@ type Up func(ctx context.Context, name string, args json.RawMessage) (any, error
 
 // Caller makes calls: a Host on any process, a Session always on the same one.
 type Caller interface {
-	// Call calls the function name with args, an object as JSON, and unmarshals what it returns into result, which may
+	// Call calls the function name with args, an object as JSON, and unmarshals its result into result, which may
 	// be nil. up may be nil if the function calls nothing back. Errors are *Error if Python raised, *Lost if the
 	// process died, hung or broke the protocol, *Cancelled if ctx ended or the limit passed, see WithLimit.
 	Call(ctx context.Context, name string, args, result any, up Up) error
@@ -156,7 +156,7 @@ func (h *Host) idlest() *slot {
 	return best
 }
 
-// Processes returns the ids of the processes that run now, for who wants to watch them.
+// Processes returns the ids of the running processes.
 func (h *Host) Processes() []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

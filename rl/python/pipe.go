@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
-// write sends what is queued, as much at once as waits.
+// write sends the queue, everything that waits at once.
 func (p *process) write() {
 	var batch []byte
 	for {
@@ -51,8 +51,8 @@ func (p *process) queue(ctx context.Context, line []byte) bool {
 	return false
 }
 
-// read handles messages until the output ends or is none. What comes before hello is not ours yet (sitecustomize and
-// .pth files may print), and is logged.
+// read handles messages until the output ends or is none. Output before hello is not ours (sitecustomize and .pth
+// files may print), and is logged.
 func (p *process) read() {
 	r := bufio.NewReaderSize(p.program.Out, 1<<16)
 	greeted := false

@@ -28,7 +28,7 @@ main(settings)
 // The times of a process.
 const (
 	startTimeout = 5 * time.Minute // until hello: an overloaded machine takes minutes
-	leaveTimeout = 4 * time.Second // to end by itself after its input ended; its exit handlers have 2
+	leaveTimeout = 4 * time.Second // to end after its input ended; its exit handlers have 2
 )
 
 // errRetired makes Host.Call choose again.
@@ -71,7 +71,7 @@ func startProcess(ctx context.Context, h *Host, index int) (*process, error) {
 	return nil, err
 }
 
-// start runs the program. What it writes to stderr is logged.
+// start runs the program. Its stderr is logged.
 func (p *process) start() error {
 	settings, err := json.Marshal(map[string]any{
 		"lib": p.host.lib, "dirs": p.host.opts.Dirs, "threads": p.host.opts.Threads, "memory": p.host.opts.Memory,

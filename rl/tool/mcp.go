@@ -205,7 +205,7 @@ func (m *MCP) Use(ctx context.Context, action string) (env.ToolUse, error) {
 // resultText is a result as the model reads it: a single structured value, else the blocks, else the structure.
 func resultText(r *mcp.CallToolResult) string {
 	if object, ok := r.StructuredContent.(map[string]any); ok && len(object) == 1 {
-		switch v := object["result"].(type) { // how FastMCP wraps what is no object
+		switch v := object["result"].(type) { // FastMCP wraps values that are no objects so
 		case string:
 			return v
 		case float64:

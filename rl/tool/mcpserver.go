@@ -18,11 +18,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
 )
 
-// The patience with an MCP server. The numbers are those of GEM's MCPTool.
+// The time limits of an MCP server. The numbers are from GEM's MCPTool.
 const (
 	mcpTimeout = 30 * time.Second // of a call, and of the beginning of a session
 	mcpPause   = time.Second      // before another attempt
-	mcpEnd     = 2 * time.Second  // for a server that was started to end by itself
+	mcpEnd     = 2 * time.Second  // for a started server to end when its input does
 )
 
 // server is an MCP server with its session, which is begun when it is needed and again when it was lost.
@@ -62,7 +62,7 @@ func (s *server) begin(ctx context.Context) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// transport is the way to the server.
+// transport connects to the server, which it starts if it has to.
 func (s *server) transport() (mcp.Transport, error) {
 	c := &s.config
 	if c.Transport == "stdio" {
@@ -188,7 +188,7 @@ func (s *server) name() string {
 	return fmt.Sprintf("%q (%s)", s.config.Name, s.config.URL)
 }
 
-// withTail adds what a server that was started printed last.
+// withTail adds the last lines of a server that was started.
 func (s *server) withTail(err error) error {
 	if p := s.program.Load(); p != nil {
 		return p.WithTail(err)

@@ -131,5 +131,6 @@ func taskOf(row dataset.Row) (map[string]any, error) {
 
 // listOf is tasks as a dataset.
 func listOf(id string, rows []dataset.Row) *dataset.Source {
-	return dataset.Of(&dataset.List{Rows: rows, Where: func(i int) string { return fmt.Sprintf("task %d of %s", i, id) }})
+	where := func(i int) string { return fmt.Sprintf("task %d of %s", i, id) }
+	return dataset.Of(&dataset.List{Rows: rows, Where: where})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// script is what the user's Python runs.
+// script runs in the user's Python.
 //
 //go:embed host.py
 var script string
@@ -26,7 +26,7 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// What host.py prints for this package.
+// Lines of host.py for this package begin so.
 const (
 	addressIs = "trinity: address "
 	refusedIs = "trinity: refused: "
@@ -41,7 +41,7 @@ type host struct {
 	patience   time.Duration // for an answer to health
 }
 
-// start starts host.py and hands the lines on that it prints.
+// start starts host.py and passes its output to line.
 func (h host) start(s settings, told map[string]any, line func(string)) (*process.Process, error) {
 	told["id"], told["taskset"], told["config"], told["workers"] = s.ID, s.Taskset, s.Config, s.Workers
 	folders := []string{}

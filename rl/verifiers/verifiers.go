@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Executable string            // the user's Python: a path, a name in PATH, or a folder; "" is python3
 	Path       []string          // folders that it imports from
-	Log        func(line string) // what servers print; nil drops it
+	Log        func(line string) // gets the servers' output; nil drops it
 }
 
 // Servers are the env servers of a run. It implements workflow.Carrier. Close it.

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/replay"
 )
 
-// said is an answer of the server, and what the player reads of it.
+// said is an answer of the server, with its text for the player.
 type said struct {
 	reply
 	text string

@@ -75,7 +75,8 @@ func (s *started) open(ctx context.Context) (b *below, err error) {
 	return b, err
 }
 
-// asPackage makes the app one of the folder as a package, where the error says that its modules import one another so.
+// asPackage makes the app a module of the folder as a package, if the error shows that its modules use relative
+// imports.
 func (s *started) asPackage(err error) bool {
 	name := filepath.Base(s.kind.name)
 	_, missing := os.Stat(filepath.Join(s.kind.name, "__init__.py"))
@@ -87,7 +88,7 @@ func (s *started) asPackage(err error) bool {
 	return true
 }
 
-// wrong is an error of the server, with what to do if a module is missing.
+// wrong is an error of the server, with the remedy for a missing module.
 func (s *started) wrong(err error) error {
 	err = fmt.Errorf("the server of %s %w", s.kind.name, err)
 	if strings.Contains(err.Error(), "No module named") {
@@ -97,7 +98,7 @@ func (s *started) wrong(err error) error {
 	return err
 }
 
-// explained adds what a server that was started here printed to an error that does not say more than that there is one.
+// explained adds the output of a server that was started here to an error without details.
 func (k *kind) explained(f *fault) error {
 	if f.Code == noFactory && len(k.servers) == 1 {
 		if b := k.servers[0].kept.Current(); b != nil {
@@ -107,7 +108,7 @@ func (k *kind) explained(f *fault) error {
 	return f
 }
 
-// python is the Python that runs the server: that of a virtual environment in its folder, else the user's.
+// python is the Python that runs the server: a virtual environment in its folder, else the user's.
 func (s *started) python() string {
 	for _, name := range []string{"bin/python", "Scripts/python.exe"} {
 		own := filepath.Join(s.kind.name, ".venv", filepath.FromSlash(name))

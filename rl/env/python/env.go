@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// attempts is how often a call is made when its process is lost in it. What other environments do to the process
-// counts too, so it is more than two.
+// attempts is how often a call is made when its process is lost in it. Other environments may end the
+// process too, so it is more than two.
 const attempts = 3
 
 // Env is an environment in Python. It implements env.Env.
@@ -129,7 +129,7 @@ func (e *Env) fail(where string, err error) error {
 	return err
 }
 
-// failed words an error with what Python says of it.
+// failed adds Python's traceback to an error.
 func failed(id, where string, err error) error {
 	var raised *python.Error
 	var cancelled *python.Cancelled

@@ -15,7 +15,7 @@ import (
 // the number of resets: GEM's reasoning environments draw another set of tasks after 499.
 const mostEpisodes = 100
 
-// said is what an environment says to a reset or a step.
+// said is an environment's answer to a reset or a step.
 type said struct {
 	Text, Prefix, Suffix, Action string
 	Tool                         bool
@@ -30,7 +30,7 @@ func (s said) transition() env.Transition {
 		Truncated: s.Truncated}
 }
 
-// heard is what a replay must say again.
+// heard is the part of an answer that a replay must repeat.
 func (s said) heard() string {
 	s.Metrics = nil            // may tell of the time, or of the episode before
 	data, _ := json.Marshal(s) // text and finite numbers

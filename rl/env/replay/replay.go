@@ -20,7 +20,7 @@ type Game[P comparable, A, R any] struct {
 	Open  func() (P, error)
 	Reset func(P) (R, error)
 	Play  func(P, A) (R, error)
-	Heard func(R) string // what must be the same in a replay
+	Heard func(R) string // the part of an answer that a replay must repeat
 
 	Free  func(P) // keeps a place for another episode; nil: as End
 	End   func(P) // gives a place up. It is called by the garbage collector too, so it must not refer to the Episode.
@@ -34,7 +34,7 @@ type Game[P comparable, A, R any] struct {
 	Replayed func()           // hears of each replay
 }
 
-// digest is what was heard, to compare a replay with.
+// digest is a hash of Game.Heard, to compare replays.
 type digest [sha256.Size]byte
 
 // holder owns a place. When nobody holds the holder any more, the place is given up.

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// episode is one that is carried out.
+// episode is a running episode.
 type episode struct {
 	ctx   context.Context // ends with the episode
 	end   context.CancelCauseFunc
@@ -62,7 +62,7 @@ func (e *episode) await() (*call, error) {
 	}
 }
 
-// reward is what an episode that is over was worth, with its metrics.
+// reward is the reward of an episode that is over, with its metrics.
 func (e *episode) reward() (workflow.Part, error) {
 	switch len(e.parts) {
 	case 0:

@@ -21,17 +21,17 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Options say what is carried out, and for whom. Note, Failed and Random may be nil; all else is needed.
+// Options set a Source up. Note, Failed and Random may be nil; all else is needed.
 type Options struct {
 	ID       string            // of the environment, for messages
-	Carrying workflow.Carrying // carries an episode out
+	Carrying workflow.Carrying // runs an episode
 	Tasks    *dataset.Source   // a row each
 	Rollouts workflow.Rollouts
 	URL      func() (string, error) // of Rollouts
 	Model    string                 // its name; policy is a name of it too
 	Params   tinker.SamplingParams
-	Random   []string          // what the random player says
-	Note     func(text string) // tells the user what is found out
+	Random   []string          // answers of the random player
+	Note     func(text string) // tells the user findings
 	Failed   func(err error)   // is told of each failed episode
 }
 
@@ -50,7 +50,7 @@ type Source struct {
 	err  error
 }
 
-// errClosed ends what is in progress.
+// errClosed ends episodes in progress.
 var errClosed = errors.New("selfdriven: the environment is closed")
 
 // New returns a Source. Calls end with ctx.
@@ -115,7 +115,7 @@ func (s *Source) describe() (env.Spec, error) {
 	return spec, nil
 }
 
-// begin starts to carry an episode out.
+// begin starts an episode.
 func (s *Source) begin(index int) (*episode, error) {
 	row, err := s.o.Tasks.Row(index)
 	if err != nil {
