@@ -29,7 +29,7 @@ type carriedEnvs struct {
 
 	mu      sync.Mutex
 	sources map[string]*selfdriven.Source
-	served  []*proxy.Local // their rollouts
+	served  []*proxy.Offers // their rollouts
 }
 
 // withCarried makes what plays environments of verifiers, if one of ids is there. o.player says who plays; nil is a
@@ -104,10 +104,10 @@ func (c *carriedEnvs) open(id string) (*selfdriven.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	local := proxy.NewLocal(proxy.NewOffers(proxy.OfferOptions{Name: m.Name, Text: text, Now: c.o.Now}))
-	c.served = append(c.served, local)
+	offers := proxy.NewOffers(proxy.OfferOptions{Name: m.Name, Text: text, Now: c.o.Now})
+	c.served = append(c.served, offers)
 	return selfdriven.New(c.ctx, selfdriven.Options{ID: id, Carrying: carrying, Tasks: tasks,
-		Rollouts: local, URL: local.URL, Model: m.Name, Params: params, Random: p.Random,
+		Rollouts: offers, URL: offers.URL, Model: m.Name, Params: params, Random: p.Random,
 		Note: func(note string) { fmt.Fprintln(c.o.Out, "note:", foreign.Text(note)) },
 		Failed: func(err error) {
 			c.log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})

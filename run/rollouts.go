@@ -31,9 +31,8 @@ func (p *parts) openOffers() error {
 	p.offers = proxy.NewOffers(proxy.OfferOptions{Name: p.models.base.Name, Text: text, Now: p.site.Now,
 		Log: foreign.Limit(p.say.progress.Warn), Work: work})
 	p.listens = work || p.site.Rollouts != ""
-	local := proxy.NewLocal(p.offers)
-	p.opened(local.Close)
-	p.url = local.URL
+	p.opened(p.offers.Close)
+	p.url = p.offers.URL
 	return nil
 }
 

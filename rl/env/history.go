@@ -37,7 +37,7 @@ type HistoryOptions struct {
 // In the chat modes the suffix ends the last message to the model, before the generation prompt.
 // Upstream puts it after, into the model's own turn.
 type History struct {
-	inner        Env
+	Env          // the wrapped one
 	o            HistoryOptions
 	observations []Observation
 	actions      []string // one less than observations
@@ -46,11 +46,11 @@ type History struct {
 }
 
 // NewHistory wraps an environment.
-func NewHistory(inner Env, o HistoryOptions) *History { return &History{inner: inner, o: o} }
+func NewHistory(inner Env, o HistoryOptions) *History { return &History{Env: inner, o: o} }
 
 // Reset begins an episode and shows its task.
 func (h *History) Reset(seed uint64) (Observation, error) {
-	o, err := h.inner.Reset(seed)
+	o, err := h.Env.Reset(seed)
 	if err != nil {
 		return Observation{}, err
 	}
@@ -72,7 +72,7 @@ func (h *History) callable(o Observation) jinja.List {
 
 // Step plays an action and shows the episode so far.
 func (h *History) Step(action string) (Transition, error) {
-	t, err := h.inner.Step(action)
+	t, err := h.Env.Step(action)
 	if err != nil {
 		return Transition{}, err
 	}
@@ -92,11 +92,8 @@ func (h *History) Step(action string) (Transition, error) {
 
 // Fork copies the history and forks the wrapped environment.
 func (h *History) Fork() Env {
-	return &History{h.inner.Fork(), h.o, slices.Clone(h.observations), slices.Clone(h.actions), h.forgotten, h.tools}
+	return &History{h.Env.Fork(), h.o, slices.Clone(h.observations), slices.Clone(h.actions), h.forgotten, h.tools}
 }
-
-// SampleAction asks the wrapped environment.
-func (h *History) SampleAction(r Draws) string { return h.inner.SampleAction(r) }
 
 // show returns the newest observation with the history as its text.
 func (h *History) show(o Observation) (_ Observation, err error) {

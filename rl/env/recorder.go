@@ -17,8 +17,8 @@ type Snapshot struct {
 
 // Recorder records the position of an episode.
 type Recorder struct {
-	inner Env
-	at    Snapshot
+	Env // the wrapped one
+	at  Snapshot
 }
 
 // NewRecorder wraps an environment that was made with id and params and perhaps wrapped already.
@@ -36,12 +36,12 @@ func (r *Recorder) Snapshot() Snapshot {
 // Reset begins an episode.
 func (r *Recorder) Reset(seed uint64) (Observation, error) {
 	r.at.Seed, r.at.Actions = seed, nil
-	return r.inner.Reset(seed)
+	return r.Env.Reset(seed)
 }
 
 // Step plays an action.
 func (r *Recorder) Step(action string) (Transition, error) {
-	t, err := r.inner.Step(action)
+	t, err := r.Env.Step(action)
 	if err == nil {
 		r.at.Actions = append(r.at.Actions, action)
 	}
@@ -49,10 +49,7 @@ func (r *Recorder) Step(action string) (Transition, error) {
 }
 
 // Fork copies the record and forks the wrapped environment.
-func (r *Recorder) Fork() Env { return &Recorder{r.inner.Fork(), r.Snapshot()} }
-
-// SampleAction asks the wrapped environment.
-func (r *Recorder) SampleAction(s Draws) string { return r.inner.SampleAction(s) }
+func (r *Recorder) Fork() Env { return &Recorder{r.Env.Fork(), r.Snapshot()} }
 
 // Restore makes the environment of a snapshot, wraps it and plays to the snapshot's position.
 func (r *Registry) Restore(s Snapshot, wrappers ...Wrapper) (*Recorder, error) {

@@ -115,9 +115,9 @@ func sourceOf(t *testing.T, p program, notes *[]string) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := proxy.NewLocal(proxy.NewOffers(proxy.OfferOptions{Name: "m", Text: text, Now: time.Now}))
+	offers := proxy.NewOffers(proxy.OfferOptions{Name: "m", Text: text, Now: time.Now})
 	s := New(t.Context(), Options{ID: "verifiers:guess", Carrying: p, Tasks: dataset.Of(numbers(4)),
-		Rollouts: local, URL: local.URL, Model: "m", Params: tinker.DefaultSampling(),
+		Rollouts: offers, URL: offers.URL, Model: "m", Params: tinker.DefaultSampling(),
 		Random: []string{"0", "1", "2", "3", "4"},
 		Note: func(text string) {
 			if notes != nil {
@@ -125,7 +125,7 @@ func sourceOf(t *testing.T, p program, notes *[]string) *Source {
 			}
 		}})
 	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), local.Close()); err != nil {
+		if err := errors.Join(s.Close(), offers.Close()); err != nil {
 			t.Error(err)
 		}
 		http.DefaultClient.CloseIdleConnections()
