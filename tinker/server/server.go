@@ -129,7 +129,7 @@ func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 
 // logOptions are those of the server's log.
 func (s *Server) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.fs, Legacy: wal.LegacyLedger, Notice: func(msg string) { s.opts.Log.Warn(msg) },
+	return wal.Options{FS: s.opts.fs, Notice: func(msg string) { s.opts.Log.Warn(msg) },
 		Synced: func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }}
 }
 
