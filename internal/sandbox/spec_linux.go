@@ -25,7 +25,6 @@ type spec struct {
 	Files   map[string][]byte
 	Show    []shown
 	Limits  Limits
-	Mounted bool // somebody else, bubblewrap, made the mounts
 	UID     int  // of the program, as seen inside; 0 if the sandbox has one user only
 }
 

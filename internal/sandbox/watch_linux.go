@@ -75,23 +75,17 @@ type watcher struct {
 }
 
 func (w *watcher) run() error {
-	if w.Mounted { // bubblewrap cannot limit the number of files
-		if err := mountTmp("/tmp", w.Limits, unix.MS_REMOUNT); err != nil {
-			return err
-		}
-	} else {
-		notes, err := mountAll(w.spec)
-		if err != nil {
-			return err
-		}
-		w.report.Notes = strings.Join(append(notes, without...), "; ")
+	notes, err := mountAll(w.spec)
+	if err != nil {
+		return err
 	}
+	w.report.Notes = strings.Join(append(notes, without...), "; ")
 	for name, data := range w.Files {
 		if err := os.WriteFile(filepath.Join("/tmp", name), data, 0o644); err != nil {
 			return err
 		}
 	}
-	_, err := os.Stat("/proc/self/stat")
+	_, err = os.Stat("/proc/self/stat")
 	w.blind = err != nil
 	if err := w.sockets.measure(); err != nil {
 		return err
