@@ -179,11 +179,11 @@ func (s *Studio) ask(e *entry, w http.ResponseWriter, r *http.Request) error {
 		}
 		return out.Flush()
 	}
-	read := e.tokenizer()
+	words := e.words(r.Context(), nil)
 	said, err := s.opts.Ask.Ask(r.Context(), q, func(d Drawn) error {
-		t := tokenOf(d.ID, read)
+		t := words.token(d.ID)
 		t.Logprob, t.Mask = rollout.Finite(d.Logprob), 1
-		t.Alternatives = named(d.Likely, read)
+		t.Alternatives = words.name(d.Likely)
 		return send("token", t)
 	})
 	if err == nil {
@@ -206,7 +206,7 @@ func (s *Studio) score(e *entry, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, _, rec, err := s.record(r.Context(), e, r.PathValue("sample"))
+	f, _, rec, err := s.record(r.Context(), e, r.PathValue("sample"))
 	if err != nil {
 		return err
 	}
@@ -220,11 +220,11 @@ func (s *Studio) score(e *entry, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return refusal{http.StatusBadGateway, "engine", err.Error()}
 	}
-	read := e.tokenizer()
+	words := e.words(r.Context(), f)
 	logprobs, likely := make([]*float64, len(tokens)), make([][]Alternative, len(tokens))
 	for i, t := range list[:min(len(list), len(tokens))] {
 		if i > 0 {
-			logprobs[i], likely[i] = rollout.Finite(t.Logprob), named(t.Likely, read)
+			logprobs[i], likely[i] = rollout.Finite(t.Logprob), words.name(t.Likely)
 		}
 	}
 	return answer(w, map[string]any{"logprobs": logprobs, "alternatives": likely})

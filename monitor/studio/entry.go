@@ -1,12 +1,10 @@
 package studio
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -37,8 +35,8 @@ type entry struct {
 	clock   map[int]time.Time
 	clockAt time.Time
 
-	tokens sync.Once
-	reader *tokenizer.Tokenizer // nil: the model's folder is gone
+	tokenizing sync.Once
+	tokenizer  *tokenizer.Tokenizer // nil: the model's folder is gone
 }
 
 // summary is what the list of runs shows.
@@ -305,40 +303,4 @@ func (e *entry) times() map[int]time.Time {
 		e.clock, e.clockAt = e.run.Clock(), time.Now()
 	}
 	return e.clock
-}
-
-// tokenizer is the one of the run's model, nil if it is gone.
-func (e *entry) tokenizer() *tokenizer.Tokenizer {
-	e.tokens.Do(func() {
-		names := []string{e.run.Look().Model}
-		for _, s := range e.run.Settings() {
-			if text, ok := s.Value.(string); ok && (s.Key == "model.tokenizer_path" || s.Key == "model.model_path") {
-				names = append(names, text)
-			}
-		}
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			if t := e.load(name); t != nil {
-				e.reader = t
-				return
-			}
-		}
-	})
-	return e.reader
-}
-
-func (e *entry) load(name string) *tokenizer.Tokenizer {
-	if name == "" {
-		return nil
-	}
-	dir, err := e.opts.Model(e.run.Path(), name)
-	if err != nil {
-		dir = name
-	}
-	t, err := tokenizer.Load(cmp.Or(dir, name))
-	if err != nil {
-		e.opts.Log.Info("a tokenizer cannot be read; ids are shown", "run", e.id, "model", name, "error", err)
-		return nil
-	}
-	return t
 }

@@ -3,16 +3,13 @@ package studio
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
@@ -61,7 +58,7 @@ type Sample struct {
 	Tokens     []Token            `json:"tokens,omitempty"`
 	TokenCount int                `json:"token_count"`
 	PromptLen  int                `json:"prompt_count"`
-	Decoded    bool               `json:"decoded"` // false: the tokenizer is gone, so tokens have no text
+	Decoded    bool               `json:"decoded"` // false: tokens have no text, since the tokenizer is gone
 	Dropped    bool               `json:"dropped"` // it was not trained on
 	Truth      *string            `json:"truth"`
 	Grade      *grade             `json:"grade"`
@@ -83,10 +80,10 @@ func (s *Studio) sample(e *entry, w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	out := sampleOf(f, i, rec)
-	read := e.tokenizer()
-	out.Decoded = read != nil
+	words := e.words(r.Context(), f)
+	out.Decoded = words.some()
 	each := e.measured(r.Context(), f, i, &out)
-	out.Tokens = tokensOf(rec, each, read, from, count)
+	out.Tokens = tokensOf(rec, each, words, from, count)
 	return answer(w, out)
 }
 
@@ -199,7 +196,7 @@ func thought(content string) (thinking, rest string) {
 }
 
 // tokensOf is a part of a record's tokens, the prompt's first.
-func tokensOf(rec *rollout.Record, each []float32, read *tokenizer.Tokenizer, from, count int) []Token {
+func tokensOf(rec *rollout.Record, each []float32, words words, from, count int) []Token {
 	n := len(rec.PromptTokens)
 	all := n + len(rec.Tokens)
 	from = min(from, all)
@@ -208,12 +205,12 @@ func tokensOf(rec *rollout.Record, each []float32, read *tokenizer.Tokenizer, fr
 	mask := rec.Trained(len(rec.Tokens))
 	for i := from; i < to; i++ {
 		if i < n {
-			t := tokenOf(rec.PromptTokens[i], read)
+			t := words.token(rec.PromptTokens[i])
 			t.Prompt = true
 			out = append(out, t)
 			continue
 		}
-		t := responseToken(rec, read, i-n, mask)
+		t := responseToken(rec, words, i-n, mask)
 		if t.Mask == 1 && i-n < len(each) {
 			t.Entropy = rollout.Finite(float64(each[i-n]))
 		}
@@ -222,8 +219,8 @@ func tokensOf(rec *rollout.Record, each []float32, read *tokenizer.Tokenizer, fr
 	return out
 }
 
-func responseToken(rec *rollout.Record, read *tokenizer.Tokenizer, i int, mask []bool) Token {
-	t := tokenOf(rec.Tokens[i], read)
+func responseToken(rec *rollout.Record, words words, i int, mask []bool) Token {
+	t := words.token(rec.Tokens[i])
 	t.Begins = slices.Contains(rec.Starts, i)
 	if !mask[i] {
 		return t
@@ -236,28 +233,6 @@ func responseToken(rec *rollout.Record, read *tokenizer.Tokenizer, i int, mask [
 		t.Advantage = rollout.Finite(float64(rec.Advantages[i]))
 	} else if rec.Advantage != nil {
 		t.Advantage = rollout.Finite(float64(*rec.Advantage))
-	}
-	return t
-}
-
-// tokenOf is a token's text. Tokens of a piece of a character have bytes.
-func tokenOf(id int32, read *tokenizer.Tokenizer) Token {
-	t := Token{ID: id}
-	if read == nil {
-		return t
-	}
-	if id < 0 || int(id) >= read.VocabSize() {
-		return t
-	}
-	raw := read.Bytes(id)
-	t.Special = read.IsSpecial(id)
-	if len(raw) == 0 {
-		raw = []byte(read.Token(id))
-	}
-	t.Text = string(raw)
-	if !utf8.Valid(raw) {
-		t.Bytes = base64.StdEncoding.EncodeToString(raw)
-		t.Text = ""
 	}
 	return t
 }
@@ -355,12 +330,4 @@ func common[T comparable](a, b []T) (n int, differ bool) {
 		n++
 	}
 	return n, n < len(a) || n < len(b)
-}
-
-// named adds the texts of alternatives.
-func named(list []Alternative, read *tokenizer.Tokenizer) []Alternative {
-	for i := range list {
-		list[i].Text = tokenOf(list[i].ID, read).Text
-	}
-	return list
 }

@@ -28,10 +28,15 @@ func job(t testing.TB, root, name string) string {
 	return dir
 }
 
-// opened is a studio over folders, which has looked once.
+// tinyModel is the folder of the model that made the job of testdata.
+var tinyModel = filepath.Join("..", "..", "examples", "tiny", "model")
+
+// opened is a studio over folders, which has looked once. Without Options.Model every model is tinyModel.
 func opened(t testing.TB, o Options) (*Studio, *httptest.Server) {
 	t.Helper()
-	o.Model = func(_, _ string) (string, error) { return filepath.Join("..", "..", "examples", "tiny", "model"), nil }
+	if o.Model == nil {
+		o.Model = func(_, _ string) (string, error) { return tinyModel, nil }
+	}
 	s := New(o)
 	if err := s.Look(context.Background()); err != nil {
 		t.Fatal(err)
