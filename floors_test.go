@@ -19,14 +19,15 @@ var rooms = []string{
 	"hf: internal",
 	"tinker: hf internal",
 	"monitor: hf internal",
+	"studio: monitor hf internal",
 	"config: internal",
 	"rl: tinker hf internal",
 	"engine: tinker hf internal",
 	"loop: rl tinker hf monitor internal",
-	"run: config loop engine rl tinker hf monitor internal",
+	"run: config loop engine rl tinker hf monitor studio internal",
 	"examples: run config loop rl tinker hf monitor internal",
-	"bench: run config loop engine rl tinker hf monitor examples internal",
-	"cmd: run config loop engine rl tinker hf monitor examples internal",
+	"bench: run config loop engine rl tinker hf monitor studio examples internal",
+	"cmd: run config loop engine rl tinker hf monitor studio examples internal",
 	"docs:",
 }
 
@@ -37,14 +38,14 @@ var floors = []string{
 		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
 		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
 	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
-		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
-		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
+		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
-		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
+		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +

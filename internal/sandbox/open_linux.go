@@ -56,8 +56,8 @@ func remedy(sys string) string {
 		if err != nil {
 			program = "/path/to/trinity"
 		}
-		return "AppArmor restricts namespaces: write `profile trinity " + program + " flags=(unconfined) { userns, }` " +
-			"to /etc/apparmor.d/trinity and run systemctl reload apparmor, or run " +
+		return "AppArmor restricts namespaces: write `profile trinity " + program +
+			" flags=(unconfined) { userns, }` to /etc/apparmor.d/trinity and run systemctl reload apparmor, or run " +
 			"sysctl kernel.apparmor_restrict_unprivileged_userns=0, as root"
 	}
 	return "allow unprivileged user namespaces; in Docker, start the container with " +

@@ -22,7 +22,8 @@ func TestTexts(t *testing.T) {
 	if err := WriteTexts(dir, "step_000001.jsonl", spelled{}, []int32{2, 0, 0}, []int32{1, 2}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[int32]Text{0: {Text: " <a"}, 1: {ID: 1, Bytes: []byte{0xc3}}, 2: {ID: 2, Text: "<|end|>", Special: true}}
+	want := map[int32]Text{0: {Text: " <a"}, 1: {ID: 1, Bytes: []byte{0xc3}},
+		2: {ID: 2, Text: "<|end|>", Special: true}}
 	texts, err := Dir(dir).Texts(t.Context(), File{Name: "step_000001.jsonl"})
 	if err != nil || !reflect.DeepEqual(texts, want) {
 		t.Errorf("the texts are %v, %v; want %v", texts, err, want)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/moment"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // rewardNames are the metrics that tell the reward, the first that a run has.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
 )
 
 // part is what a step spent its time on.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
 )
 
 // An evaluation counts once: where the trainer waited for it, or outside the step. The parts are no longer than it.

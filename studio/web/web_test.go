@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/web"
+	"github.com/seed-d9ad8ee0/trinity/studio/web"
 )
 
 // Every vendored file is what its checksum says, and every one has a checksum.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 )
 
 // shots is the folder for the pictures of every view, "" for none, and jobs one with finished jobs for them, "" for the
@@ -27,7 +27,7 @@ func jobs() string  { return os.Getenv("TRINITY_TEST_STUDIO_JOBS") }
 // startStudio serves the runs below a folder for as long as the test lasts.
 func startStudio(t *testing.T, dir string) (base string) {
 	t.Helper()
-	root, err := filepath.Abs("../../..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func startStudio(t *testing.T, dir string) (base string) {
 func startTrinity(t *testing.T, dir string) (base string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "bin/trinity", "studio", dir, "--addr", "127.0.0.1:0")
-	c.Dir = "../../.." // names of models and the program are relative to it
+	c.Dir = "../.." // names of models and the program are relative to it
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // Asker samples from checkpoints of runs. Implementations are safe for concurrent use. Their errors are for people.

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // reported are a report's bounds.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // configured notes the configuration of the shipped example in a job's folder, as trinity run does.
@@ -15,7 +15,7 @@ func configured(t *testing.T, root, dir string, overrides ...string) {
 	t.Helper()
 	nothing := func(string) (string, bool) { return "", false }
 	overrides = append(overrides, "checkpoint_root_dir="+root, "name="+filepath.Base(dir))
-	cfg, err := config.Load(filepath.Join("..", "..", "examples", "tiny", "gsm8k.yaml"), overrides, nothing)
+	cfg, err := config.Load(filepath.Join("..", "examples", "tiny", "gsm8k.yaml"), overrides, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package studio
 import (
 	"net/http"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/web"
+	"github.com/seed-d9ad8ee0/trinity/studio/web"
 )
 
 // policy lets pages load what the studio itself serves and nothing else; no script or style in a page runs.

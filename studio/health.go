@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // Light is one thing to look at in a run, and how it stands.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // Run is a run as the list shows it.

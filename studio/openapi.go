@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/curve"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/curve"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // described is what the description says of a route: its summary, its parameters in the query, and what it answers.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // Notice is what a webhook is told, as JSON. Text makes it readable for chat programs that show that field.

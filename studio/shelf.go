@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // shelf is the runs that were found.

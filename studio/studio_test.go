@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +29,7 @@ func job(t testing.TB, root, name string) string {
 }
 
 // tinyModel is the folder of the model that made the job of testdata.
-var tinyModel = filepath.Join("..", "..", "examples", "tiny", "model")
+var tinyModel = filepath.Join("..", "examples", "tiny", "model")
 
 // opened is a studio over folders, which has looked once. Without Options.Model every model is tinyModel.
 func opened(t testing.TB, o Options) (*Studio, *httptest.Server) {
