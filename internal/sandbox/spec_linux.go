@@ -20,12 +20,12 @@ const (
 
 // spec is what the watching stage is told. The pipe it comes from stays open as long as its sender lives.
 type spec struct {
-	Args    []string // none for a probe
-	Env     []string
-	Files   map[string][]byte
-	Show    []shown
-	Limits  Limits
-	UID     int  // of the program, as seen inside; 0 if the sandbox has one user only
+	Args   []string // none for a probe
+	Env    []string
+	Files  map[string][]byte
+	Show   []shown
+	Limits Limits
+	UID    int // of the program, as seen inside; 0 if the sandbox has one user only
 }
 
 // shown is a folder that the program sees beside the system's.
