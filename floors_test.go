@@ -36,7 +36,7 @@ var floors = []string{
 	"internal/foreign internal/charclass internal/moment",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
-		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
+		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
 	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
 		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
@@ -45,10 +45,11 @@ var floors = []string{
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
 		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
-		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
+		"monitor/sink rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake engine/dispatch/dispatchtest",
 	"loop/explorer loop/trainer loop/proxy loop/remote",

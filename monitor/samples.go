@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
@@ -119,24 +118,4 @@ func (c Config) sampleLimit() (int, error) {
 			"for none", v)
 	}
 	return n, nil
-}
-
-// conversation is a record's messages with the answer, whatever the record has of them.
-func conversation(r *rollout.Record) []rollout.Message {
-	list := r.Messages
-	if len(list) == 0 {
-		list = rollout.Split(r.Prompt)
-	}
-	if n := len(list); n > 0 && list[n-1].Role == "assistant" && strings.TrimSpace(list[n-1].Content) == "" {
-		list = list[: n-1 : n-1] // where the model was to continue
-	}
-	if len(list) == 0 {
-		list = []rollout.Message{{Role: "user", Content: r.Prompt}}
-	}
-	for _, m := range list {
-		if m.Role == "assistant" && (m.Content == r.Response || len(r.Messages) > 0 && r.Turns > 1) {
-			return list
-		}
-	}
-	return append(list[:len(list):len(list)], rollout.Message{Role: "assistant", Content: r.Response})
 }

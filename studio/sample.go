@@ -141,20 +141,9 @@ func sampleOf(f *rollout.Indexed, i int, rec *rollout.Record) Sample {
 	return out
 }
 
-// messagesOf is the conversation of a record: what it has, else what can be told from prompt and answer.
+// messagesOf is the conversation of a record.
 func messagesOf(rec *rollout.Record) []Message {
-	list := rec.Messages
-	if len(list) == 0 {
-		list = rollout.Split(rec.Prompt)
-		if n := len(list); n > 0 && list[n-1].Role == "assistant" { // the generation prompt, or a reply's beginning
-			list[n-1].Content += rec.Response
-		} else {
-			if n == 0 {
-				list = []rollout.Message{{Role: "user", Content: rec.Prompt}}
-			}
-			list = append(list, rollout.Message{Role: "assistant", Content: rec.Response})
-		}
-	}
+	list := rec.Conversation()
 	out := make([]Message, 0, len(list))
 	turn := 0
 	for _, m := range list {

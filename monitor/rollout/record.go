@@ -175,6 +175,25 @@ func (r *Record) Trained(n int) []bool {
 	return mask
 }
 
+// About is what a record has beside its texts and tokens, without nulls, for services that show samples.
+func (r *Record) About() map[string]any {
+	about := map[string]any{"id": r.ID, "task_index": r.TaskIndex, "model_version": r.ModelVersion,
+		"stop_reason": r.StopReason, "response_tokens": max(len(r.Tokens), r.ResponseCount)}
+	if r.Reward != nil {
+		about["reward"] = *r.Reward
+	}
+	if r.Advantage != nil {
+		about["advantage"] = *r.Advantage
+	}
+	if r.Grade != nil {
+		about["extracted"], about["expected"] = r.Grade.Extracted, r.Grade.Expected
+	}
+	for name, v := range r.Parts {
+		about["reward_parts/"+name] = v
+	}
+	return about
+}
+
 // Finite is a number that JSON has, or nil.
 func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -196,3 +196,23 @@ func Split(text string) []Message {
 	}
 	return nil
 }
+
+// Conversation is the record's messages, with the answer at the end. For a record without messages it is what the
+// marks in its prompt tell.
+func (r *Record) Conversation() []Message {
+	list := r.Messages
+	if len(list) == 0 {
+		list = Split(r.Prompt)
+		if n := len(list); n > 0 && list[n-1].Role == "assistant" { // the generation prompt, or a reply's beginning
+			list[n-1].Content += r.Response
+			return list
+		}
+	}
+	if len(list) == 0 {
+		list = []Message{{Role: "user", Content: r.Prompt}}
+	}
+	if list[len(list)-1].Role == "assistant" || len(r.Messages) > 0 && r.Turns > 1 {
+		return list
+	}
+	return append(list[:len(list):len(list)], Message{Role: "assistant", Content: r.Response})
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/tensorboard"
 )
 
 func lines(from, to int, value string) string {
@@ -111,7 +112,7 @@ func TestThin(t *testing.T) {
 // What the project's own writer of TensorBoard files writes is read.
 func TestEvents(t *testing.T) {
 	dir := t.TempDir()
-	m, err := monitor.Open(monitor.Config{Dir: dir, Keep: -1, Now: time.Now})
+	m, err := monitor.Open(monitor.Config{Dir: dir, Open: tensorboard.Open, Keep: -1, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
-
+	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
@@ -91,13 +90,7 @@ var wanted = []string{"id", "task_id", "run_id", "model_version", "reward", "pro
 
 func (d databases) open(f rollout.File) (*database, error) {
 	path := filepath.Join(string(d), filepath.FromSlash(f.Name))
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(),
-		RawQuery: "mode=ro&_pragma=busy_timeout(2000)"}
-	db, err := sql.Open("sqlite", u.String())
-	if err != nil {
-		return nil, fmt.Errorf("source: %w", err)
-	}
-	db.SetMaxOpenConns(1)
+	db := sqlite.Open(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(2000)"}})
 	x := &database{db: db, name: f.Name}
 	if err := x.choose(); err != nil {
 		db.Close()

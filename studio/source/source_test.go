@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
@@ -250,10 +250,7 @@ func FuzzExperience(f *testing.F) {
 func TestDatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "experiences.db")
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlite.Open(path, nil)
 	for _, statement := range []string{
 		`CREATE TABLE debug_buffer (id INTEGER PRIMARY KEY, task_id TEXT, run_id INTEGER, model_version INTEGER,
 			experience_bytes BLOB, reward REAL, consumed INTEGER)`,

@@ -1,8 +1,10 @@
-package monitor
+// Package wandb writes runs of Weights & Biases: the file that `wandb sync` sends to the service and, with a key, the
+// same as it grows over the service's own interface.
+package wandb
 
 import (
+	"cmp"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,20 +18,21 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// wandbFile is a Weights & Biases run as its own library keeps it offline, which `wandb sync` sends to the service: a
+// runFile is a run as the service's own library keeps it offline, which `wandb sync` sends to the service: a
 // log of wandb_internal.Record messages (wandb/proto/wandb_internal.proto) in LevelDB's framing, after seven bytes of
 // header. A role has one file for all starts of a job, so that the service sees one run.
-type wandbFile struct {
+type runFile struct {
 	file   *os.File
 	size   int64
-	num    int64        // of the last record
-	lines  int          // of the history
-	table  string       // the next step's samples as JSON of the history; "" for none
-	upload *wandbUpload // their file
+	num    int64      // of the last record
+	lines  int        // of the history
+	table  string     // the next step's samples as JSON of the history; "" for none
+	upload *mediaFile // their file
 	begin  time.Time
-	stream *wandbStream // nil: the run stays here
+	stream *stream // nil: the run stays here
 }
 
 // Field numbers of the messages.
@@ -43,21 +46,24 @@ const (
 	exitCode                                                                     = 1
 )
 
-// openWandb starts the run of a role, or continues with the one that the job has, after step c.Keep. With a key it is
+// Open starts the run of a role, or continues with the one that the job has, after step c.Keep. With a key it is
 // sent to the service too.
-func openWandb(c Config, role string) (*wandbFile, error) {
-	w, id, err := openWandbFile(c, role)
-	if key := c.wandbKey(); err == nil && key != "" {
+func Open(c monitor.Config, role string) (monitor.Sink, error) {
+	w, id, err := openFile(c, role)
+	if err != nil {
+		return nil, err
+	}
+	if key := keyOf(c); key != "" {
 		if w.stream, err = startStream(c, key, id, role); err != nil {
 			return nil, errors.Join(fmt.Errorf("monitor: wandb: %w; check the key in WANDB_API_KEY, or set "+
 				"WANDB_MODE=offline", err), w.file.Close())
 		}
 	}
-	return w, err
+	return w, nil
 }
 
-func openWandbFile(c Config, role string) (w *wandbFile, id string, err error) {
-	w = &wandbFile{begin: c.Now()}
+func openFile(c monitor.Config, role string) (w *runFile, id string, err error) {
+	w = &runFile{begin: c.Now()}
 	old, err := disk.Glob(filepath.Join(c.Dir, "monitor", "wandb", role), "offline-run-*/run-*.wandb")
 	if err != nil {
 		return nil, "", fmt.Errorf("monitor: %w", err)
@@ -73,7 +79,7 @@ func openWandbFile(c Config, role string) (w *wandbFile, id string, err error) {
 		}
 		return w, id, err
 	}
-	id = wandbID()
+	id = newID()
 	dir := filepath.Join(c.Dir, "monitor", "wandb", role, "offline-run-"+w.begin.UTC().Format("20060102_150405")+"-"+id)
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
 		return nil, "", fmt.Errorf("monitor: cannot make the folder for wandb: %w", err)
@@ -88,8 +94,8 @@ func openWandbFile(c Config, role string) (w *wandbFile, id string, err error) {
 	return w, id, nil
 }
 
-// wandbID is what the library draws: eight letters and digits.
-func wandbID() string {
+// newID is what the library draws: eight letters and digits.
+func newID() string {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyz"
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
@@ -100,7 +106,7 @@ func wandbID() string {
 }
 
 // start writes the header of the file, the version record and the run.
-func (w *wandbFile) start(c Config, role, id string) error {
+func (w *runFile) start(c monitor.Config, role, id string) error {
 	head := append([]byte(":W&B"), 0xe1, 0xbe, 0) // the magic number 0xBEE1 and version 0
 	if err := w.append(head); err != nil {
 		return err
@@ -111,44 +117,44 @@ func (w *wandbFile) start(c Config, role, id string) error {
 	}
 	var config []byte
 	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
-		item := appendBytes(appendBytes(nil, configKey, key), configValue, jsonText(c.Settings[key]))
+		item := appendBytes(appendBytes(nil, configKey, key), configValue, monitor.JSON(c.Settings[key]))
 		config = appendBytes(config, configUpdate, item)
 	}
-	start := binary.AppendUvarint(appendTag(nil, 1, wireVarint), uint64(w.begin.Unix()))
+	start := appendNumber(nil, 1, uint64(w.begin.Unix()))
 	run := appendBytes(appendBytes(nil, runID, id), runProject, c.Project)
-	run = appendBytes(appendBytes(run, runConfig, config), runGroup, first(c.Group, c.Name))
+	run = appendBytes(appendBytes(run, runConfig, config), runGroup, cmp.Or(c.Group, c.Name))
 	run = appendBytes(appendBytes(run, runName, c.Name+"_"+role), runTags, role)
 	return w.record(recordRun, appendBytes(run, runStart, start))
 }
 
-// Write implements Sink: a step is its line of the history, and the same as the summary of last values.
-func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
+// Write implements monitor.Sink: a step is its line of the history, and the same as the summary of last values.
+func (w *runFile) Write(at time.Time, step int, m monitor.Metrics) error {
 	if len(m) == 0 {
 		return nil
 	}
 	var items []byte
 	var line []string
 	add := func(key, value string) {
-		line = append(line, jsonText(key)+":"+value)
+		line = append(line, monitor.JSON(key)+":"+value)
 		item := appendBytes(appendBytes(nil, historyNested, key), historyValue, value)
 		items = appendBytes(items, historyItem, item)
 	}
 	for _, k := range m.Keys() {
-		add(k, jsonText(m[k]))
+		add(k, monitor.JSON(m[k]))
 	}
 	upload := w.upload
 	if w.table != "" {
 		add("rollouts", w.table)
 		w.table, w.upload = "", nil
 	}
-	add("_timestamp", jsonText(float64(at.UnixMicro())/1e6))
-	add("_runtime", jsonText(at.Sub(w.begin).Seconds()))
-	add("_step", jsonText(step))
+	add("_timestamp", monitor.JSON(float64(at.UnixMicro())/1e6))
+	add("_runtime", monitor.JSON(at.Sub(w.begin).Seconds()))
+	add("_step", monitor.JSON(step))
 	if w.stream != nil {
-		w.stream.add(wandbLine{history: "{" + strings.Join(line, ",") + "}", offset: w.lines, table: upload})
+		w.stream.add(historyLine{history: "{" + strings.Join(line, ",") + "}", offset: w.lines, table: upload})
 	}
 	w.lines++
-	number := binary.AppendUvarint(appendTag(nil, 1, wireVarint), uint64(step))
+	number := appendNumber(nil, 1, uint64(step))
 	if err := w.record(recordHistory,
 		append(items[:len(items):len(items)], appendBytes(nil, historyStep, number)...)); err != nil {
 		return err
@@ -156,11 +162,12 @@ func (w *wandbFile) Write(at time.Time, step int, m Metrics) error {
 	return w.record(recordSummary, items) // SummaryRecord.update has the fields of HistoryRecord.item
 }
 
-// Close implements Sink. It ends the run for the service if it is finished; a run that continues later stays open.
-func (w *wandbFile) Close(finished bool) error {
+// Close implements monitor.Sink. It ends the run for the service if it is finished; a run that continues later stays
+// open.
+func (w *runFile) Close(finished bool) error {
 	var err error
 	if finished {
-		err = w.record(recordExit, binary.AppendUvarint(appendTag(nil, exitCode, wireVarint), 0))
+		err = w.record(recordExit, appendNumber(nil, exitCode, 0))
 	}
 	if w.stream != nil {
 		w.stream.close(finished)
@@ -168,14 +175,24 @@ func (w *wandbFile) Close(finished bool) error {
 	return errors.Join(err, w.file.Close())
 }
 
+// appendBytes appends a field with a text or an embedded message.
+func appendBytes[T string | []byte](buf []byte, field protowire.Number, b T) []byte {
+	buf = protowire.AppendTag(buf, field, protowire.BytesType)
+	return append(protowire.AppendVarint(buf, uint64(len(b))), b...)
+}
+
+func appendNumber(buf []byte, field protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(buf, field, protowire.VarintType), v)
+}
+
 // record appends a Record with one field besides its number.
-func (w *wandbFile) record(field int, body []byte) error {
+func (w *runFile) record(field protowire.Number, body []byte) error {
 	w.num++
-	rec := binary.AppendUvarint(appendTag(nil, recordNum, wireVarint), uint64(w.num))
+	rec := appendNumber(nil, recordNum, uint64(w.num))
 	return w.append(frames(w.size, appendBytes(rec, field, body)))
 }
 
-func (w *wandbFile) append(b []byte) error {
+func (w *runFile) append(b []byte) error {
 	if _, err := w.file.WriteAt(b, w.size); err != nil {
 		return fmt.Errorf("monitor: cannot append to the wandb file: %w", err)
 	}
@@ -184,7 +201,7 @@ func (w *wandbFile) append(b []byte) error {
 }
 
 // resume opens a file and cuts it after the last record that the committed steps have.
-func (w *wandbFile) resume(path string, keep int) error {
+func (w *runFile) resume(path string, keep int) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("monitor: %w", err)
@@ -193,7 +210,7 @@ func (w *wandbFile) resume(path string, keep int) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("monitor: %w", err), f.Close())
 	}
-	w.file, w.size = f, wandbHeader
+	w.file, w.size = f, headSize
 	for {
 		rec, end, ok := unframe(data, w.size)
 		if !ok || goesBeyond(rec, keep) {

@@ -1,4 +1,4 @@
-package monitor
+package mlflow
 
 import (
 	"encoding/json"
@@ -12,16 +12,19 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/monitortest"
 )
 
-// mlflowServer answers as MLflow 3 does and keeps what it was sent.
-type mlflowServer struct {
+// fakeServer answers as MLflow 3 does and keeps what it was sent.
+type fakeServer struct {
 	mu       sync.Mutex
 	down     bool
 	requests []string // "path body"
 }
 
-func (s *mlflowServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
@@ -45,7 +48,7 @@ func (s *mlflowServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // batches joins the metrics that were sent, as step:key=value.
-func (s *mlflowServer) batches(t *testing.T) string {
+func (s *fakeServer) batches(t *testing.T) string {
 	t.Helper()
 	var out []string
 	for _, r := range s.requests {
@@ -68,19 +71,19 @@ func (s *mlflowServer) batches(t *testing.T) string {
 }
 
 func TestMLflow(t *testing.T) {
-	service := &mlflowServer{}
+	service := &fakeServer{}
 	server := httptest.NewServer(service)
 	defer server.Close()
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Now: func() time.Time { return clock }, Project: "project",
-		Name: "name",
+	c := monitor.Config{Dir: t.TempDir(), Open: Open, Keep: -1, Now: func() time.Time { return clock },
+		Project: "project", Name: "name",
 		Args: map[string]any{"uri": server.URL}, Settings: map[string]any{"model": map[string]any{"rank": 8}},
 		Roles: []string{"trainer"}}
-	m, err := Open(c)
+	m, err := monitor.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Add(1, "trainer", Metrics{"loss": 0.5, "eval/x/mean@4": 1})
+	m.Add(1, "trainer", monitor.Metrics{"loss": 0.5, "eval/x/mean@4": 1})
 	if _, err := m.Commit(1); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,7 @@ func TestMLflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Keep = 1
-	steps(t, c, 2, 2, true)
+	monitortest.RecordMetrics(t, c, 2, 2, true)
 	if got, want := service.batches(t), "1:eval/x/mean_at_4=1 1:loss=0.5 2:a/b=2 2:loss=0.5"; got != want {
 		t.Errorf("metrics %s, want %s", got, want)
 	}
@@ -104,19 +107,19 @@ func TestMLflow(t *testing.T) {
 
 // A server that stops answering costs its metrics and one line for the user; the run and metrics.jsonl continue.
 func TestMLflowGoesAway(t *testing.T) {
-	service := &mlflowServer{}
+	service := &fakeServer{}
 	server := httptest.NewServer(service)
 	defer server.Close()
 	var warned []string
-	c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": server.URL},
+	c := monitor.Config{Dir: t.TempDir(), Open: Open, Keep: -1, Args: map[string]any{"uri": server.URL},
 		Roles: []string{"trainer"}, Warn: func(s string) { warned = append(warned, s) }}
-	m, err := Open(c)
+	m, err := monitor.Open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	service.down = true
 	for step := 1; step <= 3; step++ {
-		m.Add(step, "trainer", Metrics{"loss": 1})
+		m.Add(step, "trainer", monitor.Metrics{"loss": 1})
 		if _, err := m.Commit(step); err != nil {
 			t.Fatal(err)
 		}
@@ -132,11 +135,11 @@ func TestMLflowGoesAway(t *testing.T) {
 		t.Errorf("metrics.jsonl: %q, %v", lines, err)
 	}
 	c.Dir = t.TempDir()
-	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "start one with mlflow server") {
+	if _, err := monitor.Open(c); err == nil || !strings.Contains(err.Error(), "start one with mlflow server") {
 		t.Errorf("without a server Open gives %v", err)
 	}
 	c.Args = map[string]any{"uri": "localhost"}
-	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), `monitor_args.uri "localhost"`) {
+	if _, err := monitor.Open(c); err == nil || !strings.Contains(err.Error(), `monitor_args.uri "localhost"`) {
 		t.Errorf("without an address Open gives %v", err)
 	}
 }

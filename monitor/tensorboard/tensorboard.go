@@ -1,4 +1,5 @@
-package monitor
+// Package tensorboard writes TensorBoard's event files.
+package tensorboard
 
 import (
 	"encoding/binary"
@@ -9,15 +10,24 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 // eventFile writes scalars in TensorBoard's format: TFRecord framing around tensorflow.Event messages
 // (tensorflow/core/util/event.proto, tensorflow/core/framework/summary.proto), of which three fields are needed.
 type eventFile struct{ file *os.File }
 
+// Open starts a new file of a role.
+func Open(c monitor.Config, role string) (monitor.Sink, error) {
+	return newEventFile(filepath.Join(c.Dir, "monitor", "tensorboard", role), c.Now(), max(0, c.Keep+1))
+}
+
 // newEventFile starts a new file in dir. TensorBoard reads all files of a folder as one series; the session start at
 // the given step makes it forget what older files say about that step and later ones.
-func newEventFile(dir string, at time.Time, step int) (*eventFile, error) {
+func newEventFile(dir string, at time.Time, step int) (monitor.Sink, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("monitor: cannot make the folder for TensorBoard: %w", err)
 	}
@@ -39,8 +49,9 @@ func newEventFile(dir string, at time.Time, step int) (*eventFile, error) {
 	}
 }
 
-// Write implements Sink: all metrics of a step are one event. The file is not synced: metrics.jsonl is the record.
-func (e *eventFile) Write(at time.Time, step int, m Metrics) error {
+// Write implements monitor.Sink: all metrics of a step are one event. The file is not synced: metrics.jsonl is the
+// record.
+func (e *eventFile) Write(at time.Time, step int, m monitor.Metrics) error {
 	if len(m) == 0 {
 		return nil
 	}
@@ -50,7 +61,7 @@ func (e *eventFile) Write(at time.Time, step int, m Metrics) error {
 	return nil
 }
 
-// Close implements Sink.
+// Close implements monitor.Sink.
 func (e *eventFile) Close(bool) error { return e.file.Close() }
 
 // appendTFRecord frames data: length (8 bytes), masked crc32c of the length, data, masked crc32c of data.
@@ -68,48 +79,36 @@ func maskedCRC(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// Protocol buffer wire types (protobuf.dev/programming-guides/encoding).
-const (
-	wireVarint = 0
-	wire64     = 1
-	wireBytes  = 2
-	wire32     = 5
-)
-
-func appendTag(buf []byte, field, wire int) []byte {
-	return binary.AppendUvarint(buf, uint64(field<<3|wire))
-}
-
-func appendBytes[T string | []byte](buf []byte, field int, b T) []byte {
-	buf = appendTag(buf, field, wireBytes)
-	buf = binary.AppendUvarint(buf, uint64(len(b)))
-	return append(buf, b...)
-}
-
 // appendEvent starts an Event: wall_time = 1 (double), step = 2 (int64).
 func appendEvent(at time.Time, step int) []byte {
-	buf := appendTag(nil, 1, wire64)
-	buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(float64(at.UnixMicro())/1e6))
-	buf = appendTag(buf, 2, wireVarint)
-	return binary.AppendUvarint(buf, uint64(step))
+	buf := protowire.AppendTag(nil, 1, protowire.Fixed64Type)
+	buf = protowire.AppendFixed64(buf, math.Float64bits(float64(at.UnixMicro())/1e6))
+	buf = protowire.AppendTag(buf, 2, protowire.VarintType)
+	return protowire.AppendVarint(buf, uint64(step))
+}
+
+func appendBytes(buf []byte, field protowire.Number, b []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(buf, field, protowire.BytesType), b)
 }
 
 // versionEvent has Event.file_version = 3, the first of every file.
-func versionEvent(at time.Time) []byte { return appendBytes(appendEvent(at, 0), 3, "brain.Event:2") }
+func versionEvent(at time.Time) []byte {
+	return appendBytes(appendEvent(at, 0), 3, []byte("brain.Event:2"))
+}
 
 // sessionStart has Event.session_log = 7 with SessionLog.status = 1 set to START = 1.
 func sessionStart(at time.Time, step int) []byte {
-	status := binary.AppendUvarint(appendTag(nil, 1, wireVarint), 1)
+	status := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
 	return appendBytes(appendEvent(at, step), 7, status)
 }
 
 // scalarEvent has Event.summary = 5 with a Summary.value = 1 for each metric: tag = 1, simple_value = 2 (float).
-func scalarEvent(at time.Time, step int, m Metrics) []byte {
+func scalarEvent(at time.Time, step int, m monitor.Metrics) []byte {
 	var summary []byte
 	for _, k := range m.Keys() {
-		value := appendBytes(nil, 1, k)
-		value = appendTag(value, 2, wire32)
-		value = binary.LittleEndian.AppendUint32(value, math.Float32bits(float32(m[k])))
+		value := appendBytes(nil, 1, []byte(k))
+		value = protowire.AppendTag(value, 2, protowire.Fixed32Type)
+		value = protowire.AppendFixed32(value, math.Float32bits(float32(m[k])))
 		summary = appendBytes(summary, 1, value)
 	}
 	return appendBytes(appendEvent(at, step), 5, summary)

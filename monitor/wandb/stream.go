@@ -1,7 +1,8 @@
-package monitor
+package wandb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +12,13 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// wandbStream sends a run to the Weights & Biases service while it continues, as the service's own library does: the
+// stream sends a run to the Weights & Biases service while it continues, as the service's own library does: the
 // GraphQL mutation upsertBucket makes the run, and each batch of lines is a POST to its file_stream (requests recorded
 // from wandb 0.31). The offline file is written all the same, so what the service misses `wandb sync` can send later.
-type wandbStream struct {
+type stream struct {
 	client http.Client
 	base   string
 	key    string
@@ -27,37 +29,37 @@ type wandbStream struct {
 
 	behind bool // a line did not fit: those after it have no place either
 
-	lines chan wandbLine
+	lines chan historyLine
 	done  chan struct{}
 }
 
-// wandbLine is one step, or the end of the run.
-type wandbLine struct {
+// historyLine is one step, or the end of the run.
+type historyLine struct {
 	history string // JSON, "" at the end
 	offset  int    // lines before it
-	table   *wandbUpload
+	table   *mediaFile
 	last    bool
 }
 
 const (
-	wandbQueue = 1000             // steps that wait to be sent; more are left to wandb sync
-	wandbWait  = 20 * time.Second // for the rest, at the end of the run
+	maxQueue = 1000             // steps that wait to be sent; more are left to wandb sync
+	patience = 20 * time.Second // for the rest, at the end of the run
 )
 
-// wandbKey is the key that sends a run online, "" when it stays here.
-func (c Config) wandbKey() string {
-	if mode := c.env("WANDB_MODE"); mode == "offline" || mode == "disabled" {
+// keyOf is the key that sends a run online, "" if it stays here.
+func keyOf(c monitor.Config) string {
+	if mode := c.Env("WANDB_MODE"); mode == "offline" || mode == "disabled" {
 		return ""
 	}
-	return first(c.text("api_key"), c.env("WANDB_API_KEY"))
+	return cmp.Or(c.Text("api_key"), c.Env("WANDB_API_KEY"))
 }
 
 // startStream makes the run on the service and the goroutine that sends its lines; id and name are those of the offline
 // file.
-func startStream(c Config, key, id, role string) (*wandbStream, error) {
-	s := &wandbStream{client: http.Client{Timeout: 15 * time.Second}, key: key, warn: c.Warn,
-		base:  strings.TrimSuffix(first(c.text("base_url"), c.env("WANDB_BASE_URL"), "https://api.wandb.ai"), "/"),
-		lines: make(chan wandbLine, wandbQueue), done: make(chan struct{})}
+func startStream(c monitor.Config, key, id, role string) (*stream, error) {
+	s := &stream{client: http.Client{Timeout: 15 * time.Second}, key: key, warn: c.Warn,
+		base:  strings.TrimSuffix(cmp.Or(c.Text("base_url"), c.Env("WANDB_BASE_URL"), "https://api.wandb.ai"), "/"),
+		lines: make(chan historyLine, maxQueue), done: make(chan struct{})}
 	const mutation = `mutation Run($name: String, $project: String, $entity: String, $group: String, $title: String,` +
 		` $config: JSONString, $tags: [String!]) {
   upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $group, displayName: ` +
@@ -69,10 +71,10 @@ func startStream(c Config, key, id, role string) (*wandbStream, error) {
 	for k, v := range c.Settings {
 		settings[k] = map[string]any{"value": v}
 	}
-	variables := map[string]any{"name": id, "project": c.Project, "entity": nil, "group": first(c.Group, c.Name),
+	variables := map[string]any{"name": id, "project": c.Project, "entity": nil, "group": cmp.Or(c.Group, c.Name),
 		"title":  c.Name + "_" + role,
-		"config": jsonText(settings), "tags": []string{role}}
-	if e := first(c.text("entity"), c.env("WANDB_ENTITY")); e != "" {
+		"config": monitor.JSON(settings), "tags": []string{role}}
+	if e := cmp.Or(c.Text("entity"), c.Env("WANDB_ENTITY")); e != "" {
 		variables["entity"] = e
 	}
 	var answer struct {
@@ -105,7 +107,7 @@ func startStream(c Config, key, id, role string) (*wandbStream, error) {
 }
 
 // add queues a line. It never waits: a service that is behind by too much gets it from wandb sync.
-func (s *wandbStream) add(l wandbLine) {
+func (s *stream) add(l historyLine) {
 	if s.behind {
 		return
 	}
@@ -117,11 +119,11 @@ func (s *wandbStream) add(l wandbLine) {
 }
 
 // send posts the lines that are there, together, until the channel is closed.
-func (s *wandbStream) send() {
+func (s *stream) send() {
 	defer close(s.done)
 	failed := false
 	for l := range s.lines {
-		batch := []wandbLine{l}
+		batch := []historyLine{l}
 		for more := true; more; {
 			select {
 			case next, ok := <-s.lines:
@@ -135,16 +137,15 @@ func (s *wandbStream) send() {
 		if err := s.sendBatch(batch); err != nil && !failed {
 			failed = true
 			if s.warn != nil {
-				s.warn(
-					fmt.Sprintf("monitor: wandb: %v; the run continues, and wandb sync sends what the service misses",
-						err))
+				s.warn(fmt.Sprintf("monitor: wandb: %v; the run continues, and wandb sync sends what the service misses",
+					err))
 			}
 		}
 	}
 }
 
 // sendBatch uploads the tables of lines, then the lines.
-func (s *wandbStream) sendBatch(batch []wandbLine) error {
+func (s *stream) sendBatch(batch []historyLine) error {
 	var failed error
 	var uploaded []string
 	for _, l := range batch {
@@ -165,7 +166,7 @@ func (s *wandbStream) sendBatch(batch []wandbLine) error {
 }
 
 // streamBody is a file_stream request: lines of the history at their place, the summary, and whether that is all.
-func streamBody(batch []wandbLine) map[string]any {
+func streamBody(batch []historyLine) map[string]any {
 	var history []string
 	body := map[string]any{}
 	for _, l := range batch {
@@ -186,19 +187,19 @@ func streamBody(batch []wandbLine) map[string]any {
 }
 
 // close sends what is left, for a while.
-func (s *wandbStream) close(finished bool) {
+func (s *stream) close(finished bool) {
 	if finished {
-		s.add(wandbLine{last: true})
+		s.add(historyLine{last: true})
 	}
 	close(s.lines)
 	select {
 	case <-s.done:
-	case <-time.After(wandbWait):
+	case <-time.After(patience):
 	}
 }
 
 // post sends JSON and reads the answer into out, if that is not nil.
-func (s *wandbStream) post(to string, body, out any) error {
+func (s *stream) post(to string, body, out any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package monitor
+package tensorboard
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 var update = flag.Bool("update", false, "write testdata/events.golden anew; then check it with testdata/read_events.py")
@@ -22,14 +24,14 @@ func writeEvents(t *testing.T, dir string) {
 		steps []int
 		value float64
 	}{{-1, []int{0, 1, 2}, 1}, {1, []int{2, 3}, 2}} {
-		now := noon.Add(time.Duration(session.value) * time.Minute)
-		m, err := Open(Config{Dir: dir, Keep: session.keep,
+		now := time.Date(2026, 1, 2, 12, 0, 0, 500_000_000, time.UTC).Add(time.Duration(session.value) * time.Minute)
+		m, err := monitor.Open(monitor.Config{Dir: dir, Open: Open, Keep: session.keep,
 			Now: func() time.Time { now = now.Add(time.Second); return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, step := range session.steps {
-			m.Add(step, "trainer", Metrics{"critic/rewards/mean": session.value + float64(step)/10, "actor/lr": 5e-4})
+			m.Add(step, "trainer", monitor.Metrics{"critic/rewards/mean": session.value + float64(step)/10, "actor/lr": 5e-4})
 			if _, err := m.Commit(step); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
-package monitor
+// Package trackio writes a project of Trackio (github.com/gradio-app/trackio).
+package trackio
 
 import (
+	"cmp"
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
@@ -15,12 +17,14 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// trackioSchema is the tables that are written here, as Trackio makes them (trackio/sqlite_storage.py, init_db). It
+// schema is the tables that are written here, as Trackio makes them (trackio/sqlite_storage.py, init_db). It
 // adds others when it opens the file.
-var trackioSchema = []string{
+var schema = []string{
 	`CREATE TABLE IF NOT EXISTS metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL,
 		timestamp TEXT NOT NULL, run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL)`,
 	`CREATE TABLE IF NOT EXISTS configs (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL,
@@ -31,9 +35,9 @@ var trackioSchema = []string{
 		spans TEXT NOT NULL DEFAULT '[]')`,
 }
 
-// trackio is a project of Trackio, an SQLite file, with a run for each role. Samples are traces: their conversation,
+// project is Trackio's: an SQLite file with a run for each role. Samples are traces: their conversation,
 // and what was measured as metadata.
-type trackio struct {
+type project struct {
 	db       *sql.DB
 	id, name string // of the run
 	warn     func(string)
@@ -41,47 +45,46 @@ type trackio struct {
 }
 
 // say tells the first failure. The run does not depend on Trackio's file once it is begun.
-func (t *trackio) say(err error) {
+func (t *project) say(err error) {
 	if err != nil && !t.told && t.warn != nil {
 		t.told = true
 		t.warn(fmt.Sprintf("monitor: Trackio: %v; the run continues, and metrics.jsonl has what its file misses", err))
 	}
 }
 
-// TrackioDir is where a job's Trackio project is, unless monitor_args.dir names a folder. Trackio looks for it in
+// Dir is where a job's Trackio project is, unless monitor_args.dir names a folder. Trackio looks for it in
 // TRACKIO_DIR.
-func TrackioDir(job string) string { return filepath.Join(job, "monitor", "trackio") }
+func Dir(job string) string { return filepath.Join(job, "monitor", "trackio") }
 
-// trackioFile is the name of a project's file (canonical_project_name).
-func trackioFile(project string) string {
+// fileName is the name of a project's file (canonical_project_name).
+func fileName(project string) string {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) || r == '-' || r == '_' {
 			return r
 		}
 		return -1
 	}, project)
-	return first(name, "default") + ".db"
+	return cmp.Or(name, "default") + ".db"
 }
 
-// openTrackio begins the run of a role, or continues with it after step c.Keep.
-func openTrackio(c Config, role string) (*trackio, error) {
-	dir := first(c.text("dir"), TrackioDir(c.Dir))
+// Open begins the run of a role, or continues with it after step c.Keep.
+func Open(c monitor.Config, role string) (monitor.Sink, error) {
+	dir := cmp.Or(c.Text("dir"), Dir(c.Dir))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("monitor: monitor_args.dir: %w", err)
 	}
 	query := url.Values{"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)"}, "_txlock": {"immediate"}}
-	path := filepath.Join(dir, trackioFile(c.Project))
-	db := sql.OpenDB(sqliteFile{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
-	db.SetMaxOpenConns(1)
-	t := &trackio{db: db, name: first(c.Name, "run") + "_" + role, warn: c.Warn}
+	path := filepath.Join(dir, fileName(c.Project))
+	db := sqlite.Open(path, query)
+	t := &project{db: db, name: cmp.Or(c.Name, "run") + "_" + role, warn: c.Warn}
 	if err := t.begin(c, role); err != nil {
 		return nil, errors.Join(fmt.Errorf("monitor: trackio: %s: %w", path, err), db.Close())
 	}
 	return t, nil
 }
 
-func (t *trackio) begin(c Config, role string) error {
-	for _, statement := range trackioSchema {
+func (t *project) begin(c monitor.Config, role string) error {
+	for _, statement := range schema {
 		if _, err := t.db.Exec(statement); err != nil {
 			return err
 		}
@@ -106,7 +109,7 @@ func (t *trackio) begin(c Config, role string) error {
 		config[key] = v
 	}
 	if _, err := t.db.Exec("INSERT INTO configs (run_id, run_name, config, created_at) VALUES (?, ?, ?, ?)", t.id,
-		t.name, jsonText(config), created); err != nil {
+		t.name, monitor.JSON(config), created); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(mark), 0o755); err != nil {
@@ -115,14 +118,14 @@ func (t *trackio) begin(c Config, role string) error {
 	return os.WriteFile(mark, []byte(t.id+"\n"), 0o644)
 }
 
-// Write implements Sink.
-func (t *trackio) Write(at time.Time, step int, m Metrics) error {
+// Write implements monitor.Sink.
+func (t *project) Write(at time.Time, step int, m monitor.Metrics) error {
 	if len(m) == 0 {
 		return nil
 	}
 	var line []string
 	for _, key := range m.Keys() {
-		line = append(line, jsonText(key)+":"+string(appendNumber(nil, m[key])))
+		line = append(line, monitor.JSON(key)+":"+monitor.JSON(rollout.Finite(m[key])))
 	}
 	_, err := t.db.Exec("INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)",
 		t.id, at.UTC().Format(time.RFC3339Nano), t.name, step, "{"+strings.Join(line, ",")+"}")
@@ -130,14 +133,14 @@ func (t *trackio) Write(at time.Time, step int, m Metrics) error {
 	return nil
 }
 
-// Samples implements SampleSink.
-func (t *trackio) Samples(at time.Time, step int, list []*rollout.Record) error {
+// Samples implements monitor.SampleSink.
+func (t *project) Samples(at time.Time, step int, list []*rollout.Record) error {
 	t.say(t.traces(at, step, list))
 	return nil
 }
 
 // traces writes samples in one transaction.
-func (t *trackio) traces(at time.Time, step int, list []*rollout.Record) error {
+func (t *project) traces(at time.Time, step int, list []*rollout.Record) error {
 	tx, err := t.db.Begin()
 	if err != nil {
 		return err
@@ -152,16 +155,16 @@ func (t *trackio) traces(at time.Time, step int, list []*rollout.Record) error {
 
 // trace writes a sample. Its id, and the text that is searched, are made as Trackio makes them
 // (_extract_traces_from_logs).
-func (t *trackio) trace(tx *sql.Tx, at time.Time, step, i int, r *rollout.Record) error {
+func (t *project) trace(tx *sql.Tx, at time.Time, step, i int, r *rollout.Record) error {
 	const key = "rollouts"
 	id := strings.Join([]string{t.id, strconv.Itoa(step), key, strconv.Itoa(i)}, ":")
-	talk, err := json.Marshal(openAI(conversation(r)))
+	talk, err := json.Marshal(openAI(r.Conversation()))
 	if err != nil {
 		return err
 	}
-	about := metadata(r)
+	about := r.About()
 	text := []string{id, key}
-	for _, m := range conversation(r) {
+	for _, m := range r.Conversation() {
 		text = append(text, m.Role, m.Content, m.Thinking)
 	}
 	for _, name := range []string{"id", "task", "stop_reason", "extracted", "expected"} {
@@ -171,7 +174,7 @@ func (t *trackio) trace(tx *sql.Tx, at time.Time, step, i int, r *rollout.Record
 	}
 	_, err = tx.Exec("INSERT OR REPLACE INTO traces (id, run_id, timestamp, run_name, step, key, trace_index, "+
 		"messages, metadata, search_text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", id, t.id,
-		at.UTC().Format(time.RFC3339Nano), t.name, step, key, i, string(talk), jsonText(about),
+		at.UTC().Format(time.RFC3339Nano), t.name, step, key, i, string(talk), monitor.JSON(about),
 		strings.ToLower(strings.Join(text, " ")))
 	return err
 }
@@ -196,24 +199,5 @@ func openAI(list []rollout.Message) (out []map[string]any) {
 	return out
 }
 
-// metadata is what a record has beside its texts, without nulls.
-func metadata(r *rollout.Record) map[string]any {
-	about := map[string]any{"id": r.ID, "task_index": r.TaskIndex, "model_version": r.ModelVersion,
-		"stop_reason": r.StopReason, "response_tokens": max(len(r.Tokens), r.ResponseCount)}
-	if r.Reward != nil {
-		about["reward"] = *r.Reward
-	}
-	if r.Advantage != nil {
-		about["advantage"] = *r.Advantage
-	}
-	if r.Grade != nil {
-		about["extracted"], about["expected"] = r.Grade.Extracted, r.Grade.Expected
-	}
-	for name, v := range r.Parts {
-		about["reward_parts/"+name] = v
-	}
-	return about
-}
-
-// Close implements Sink. Trackio has no state of a run.
-func (t *trackio) Close(bool) error { return t.db.Close() }
+// Close implements monitor.Sink. Trackio has no state of a run.
+func (t *project) Close(bool) error { return t.db.Close() }

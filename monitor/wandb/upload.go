@@ -1,4 +1,4 @@
-package monitor
+package wandb
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// wandbUpload is a file of the run, which the service gets before the line that names it.
-type wandbUpload struct {
+// mediaFile is a file of the run, which the service gets before the line that names it.
+type mediaFile struct {
 	name string // below the run's files, with slashes
 	path string // here
 }
 
 // upload asks the service where a file goes, with the GraphQL mutation createRunFiles, and puts it there (requests
 // recorded from wandb 0.31).
-func (s *wandbStream) upload(u wandbUpload) error {
+func (s *stream) upload(u mediaFile) error {
 	const mutation = `mutation CreateRunFiles($entity: String!, $project: String!, $run: String!, $files: [String!]!) {
   createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run, files: $files}) {
     runID
@@ -47,7 +47,7 @@ func (s *wandbStream) upload(u wandbUpload) error {
 }
 
 // put sends a file to an address, which is signed, so the key does not go along; a relative one is the service's own.
-func (s *wandbStream) put(path, to string, headers []string) error {
+func (s *stream) put(path, to string, headers []string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

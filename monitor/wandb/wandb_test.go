@@ -1,4 +1,4 @@
-package monitor
+package wandb
 
 import (
 	"bytes"
@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/monitortest"
 )
 
 // records are the records of a wandb file, as this package reads it.
@@ -29,7 +32,7 @@ func records(t *testing.T, file string) [][]byte {
 		t.Fatalf("%s begins with %q", file, data[:7])
 	}
 	var out [][]byte
-	for at := int64(wandbHeader); ; {
+	for at := int64(headSize); ; {
 		rec, end, ok := unframe(data, at)
 		if !ok {
 			if at != int64(len(data)) {
@@ -95,7 +98,7 @@ func TestFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := append([]byte{}, want[:wandbHeader]...)
+	got := append([]byte{}, want[:headSize]...)
 	for _, rec := range records(t, filepath.Join("testdata", "offline.wandb")) {
 		got = append(got, frames(int64(len(got)), rec)...)
 	}
@@ -144,35 +147,14 @@ func FuzzUnframe(f *testing.F) {
 	})
 }
 
-func wandbConfig(dir string, keep int) Config {
+func config(dir string, keep int) monitor.Config {
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	return Config{Dir: dir, Type: "wandb", Keep: keep, Now: func() time.Time { return clock }, Project: "project",
+	return monitor.Config{Dir: dir, Open: Open, Keep: keep, Now: func() time.Time { return clock }, Project: "project",
 		Name:     "name",
 		Settings: map[string]any{"model": map[string]any{"rank": 8}}}
 }
 
-// steps commits some steps of a role and closes.
-func steps(t *testing.T, c Config, from, to int, finish bool) {
-	t.Helper()
-	m, err := Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for step := from; step <= to; step++ {
-		m.Add(step, "trainer", Metrics{"loss": 1 / float64(step), "a/b": float64(step)})
-		if _, err := m.Commit(step); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if finish {
-		m.Finish()
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wandbRun(t *testing.T, dir string) string {
+func runOf(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "monitor", "wandb", "trainer", "offline-run-*", "run-*.wandb"))
 	if err != nil || len(files) != 1 {
@@ -185,9 +167,9 @@ func wandbRun(t *testing.T, dir string) string {
 // stopped.
 func TestWandbResumes(t *testing.T) {
 	whole, broken := t.TempDir(), t.TempDir()
-	steps(t, wandbConfig(whole, -1), 1, 4, true)
-	steps(t, wandbConfig(broken, -1), 1, 3, false)
-	file := wandbRun(t, broken)
+	monitortest.RecordMetrics(t, config(whole, -1), 1, 4, true)
+	monitortest.RecordMetrics(t, config(broken, -1), 1, 3, false)
+	file := runOf(t, broken)
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -196,26 +178,26 @@ func TestWandbResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	steps(t, wandbConfig(broken, 2), 3, 4, true)
-	gotSteps, got := history(t, wandbRun(t, broken))
-	wantSteps, want := history(t, wandbRun(t, whole))
+	monitortest.RecordMetrics(t, config(broken, 2), 3, 4, true)
+	gotSteps, got := history(t, runOf(t, broken))
+	wantSteps, want := history(t, runOf(t, whole))
 	if fmt.Sprint(gotSteps, got) != fmt.Sprint(wantSteps, want) {
 		t.Errorf("got %v %v\nwant %v %v", gotSteps, got, wantSteps, want)
 	}
-	a, b := records(t, wandbRun(t, broken)), records(t, wandbRun(t, whole))
+	a, b := records(t, runOf(t, broken)), records(t, runOf(t, whole))
 	if len(a) != len(b) || !bytes.Equal(a[len(a)-1], b[len(b)-1]) {
 		t.Errorf("%d records and %d", len(a), len(b))
 	}
 }
 
-// wandbService answers as the service does and keeps what it was sent.
-type wandbService struct {
+// fakeService answers as the service does and keeps what it was sent.
+type fakeService struct {
 	mu       sync.Mutex
 	status   int
 	requests []map[string]any
 }
 
-func (s *wandbService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
@@ -250,12 +232,12 @@ func (s *wandbService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestWandbOnline(t *testing.T) {
-	service := &wandbService{}
+	service := &fakeService{}
 	server := httptest.NewServer(service)
 	defer server.Close()
-	c := wandbConfig(t.TempDir(), -1)
+	c := config(t.TempDir(), -1)
 	c.Args = map[string]any{"base_url": server.URL, "api_key": "the-key"}
-	steps(t, c, 1, 3, true)
+	monitortest.RecordMetrics(t, c, 1, 3, true)
 	first := service.requests[0]["variables"].(map[string]any)
 	if first["project"] != "project" || first["title"] != "name_trainer" ||
 		first["config"] != `{"model":{"value":{"rank":8}}}` {
@@ -283,25 +265,25 @@ func TestWandbOnline(t *testing.T) {
 }
 
 func TestWandbServiceFails(t *testing.T) {
-	service := &wandbService{status: http.StatusBadGateway}
+	service := &fakeService{status: http.StatusBadGateway}
 	server := httptest.NewServer(service)
 	defer server.Close()
-	c := wandbConfig(t.TempDir(), -1)
+	c := config(t.TempDir(), -1)
 	var warned []string
 	c.Args, c.Warn = map[string]any{"base_url": server.URL, "api_key": "the-key"},
 		func(s string) { warned = append(warned, s) }
-	steps(t, c, 1, 3, true)
+	monitortest.RecordMetrics(t, c, 1, 3, true)
 	if len(warned) != 1 || !strings.Contains(warned[0], "502 Bad Gateway") ||
 		!strings.Contains(warned[0], "wandb sync") {
 		t.Errorf("warnings: %q", warned)
 	}
-	if got, _ := history(t, wandbRun(t, c.Dir)); fmt.Sprint(got) != "[1 2 3]" {
+	if got, _ := history(t, runOf(t, c.Dir)); fmt.Sprint(got) != "[1 2 3]" {
 		t.Errorf("the file has the steps %v", got)
 	}
-	c = wandbConfig(t.TempDir(), -1)
+	c = config(t.TempDir(), -1)
 	c.Args = map[string]any{"base_url": server.URL, "api_key": "another"}
 	c.Roles = []string{"trainer"}
-	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") ||
+	if _, err := monitor.Open(c); err == nil || !strings.Contains(err.Error(), "401 Unauthorized") ||
 		!strings.Contains(err.Error(), "WANDB_API_KEY") {
 		t.Errorf("a wrong key gives %v", err)
 	}

@@ -1,9 +1,7 @@
-package monitor
+package mlflow
 
 import (
-	"context"
 	"database/sql"
-	"database/sql/driver"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -13,46 +11,35 @@ import (
 	"path/filepath"
 	"strings"
 
-	"modernc.org/sqlite"
+	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
 )
 
-// mlflowTables is MLflow's store in an SQLite file.
-type mlflowTables struct {
+// tables is MLflow's store in an SQLite file.
+type tables struct {
 	db   *sql.DB
 	path string
 }
 
-// mlflowSchema is the tables of a new file, as MLflow had them at the revision named last
+// schema is the tables of a new file, as MLflow had them at the revision named last
 // (mlflow/store/db_migrations/versions): the first one with all that is written here. A later MLflow finds that
 // tables are missing, and brings the file up to its own revision when it opens it; the names of the constraints
 // matter for that. What is written here is in all later revisions too.
 //
-//go:embed mlflow.sql
-var mlflowSchema string
+//go:embed tables.sql
+var schema string
 
-// sqliteFile opens connections to a file without the driver being registered under a name.
-type sqliteFile struct{ dsn string }
+// busy is how long, in milliseconds, a write waits for another process that writes the file.
+const busy = 10_000
 
-// Connect implements driver.Connector.
-func (c sqliteFile) Connect(context.Context) (driver.Conn, error) { return c.Driver().Open(c.dsn) }
-
-// Driver implements driver.Connector.
-func (sqliteFile) Driver() driver.Driver { return &sqlite.Driver{} }
-
-// mlflowBusy is how long, in milliseconds, a write waits for another process that writes the file.
-const mlflowBusy = 10_000
-
-func openMLflowTables(path string) (mlflowStore, error) {
+func openTables(path string) (store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("monitor: monitor_args.uri: %w", err)
 	}
-	query := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", mlflowBusy)}, "_txlock": {"immediate"}}
-	db := sql.OpenDB(sqliteFile{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
-	db.SetMaxOpenConns(1)
-	return &mlflowTables{db, path}, nil
+	query := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy)}, "_txlock": {"immediate"}}
+	return &tables{sqlite.Open(path, query), path}, nil
 }
 
-func (s *mlflowTables) close() error { return s.db.Close() }
+func (s *tables) close() error { return s.db.Close() }
 
 // statement is a statement with its arguments.
 type statement struct {
@@ -61,7 +48,7 @@ type statement struct {
 }
 
 // do runs statements in one transaction.
-func (s *mlflowTables) do(prepare func(tx *sql.Tx) ([]statement, error)) error {
+func (s *tables) do(prepare func(tx *sql.Tx) ([]statement, error)) error {
 	tx, err := s.db.Begin()
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.path, err)
@@ -78,16 +65,17 @@ func (s *mlflowTables) do(prepare func(tx *sql.Tx) ([]statement, error)) error {
 	return tx.Commit()
 }
 
-func (s *mlflowTables) all(list ...statement) error {
+func (s *tables) all(list ...statement) error {
 	return s.do(func(*sql.Tx) ([]statement, error) { return list, nil })
 }
 
-func (s *mlflowTables) create(r mlflowRun) error {
-	return s.do(func(tx *sql.Tx) ([]statement, error) {
+func (s *tables) create(r run) (id string, err error) {
+	id = newID()
+	return id, s.do(func(tx *sql.Tx) ([]statement, error) {
 		if err := s.makeTables(tx); err != nil {
 			return nil, err
 		}
-		id, err := s.experiment(tx, r.experiment)
+		experiment, err := s.experiment(tx, r.experiment)
 		if err != nil {
 			return nil, err
 		}
@@ -95,13 +83,13 @@ func (s *mlflowTables) create(r mlflowRun) error {
 			(run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, ` +
 			`source_version, lifecycle_stage, artifact_uri,
 			experiment_id) VALUES (?, ?, 'LOCAL', '', '', ?, 'RUNNING', ?, '', 'active', ?, ?)`,
-			[]any{r.id, r.name, r.user, r.start, s.artifacts(id) + "/" + r.id + "/artifacts", id}}}
+			[]any{id, r.name, r.user, r.start, s.artifacts(experiment) + "/" + id + "/artifacts", experiment}}}
 		for _, p := range r.params {
-			args := []any{p.Key, p.Value, r.id}
+			args := []any{p.Key, p.Value, id}
 			list = append(list, statement{`INSERT INTO params ("key", value, run_uuid) VALUES (?, ?, ?)`, args})
 		}
-		for _, p := range r.tags {
-			args := []any{p.Key, p.Value, r.id}
+		for _, p := range r.named() {
+			args := []any{p.Key, p.Value, id}
 			list = append(list, statement{`INSERT INTO tags ("key", value, run_uuid) VALUES (?, ?, ?)`, args})
 		}
 		return list, nil
@@ -109,14 +97,14 @@ func (s *mlflowTables) create(r mlflowRun) error {
 }
 
 // makeTables makes the tables of a new file.
-func (s *mlflowTables) makeTables(tx *sql.Tx) error {
+func (s *tables) makeTables(tx *sql.Tx) error {
 	var n int
 	err := tx.QueryRow(`SELECT COUNT(*) FROM sqlite_master
 		WHERE type = 'table' AND name IN ('experiments', 'runs', 'metrics')`).Scan(&n)
 	if err != nil || n == 3 {
 		return err
 	}
-	if _, err := tx.Exec(mlflowSchema); err != nil {
+	if _, err := tx.Exec(schema); err != nil {
 		return fmt.Errorf("it has no tables of MLflow, and they cannot be made: %w", err)
 	}
 	_, err = tx.Exec(`INSERT INTO experiments (experiment_id, name, artifact_location, lifecycle_stage)
@@ -125,7 +113,7 @@ func (s *mlflowTables) makeTables(tx *sql.Tx) error {
 }
 
 // experiment finds an experiment by its name, or makes it.
-func (s *mlflowTables) experiment(tx *sql.Tx, name string) (id int64, err error) {
+func (s *tables) experiment(tx *sql.Tx, name string) (id int64, err error) {
 	var stage string
 	err = tx.QueryRow(`SELECT experiment_id, lifecycle_stage FROM experiments WHERE name = ?`, name).Scan(&id, &stage)
 	switch {
@@ -147,7 +135,7 @@ func (s *mlflowTables) experiment(tx *sql.Tx, name string) (id int64, err error)
 }
 
 // artifacts is where an experiment's files would be; there are none.
-func (s *mlflowTables) artifacts(id int64) string {
+func (s *tables) artifacts(id int64) string {
 	dir, err := filepath.Abs(filepath.Dir(s.path))
 	if err != nil {
 		dir = filepath.Dir(s.path)
@@ -155,19 +143,19 @@ func (s *mlflowTables) artifacts(id int64) string {
 	return fileURL(filepath.Join(dir, "mlruns", fmt.Sprint(id)))
 }
 
-func (s *mlflowTables) log(run string, list []mlflowMetric) error {
+func (s *tables) log(id string, list []metric) error {
 	var all []statement
 	for _, m := range list {
 		value, nan := columnValue(m.Value)
 		all = append(all,
 			statement{`INSERT OR IGNORE INTO metrics ("key", value, timestamp, run_uuid, step, is_nan)
 				VALUES (?, ?, ?, ?, ?, ?)`,
-				[]any{m.Key, value, m.Timestamp, run, m.Step, nan}},
+				[]any{m.Key, value, m.Timestamp, id, m.Step, nan}},
 			statement{`INSERT INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid)
 				VALUES (?, ?, ?, ?, ?, ?)
 				ON CONFLICT ("key", run_uuid) DO UPDATE SET value = excluded.value, timestamp = excluded.timestamp,
 				step = excluded.step, is_nan = excluded.is_nan
-				WHERE excluded.step >= latest_metrics.step`, []any{m.Key, value, m.Timestamp, m.Step, nan, run}})
+				WHERE excluded.step >= latest_metrics.step`, []any{m.Key, value, m.Timestamp, m.Step, nan, id}})
 	}
 	return s.all(all...)
 }
@@ -183,28 +171,28 @@ func columnValue(v float64) (float64, bool) {
 	return v, false
 }
 
-func (s *mlflowTables) forget(run string, step int) error {
+func (s *tables) forget(id string, step int) error {
 	return s.all(
-		statement{`DELETE FROM metrics WHERE run_uuid = ? AND step > ?`, []any{run, step}},
-		statement{`DELETE FROM latest_metrics WHERE run_uuid = ?`, []any{run}},
+		statement{`DELETE FROM metrics WHERE run_uuid = ? AND step > ?`, []any{id, step}},
+		statement{`DELETE FROM latest_metrics WHERE run_uuid = ?`, []any{id}},
 		statement{`INSERT OR REPLACE INTO latest_metrics ("key", value, timestamp, step, is_nan, run_uuid)
 			SELECT "key", value, timestamp, step, is_nan, run_uuid FROM metrics
-			WHERE run_uuid = ? ORDER BY step, timestamp`, []any{run}})
+			WHERE run_uuid = ? ORDER BY step, timestamp`, []any{id}})
 }
 
-func (s *mlflowTables) update(run, status string, end *int64) error {
+func (s *tables) update(id, status string, end *int64) error {
 	err := s.do(func(tx *sql.Tx) ([]statement, error) {
-		res, err := tx.Exec(`UPDATE runs SET status = ?, end_time = ? WHERE run_uuid = ?`, status, end, run)
+		res, err := tx.Exec(`UPDATE runs SET status = ?, end_time = ? WHERE run_uuid = ?`, status, end, id)
 		if err != nil {
 			return nil, err
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return nil, errors.Join(err, fmt.Errorf("there is no run %s", run))
+			return nil, errors.Join(err, fmt.Errorf("there is no run %s", id))
 		}
 		return nil, nil
 	})
 	if err != nil && strings.Contains(err.Error(), "no such table") {
-		return fmt.Errorf("there is no run %s: %w", run, err)
+		return fmt.Errorf("there is no run %s: %w", id, err)
 	}
 	return err
 }

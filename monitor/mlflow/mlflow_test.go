@@ -1,4 +1,4 @@
-package monitor
+package mlflow
 
 import (
 	"database/sql"
@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/monitortest"
 )
 
 // mlflowPython has mlflow; bench/monitors-python makes and names one. Its test is here since it shares the runs and the
@@ -35,19 +39,19 @@ type stored struct {
 }
 
 // writeRun writes a run that is killed after step 2 with a third step begun, continues and ends.
-func writeRun(t *testing.T, uri string) (c Config, warned *[]string) {
+func writeRun(t *testing.T, uri string) (c monitor.Config, warned *[]string) {
 	t.Helper()
 	clock := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	warned = new([]string)
-	c = Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1,
+	c = monitor.Config{Dir: t.TempDir(), Open: Open, Keep: -1,
 		Now: func() time.Time { clock = clock.Add(time.Second); return clock }, Project: "a project", Name: "name",
 		Args: map[string]any{"uri": uri}, Roles: []string{"trainer"},
 		Warn: func(s string) { *warned = append(*warned, s) },
 		Settings: map[string]any{"model": map[string]any{"rank": 8, "path": nil, "args": map[string]any{}},
 			"sets": []any{map[string]any{"name": "x", "n": 1}}, "own": map[string]int{"a": 1}}}
-	steps(t, c, 1, 3, false) // step 3 was not committed
+	monitortest.RecordMetrics(t, c, 1, 3, false) // step 3 was not committed
 	c.Keep = 2
-	steps(t, c, 3, 4, true)
+	monitortest.RecordMetrics(t, c, 3, 4, true)
 	return c, warned
 }
 
@@ -96,7 +100,7 @@ func TestMLflowStores(t *testing.T) {
 
 func readTables(t *testing.T, path string) (s stored) {
 	t.Helper()
-	db := sql.OpenDB(sqliteFile{"file:" + path})
+	db := sqlite.Open(path, nil)
 	defer db.Close()
 	var run string
 	err := db.QueryRow(`SELECT e.name, r.name, r.status, r.run_uuid FROM runs r JOIN experiments e ON `+
@@ -205,10 +209,10 @@ func TestMLflowReadsStores(t *testing.T) {
 			c, _ := writeRun(t, uri)
 			byMLflow(t, uri).check(t)
 			c.Keep = 3
-			steps(t, c, 4, 4, true) // in a file that MLflow has changed meanwhile
+			monitortest.RecordMetrics(t, c, 4, 4, true) // in a file that MLflow has changed meanwhile
 			byMLflow(t, uri).check(t)
 			c.Keep, c.Dir, c.Name = -1, t.TempDir(), "second"
-			steps(t, c, 1, 1, true)
+			monitortest.RecordMetrics(t, c, 1, 1, true)
 		})
 	}
 }
@@ -233,9 +237,9 @@ func TestMLflowStoreRefusals(t *testing.T) {
 	for uri, want := range map[string]string{"sqlite:": "names no SQLite file", "sqlite:///": "names no SQLite file",
 		"file://elsewhere/x": "names no folder of this machine",
 		"ftp://x":            "is neither the address", "mlruns": "is neither the address"} {
-		c := Config{Dir: t.TempDir(), Type: "mlflow", Keep: -1, Args: map[string]any{"uri": uri},
+		c := monitor.Config{Dir: t.TempDir(), Open: Open, Keep: -1, Args: map[string]any{"uri": uri},
 			Roles: []string{"trainer"}}
-		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := monitor.Open(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", uri, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package monitor
+package wandb
 
 import (
 	"encoding/binary"
@@ -9,9 +9,9 @@ import (
 // chunks of checksum (4 bytes), length (2) and type (1), all little endian. wandb's checksum is the plain IEEE one over
 // type and data, and its first block has the file's header in it.
 const (
-	blockSize   = 32 << 10
-	chunkHead   = 7
-	wandbHeader = 7
+	blockSize = 32 << 10
+	chunkHead = 7
+	headSize  = 7
 )
 
 const (

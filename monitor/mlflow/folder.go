@@ -1,4 +1,4 @@
-package monitor
+package mlflow
 
 import (
 	"errors"
@@ -14,23 +14,24 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// mlflowFolder is MLflow's store of files (mlflow/store/tracking/file_store.py, MLflow 1 to 3): a folder for each
+// folder is a store of files (mlflow/store/tracking/file_store.py, MLflow 1 to 3): a folder for each
 // experiment with meta.yaml, in it one for each run with meta.yaml and the folders params, tags, metrics and
 // artifacts. A parameter or tag is a file with its value, a metric a file with a line "milliseconds value step" for
 // each value; slashes in a metric's name are folders.
-type mlflowFolder struct{ root string }
+type folder struct{ root string }
 
-func openMLflowFolder(path string) (mlflowStore, error) {
+func openFolder(path string) (store, error) {
 	root, err := filepath.Abs(filepath.FromSlash(path))
 	if err != nil {
 		return nil, fmt.Errorf("monitor: monitor_args.uri: %w", err)
 	}
-	return mlflowFolder{root}, nil
+	return folder{root}, nil
 }
 
-func (mlflowFolder) close() error { return nil }
+func (folder) close() error { return nil }
 
 // experimentMeta is what is read of an experiment's meta.yaml.
 type experimentMeta struct {
@@ -40,7 +41,7 @@ type experimentMeta struct {
 }
 
 // experiment finds an experiment by its name, or makes it.
-func (s mlflowFolder) experiment(name string, now int64) (id string, err error) {
+func (s folder) experiment(name string, now int64) (id string, err error) {
 	found, err := disk.Glob(s.root, "*/meta.yaml")
 	if err != nil {
 		return "", err
@@ -69,7 +70,7 @@ func (s mlflowFolder) experiment(name string, now int64) (id string, err error) 
 	return id, nil
 }
 
-func (s mlflowFolder) makeExperiment(id, name string, now int64) error {
+func (s folder) makeExperiment(id, name string, now int64) error {
 	dir := filepath.Join(s.root, id)
 	if err := os.MkdirAll(filepath.Join(s.root, ".trash"), 0o755); err != nil {
 		return err
@@ -80,49 +81,50 @@ func (s mlflowFolder) makeExperiment(id, name string, now int64) error {
 	return os.WriteFile(filepath.Join(dir, "meta.yaml"), []byte(fmt.Sprintf(
 		"artifact_location: %s\ncreation_time: %d\nexperiment_id: '%s'\nlast_update_time: %d\n"+
 			"lifecycle_stage: active\nname: %s\n",
-		jsonText(fileURL(dir)), now, id, now, jsonText(name))), 0o644)
+		monitor.JSON(fileURL(dir)), now, id, now, monitor.JSON(name))), 0o644)
 }
 
-func (s mlflowFolder) create(r mlflowRun) error {
-	id, err := s.experiment(r.experiment, r.start)
+func (s folder) create(r run) (id string, err error) {
+	experiment, err := s.experiment(r.experiment, r.start)
 	if err != nil {
-		return err
+		return "", err
 	}
-	dir := filepath.Join(s.root, id, r.id)
+	id = newID()
+	dir := filepath.Join(s.root, experiment, id)
 	for _, name := range []string{"artifacts", "metrics", "params", "tags"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			return err
+			return "", err
 		}
 	}
-	for name, pairs := range map[string][]mlflowPair{"params": r.params, "tags": r.tags} {
+	for name, pairs := range map[string][]pair{"params": r.params, "tags": r.named()} {
 		for _, p := range pairs {
 			if err := writeBelow(filepath.Join(dir, name), p.Key, p.Value); err != nil {
-				return err
+				return "", err
 			}
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, "meta.yaml"), []byte(fmt.Sprintf(
+	return id, os.WriteFile(filepath.Join(dir, "meta.yaml"), []byte(fmt.Sprintf(
 		"artifact_uri: %s\nend_time: null\nentry_point_name: ''\nexperiment_id: '%s'\nlifecycle_stage: active\n"+
 			"run_id: %s\nrun_name: %s\nrun_uuid: %s\n"+
 			"source_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: %d\nstatus: %d\ntags: []\nuser_id: %s\n",
-		jsonText(fileURL(filepath.Join(dir, "artifacts"))), id, r.id, jsonText(r.name), r.id,
-		r.start, mlflowStatus["RUNNING"], jsonText(r.user))), 0o644)
+		monitor.JSON(fileURL(filepath.Join(dir, "artifacts"))), experiment, id, monitor.JSON(r.name), id,
+		r.start, statuses["RUNNING"], monitor.JSON(r.user))), 0o644)
 }
 
-// mlflowStatus are the numbers of MLflow's RunStatus.
-var mlflowStatus = map[string]int{"RUNNING": 1, "FINISHED": 3}
+// statuses are the numbers of MLflow's RunStatus.
+var statuses = map[string]int{"RUNNING": 1, "FINISHED": 3}
 
 // find is the folder of a run.
-func (s mlflowFolder) find(run string) (string, error) {
-	found, err := disk.Glob(s.root, "*/"+run)
+func (s folder) find(id string) (string, error) {
+	found, err := disk.Glob(s.root, "*/"+id)
 	if err != nil || len(found) == 0 {
-		return "", errors.Join(err, fmt.Errorf("%s has no run %s", s.root, run))
+		return "", errors.Join(err, fmt.Errorf("%s has no run %s", s.root, id))
 	}
 	return found[0], nil
 }
 
-func (s mlflowFolder) log(run string, list []mlflowMetric) error {
-	dir, err := s.find(run)
+func (s folder) log(id string, list []metric) error {
+	dir, err := s.find(id)
 	if err != nil {
 		return err
 	}
@@ -134,8 +136,8 @@ func (s mlflowFolder) log(run string, list []mlflowMetric) error {
 	return errors.Join(errs...)
 }
 
-func (s mlflowFolder) forget(run string, step int) error {
-	dir, err := s.find(run)
+func (s folder) forget(id string, step int) error {
+	dir, err := s.find(id)
 	if err != nil {
 		return err
 	}
@@ -164,8 +166,8 @@ func (s mlflowFolder) forget(run string, step int) error {
 	})
 }
 
-func (s mlflowFolder) update(run, status string, end *int64) error {
-	dir, err := s.find(run)
+func (s folder) update(id, status string, end *int64) error {
+	dir, err := s.find(id)
 	if err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (s mlflowFolder) update(run, status string, end *int64) error {
 	for i, line := range lines {
 		switch {
 		case strings.HasPrefix(line, "status:"):
-			lines[i] = fmt.Sprintf("status: %d\n", mlflowStatus[status])
+			lines[i] = fmt.Sprintf("status: %d\n", statuses[status])
 		case strings.HasPrefix(line, "end_time:"):
 			lines[i] = "end_time: " + ended + "\n"
 		}
