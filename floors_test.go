@@ -35,9 +35,10 @@ var rooms = []string{
 var floors = []string{
 	"internal/foreign internal/charclass internal/moment",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
-		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
-	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
+		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
+		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +
+		"engine/fleet/internal/schedule",
+	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
 		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
@@ -49,8 +50,8 @@ var floors = []string{
 		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
-		"monitor/sink rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
-		"engine/fleet/simulate",
+		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
+		"engine/fleet/simulate monitor/sink",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake engine/dispatch/dispatchtest",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
@@ -60,7 +61,7 @@ var floors = []string{
 	"run/internal/data",
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
-	"cmd/trinity",
+	"cmd/trinity cmd/sbom",
 }
 
 // neighbours are the imports within a floor, each with its reason.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pickle"
+	"github.com/seed-d9ad8ee0/trinity/studio/source/pickle"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
