@@ -31,7 +31,8 @@ func writeEvents(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		for _, step := range session.steps {
-			m.Add(step, "trainer", monitor.Metrics{"critic/rewards/mean": session.value + float64(step)/10, "actor/lr": 5e-4})
+			m.Add(step, "trainer", monitor.Metrics{"critic/rewards/mean": session.value + float64(step)/10,
+				"actor/lr": 5e-4})
 			if _, err := m.Commit(step); err != nil {
 				t.Fatal(err)
 			}

@@ -137,8 +137,8 @@ func (s *stream) send() {
 		if err := s.sendBatch(batch); err != nil && !failed {
 			failed = true
 			if s.warn != nil {
-				s.warn(fmt.Sprintf("monitor: wandb: %v; the run continues, and wandb sync sends what the service misses",
-					err))
+				s.warn(fmt.Sprintf("monitor: wandb: %v; the run continues, and wandb sync sends what the service "+
+					"misses", err))
 			}
 		}
 	}
