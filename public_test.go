@@ -38,7 +38,8 @@ var promised = []string{
 	"tinker.Service tinker.NewFuture tinker.CustomLoss",
 	"tinker.DefaultSampling tinker.DefaultAdam tinker.DefaultDimuon tinker.AdamW tinker.Dimuon",
 	"tinker.Ints tinker.Floats tinker.Text",
-	"tinker.CrossEntropy tinker.ImportanceSampling tinker.PPO tinker.CISPO tinker.DRO tinker.StopStop tinker.StopLength",
+	"tinker.CrossEntropy tinker.ImportanceSampling tinker.PPO tinker.CISPO tinker.DRO",
+	"tinker.StopStop tinker.StopLength",
 	"tinker.ErrBusy tinker.ErrClosed tinker.ErrExists tinker.ErrLost tinker.ErrNotFound tinker.ErrUnloaded",
 	"tinker.Userf tinker.Serverf tinker.CategoryOf tinker.User tinker.Server",
 }
