@@ -1,8 +1,8 @@
 package monitor
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +62,8 @@ func someOf(path string, n int) (list []*rollout.Record, err error) {
 	}
 	defer f.Close()
 	all := 0
-	if err := eachLine(f, func([]byte) error { all++; return nil }); err != nil {
+	ctx := context.Background()
+	if err := rollout.Lines(ctx, f, func([]byte, int64, int64) { all++ }); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -70,40 +71,21 @@ func someOf(path string, n int) (list []*rollout.Record, err error) {
 	}
 	n = min(n, all)
 	at := 0
-	err = eachLine(f, func(line []byte) error {
+	var bad error
+	err = rollout.Lines(ctx, f, func(line []byte, _, _ int64) {
 		defer func() { at++ }()
-		if len(list) == n || at < len(list)*all/n {
-			return nil
+		if len(list) == n || at < len(list)*all/n || bad != nil {
+			return
 		}
-		r, err := rollout.Decode(bytes.TrimSpace(line))
-		list = append(list, r)
-		return err
+		var r *rollout.Record
+		if r, bad = rollout.Decode(bytes.TrimSpace(line)); bad == nil {
+			list = append(list, r)
+		}
 	})
-	if err != nil {
+	if err := errors.Join(err, bad); err != nil {
 		return nil, fmt.Errorf("monitor: %s: %w", path, err)
 	}
 	return list, nil
-}
-
-// eachLine calls f with each line that ends, valid until f returns. One is in memory at a time.
-func eachLine(from io.Reader, f func(line []byte) error) error {
-	var line []byte
-	for in := bufio.NewReaderSize(from, 1<<20); ; {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := f(line); err != nil {
-			return err
-		}
-		line = line[:0]
-	}
 }
 
 // sampleLimit is monitor_args.rollouts_per_step.

@@ -39,16 +39,23 @@ type EntropyKey struct {
 // EntropyKey is the row's.
 func (r *Row) EntropyKey() EntropyKey { return EntropyKey{r.Group, r.Repeat, r.Turn} }
 
-func (d Dir) entropyFile(f File) string { return filepath.Join(string(d), Entropies, f.Name) }
-
-// Entropies implements Measured.
-func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, error) {
-	file, err := os.Open(d.entropyFile(f))
+// openBeside opens the file of a folder below the records that belongs to f; nil if there is none.
+func (d Dir) openBeside(folder string, f File) (*os.File, error) {
+	file, err := os.Open(filepath.Join(string(d), folder, f.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	return file, nil
+}
+
+// Entropies implements Measured.
+func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, error) {
+	file, err := d.openBeside(Entropies, f)
+	if file == nil {
+		return nil, err
 	}
 	defer file.Close()
 	list := map[EntropyKey]Entropy{}
@@ -76,7 +83,7 @@ func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, err
 
 // EachEntropy implements Measured.
 func (d Dir) EachEntropy(f File, e Entropy) ([]float32, error) {
-	file, err := os.Open(d.entropyFile(f))
+	file, err := os.Open(filepath.Join(string(d), Entropies, f.Name))
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}

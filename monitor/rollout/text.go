@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,12 +76,9 @@ type Worded interface {
 
 // Texts implements Worded.
 func (d Dir) Texts(ctx context.Context, f File) (map[int32]Text, error) {
-	file, err := os.Open(filepath.Join(string(d), Texts, f.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rollout: %w", err)
+	file, err := d.openBeside(Texts, f)
+	if file == nil {
+		return nil, err
 	}
 	defer file.Close()
 	texts := map[int32]Text{}
