@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// MaxLine is the largest number of bytes of a line that Line keeps.
-	MaxLine = 1 << 10
+	// maxLine is the largest number of bytes of a line that Line keeps.
+	maxLine = 1 << 10
 	// MaxText is the largest number of bytes that Text keeps.
 	MaxText = 16 << 10
 )
 
 // Line returns text as a part of one line: cut after MaxLine bytes, with ends of lines and all other characters that
 // control a terminal quoted as in Go.
-func Line(text string) string { return quote(Cut(text, MaxLine), "") }
+func Line(text string) string { return quote(Cut(text, maxLine), "") }
 
 // Text returns text that may have several lines, cut after MaxText bytes. Each line after the first is indented, so
 // that none looks like the beginning of another message; other characters that control a terminal are quoted.

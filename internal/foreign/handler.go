@@ -50,7 +50,7 @@ func cut(a slog.Attr) slog.Attr {
 		}
 		v = slog.GroupValue(list...)
 	case slog.KindString, slog.KindAny:
-		v = slog.StringValue(Cut(fmt.Sprint(v), MaxLine))
+		v = slog.StringValue(Cut(fmt.Sprint(v), maxLine))
 	}
 	return slog.Attr{Key: a.Key, Value: v}
 }

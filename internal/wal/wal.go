@@ -19,8 +19,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// MaxPayload is the default limit of one record's payload, bytes, for writers and readers.
-const MaxPayload = 1 << 30
+// maxPayload is the default limit of one record's payload, bytes, for writers and readers.
+const maxPayload = 1 << 30
 
 // ErrTooLarge means that a payload is longer than the limit. Nothing was appended.
 var ErrTooLarge = errors.New("record too large")
@@ -41,7 +41,7 @@ func (o Options) withDefaults() Options {
 		o.FS = disk.OS()
 	}
 	if o.Limit == 0 {
-		o.Limit = MaxPayload
+		o.Limit = maxPayload
 	}
 	if o.Synced == nil {
 		o.Synced = func(time.Duration) {}

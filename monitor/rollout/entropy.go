@@ -66,7 +66,7 @@ func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, err
 		err := Fields(line, func(key, value []byte, _ int) {
 			switch string(key) {
 			case "id":
-				row.identify(Unquote(value))
+				row.identify(unquote(value))
 			case "version":
 				v, _ := Number(value)
 				e.Version = int(v)
