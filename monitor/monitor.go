@@ -28,7 +28,7 @@ type Config struct {
 	Roles     []string
 	Settings  map[string]any              // the whole configuration
 	LookupEnv func(string) (string, bool) // for keys and addresses; nil: there are none
-	Warn      func(string)                // told once when a service does not answer; nil: nobody
+	Warn      func(string)                // called once when a service does not answer; may be nil
 }
 
 // Monitor gathers the metrics of a step from all roles and writes them when the step is done. Safe for concurrent use.

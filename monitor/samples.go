@@ -32,7 +32,7 @@ func (m *Monitor) Samples(step int, role, path string) {
 	m.samples[step][role] = append(m.samples[step][role], path)
 }
 
-// sendSamples gives a sink those of a step.
+// sendSamples gives a sink the samples of a step.
 func (m *Monitor) sendSamples(s Sink, at time.Time, step int, role string) error {
 	to, ok := s.(SampleSink)
 	paths := m.samples[step][role]

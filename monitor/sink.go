@@ -8,7 +8,7 @@ import (
 
 // Sink is one place beside metrics.jsonl that a role's metrics go to.
 type Sink interface {
-	// Write takes all metrics of a step, which follow those of the step before.
+	// Write takes all metrics of a step. Steps come in order.
 	Write(at time.Time, step int, m Metrics) error
 	// Close ends the role's record; finished says that the run has come to its end.
 	Close(finished bool) error

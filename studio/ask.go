@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
-// Asker samples from checkpoints of runs. Implementations are safe for concurrent use. Their errors are for people.
+// Asker samples from checkpoints of runs. Implementations are safe for concurrent use. Users see their errors.
 type Asker interface {
 	// Ask calls drawn with each token as it is drawn.
 	Ask(ctx context.Context, q Question, drawn func(Drawn) error) (Answer, error)
@@ -22,14 +22,14 @@ type Asker interface {
 	Score(ctx context.Context, w Weights, tokens []int32, likeliest int) ([]Scored, error)
 }
 
-// Weights are what is asked.
+// Weights are the checkpoint that is asked.
 type Weights struct {
 	Job        string // the run's folder
 	Checkpoint string // the folder of the weights; "" for the model that the run began with
 	Model      string // that model's name
 }
 
-// Question is what is asked. One of Messages, Prompt and Tokens is given.
+// Question is a prompt with its parameters. One of Messages, Prompt and Tokens is given.
 type Question struct {
 	Weights
 	Messages    []rollout.Message
@@ -53,7 +53,7 @@ type Scored struct {
 	Likely  []Alternative
 }
 
-// Answer is what was sampled.
+// Answer is a sampled answer.
 type Answer struct {
 	Text string
 	Stop string
@@ -90,7 +90,7 @@ func (s *Studio) mute(e *entry) string {
 	return ""
 }
 
-// weights finds what a checkpoint's name stands for; "" is the newest.
+// weights finds a checkpoint by name; "" is the newest.
 func (s *Studio) weights(e *entry, name string) (Weights, error) {
 	if why := s.mute(e); why != "" {
 		return Weights{}, refusal{http.StatusConflict, "not_available", "studio: " + why}
@@ -112,7 +112,7 @@ func (s *Studio) weights(e *entry, name string) (Weights, error) {
 // question is the body of POST /api/runs/{run}/ask.
 type question struct {
 	Sample      *string           `json:"sample"`
-	Continue    bool              `json:"continue"` // the answer of the sample goes on; else it is sampled again
+	Continue    bool              `json:"continue"` // continue the sample's answer; else sample it again
 	Messages    []rollout.Message `json:"messages"`
 	Prompt      *string           `json:"prompt"`
 	Checkpoint  string            `json:"checkpoint"`
@@ -121,7 +121,7 @@ type question struct {
 	Seed        *uint64           `json:"seed"`
 }
 
-// read is what is asked.
+// read checks a question and fills in its defaults.
 func (s *Studio) read(ctx context.Context, e *entry, q question) (out Question, err error) {
 	if out.Weights, err = s.weights(e, q.Checkpoint); err != nil {
 		return out, err

@@ -8,10 +8,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// entropies are what training found out about the samples of a file.
+// entropies are the entropies of a file's samples.
 type entropies map[rollout.EntropyKey]rollout.Entropy
 
-// entropies reads those of a file; none if there are none, or they cannot be read.
+// entropies reads a file's entropies; nil if there are none or they cannot be read.
 func (e *entry) entropies(ctx context.Context, f *rollout.Indexed) entropies {
 	folder, ok := e.folder.(rollout.Measured)
 	if !ok {
@@ -24,7 +24,7 @@ func (e *entry) entropies(ctx context.Context, f *rollout.Indexed) entropies {
 	return found
 }
 
-// of is a sample's, if it is of the weights that sampled it: others are not those of its distribution.
+// of returns a sample's entropy if the weights that sampled it had it. Other weights have another distribution.
 func (m entropies) of(r *rollout.Row) (rollout.Entropy, bool) {
 	found, ok := m[r.EntropyKey()]
 	return found, ok && found.Version == int(r.Version)
@@ -39,7 +39,7 @@ func (m entropies) mean(r *rollout.Row) *float64 {
 	return rollout.Finite(found.Mean)
 }
 
-// measured fills in a sample's mean entropy and returns that of each token of the answer, if it is known.
+// measured fills in a sample's mean entropy and returns the entropy of each token of the answer, if it is known.
 func (e *entry) measured(ctx context.Context, f *rollout.Indexed, i int, out *Sample) []float32 {
 	found, ok := e.entropies(ctx, f).of(&f.Rows[i])
 	if !ok {

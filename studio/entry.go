@@ -39,7 +39,7 @@ type entry struct {
 	tokenizer  *tokenizer.Tokenizer // nil: the model's folder is gone
 }
 
-// summary is what the list of runs shows.
+// summary is a run's row in the list of runs.
 type summary struct {
 	at         time.Time // when it was made; zero: never
 	look       source.Look
@@ -237,7 +237,7 @@ func (s *Studio) tableNow(ctx context.Context, e *entry) (t *rollout.Table, comp
 	e.touch()
 	index := e.opened()
 	done := make(chan struct{})
-	go func() { // it goes on without the request
+	go func() { // it continues after the request
 		defer close(done)
 		e.lookUp(context.WithoutCancel(ctx), s.events)
 	}()

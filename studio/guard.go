@@ -48,7 +48,7 @@ func cookie(r *http.Request) string {
 	return "trinity_studio"
 }
 
-// kept is what the cookie has of a token, in which characters may stand that a cookie cannot have.
+// kept is a token as a cookie carries it: a token may contain characters that a cookie must not.
 func kept(token string) string {
 	sum := sha256.Sum256([]byte("trinity studio\n" + token))
 	return hex.EncodeToString(sum[:])

@@ -30,7 +30,7 @@ const (
 // recent is how many of the last steps most lights look at.
 const recent = 10
 
-// health is a run's lights, without those of what it does not measure. Thresholds are those of docs/studio.md.
+// health returns a run's lights, except those for which it measures nothing. docs/studio.md lists the thresholds.
 func health(e *entry, log *curve.Log, t *rollout.Table, now time.Time) []Light {
 	m := meter{log, t}
 	lights := []Light{m.gap(), m.signal(), m.truncated(), m.entropy(), m.clipped(), m.gradient(), m.length(),
@@ -269,7 +269,7 @@ func (m meter) length() Light {
 	return l
 }
 
-// stall looks for a run that should go on and does not.
+// stall looks for a run that has stopped making progress.
 func (m meter) stall(s summary, now time.Time) Light {
 	l := Light{Name: "progress", State: good, Reason: s.look.Why}
 	switch s.look.State {

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
-// described is what the description says of a route: its summary, its parameters in the query, and what it answers.
+// described is a route in the description: its summary, its query parameters and its answer.
 type described struct {
 	summary string
 	query   string // names; a star behind one says that it may be given several times
@@ -166,7 +166,7 @@ func schema(t reflect.Type) map[string]any {
 }
 
 func structFields(t reflect.Type, into map[string]any) {
-	for _, f := range reflect.VisibleFields(t) { // those of embedded structs too
+	for _, f := range reflect.VisibleFields(t) { // including fields of embedded structs
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			into[name] = schema(f.Type)
 		}

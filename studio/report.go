@@ -60,7 +60,7 @@ func (s *Studio) Report(w io.Writer, name string) error {
 // reportPolicy is also in the file, which may be opened without a server: it runs and loads nothing.
 const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
-// reportPage is what the template shows. All texts are escaped by it.
+// reportPage is the data of the template, which escapes all texts.
 type reportPage struct {
 	Run      Run
 	Policy   string

@@ -17,7 +17,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid #88
 .bad::before { content: "■ "; color: #cf222e } .unknown::before { content: "○ " }
 `
 
-// reportFuncs are what the template calls.
+// reportFuncs are the functions that the template calls.
 var reportFuncs = template.New("report").Funcs(template.FuncMap{"number": shown})
 
 // reportTemplate is a report. html/template escapes every text by its place.

@@ -207,7 +207,7 @@ func (s *Studio) compare(w http.ResponseWriter, r *http.Request) error {
 		for _, id := range ids {
 			differs = differs || !reflect.DeepEqual(v[id], v[ids[0]])
 		}
-		// what nobody gave follows from the rest; the name heads the columns
+		// defaults follow from the rest; the name heads the columns
 		if differs && own[name] && name != "name" {
 			list = append(list, key{name, v})
 		}

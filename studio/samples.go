@@ -147,7 +147,7 @@ func indexedShare(t *rollout.Table) float64 {
 	return float64(t.Done) / float64(t.Bytes)
 }
 
-// cursorAt says where to go on: a place in the list, and the row before it, so that rows that come meanwhile move
+// cursorAt is where the next page begins: a place in the list, and the row before it, so that rows that come meanwhile move
 // nothing.
 func cursorAt(t *rollout.Table, list []rollout.Place, at int) string {
 	f, row := t.At(list[at-1])

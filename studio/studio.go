@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Options are what a studio gets from its surroundings.
+// Options of a studio.
 type Options struct {
 	Dirs    []string // folders with runs below them
 	URLs    []string // Tinker servers
@@ -19,7 +19,7 @@ type Options struct {
 	Cache   string   // for the index of folders that cannot be written to; "": none is kept
 	Token   string   // demanded of clients; "": none is
 	Hosts   []string // names besides this machine's by which clients may reach it
-	Webhook string   // an address that is told when a run ends, stalls or loses exactness; "": nobody is told
+	Webhook string   // an address that is told when a run ends, stalls or loses exactness; "": none
 	Version string   // of the program
 	Log     *slog.Logger
 	Now     func() time.Time

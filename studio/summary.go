@@ -21,7 +21,7 @@ var lossNames = []string{"actor/nll", "actor/final_loss", "train_mean_nll", "tra
 // sparkPoints is how many points a sparkline has at most.
 const sparkPoints = 60
 
-// summarize is what the list shows of a run.
+// summarize makes a run's row of the list.
 func summarize(l source.Look, log *curve.Log) summary {
 	s := summary{look: l, step: l.Step, reward: [][2]float64{}, loss: [][2]float64{}}
 	if last, ok := log.Last(); ok {

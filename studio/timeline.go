@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/studio/curve"
 )
 
-// part is what a step spent its time on.
+// part is a part of a step's time.
 type part struct {
 	Name    string  `json:"name"` // sample, grade, train, publish, evaluate or other
 	Seconds float64 `json:"seconds"`

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// grade is what is known of why a sample has its reward.
+// grade explains why a sample has its reward.
 type grade struct {
 	Extracted string             `json:"extracted"`
 	Expected  string             `json:"expected"`

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
-// Notice is what a webhook is told, as JSON. Text makes it readable for chat programs that show that field.
+// Notice is the JSON body of a webhook. Chat programs show the field Text.
 type Notice struct {
 	Event  string `json:"event"` // ended, stalled or inexact
 	Run    string `json:"run"`

@@ -16,7 +16,7 @@ type words struct {
 	tokenizer *tokenizer.Tokenizer // nil: the model's folder is gone
 }
 
-// words are those of the tokens in a file of records; of a nil file, those of the tokenizer.
+// words returns the texts of the tokens in a file of records. For a nil file the tokenizer gives them.
 func (e *entry) words(ctx context.Context, f *rollout.Indexed) words {
 	w := words{tokenizer: e.openTokenizer()}
 	folder, ok := e.folder.(rollout.Worded)

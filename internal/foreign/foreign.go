@@ -1,7 +1,7 @@
 // Package foreign makes text that others wrote fit for a log or a terminal: a worker's name, a client's path, the error
 // of a server, what a program printed. Such text may be as long as its author likes, end lines and begin others that
 // look like ours, and move the cursor. [Line] and [Text] bound and quote it, [Handler] and [Rate] bound how much of it
-// is written. Text that goes back to whoever wrote it, or into JSON, needs none of this.
+// is written. Text that goes back to its author, or into JSON, needs none of this.
 package foreign
 
 import (
@@ -48,12 +48,12 @@ func Cut(text string, most int) string {
 }
 
 // controls reports characters that move the cursor, change the state of a terminal, end a line, or let text run from
-// right to left that does not by itself.
+// right to left although it is not written that way.
 func controls(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// quote quotes the characters that control a terminal, except for those of keep, and bytes that are no UTF-8.
+// quote quotes the characters that control a terminal, except those in keep, and bytes that are no UTF-8.
 func quote(text, keep string) string {
 	fit := func(r rune) bool { return !controls(r) || strings.ContainsRune(keep, r) }
 	clean := true

@@ -36,7 +36,7 @@ const (
 // it.
 const base = "/tmp"
 
-// mountAll replaces all that this namespace sees by the system's folders and those of s, read-only, and an empty /tmp.
+// mountAll replaces the namespace's file system: the system's folders and those in s, read-only, and an empty /tmp.
 // notes says what is missing.
 func mountAll(s *spec) (notes []string, err error) {
 	program, err := os.Readlink("/proc/self/exe")

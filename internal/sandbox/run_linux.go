@@ -161,7 +161,7 @@ func command(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 	return cmd, s, nil
 }
 
-// nobody is the user without rights of every system.
+// nobody is a user without rights on every system.
 const nobody = 65534
 
 // programID is the user that a program runs as: another than ours where we may choose, which root may. The kernel does

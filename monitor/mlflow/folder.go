@@ -33,7 +33,7 @@ func openFolder(path string) (store, error) {
 
 func (folder) close() error { return nil }
 
-// experimentMeta is what is read of an experiment's meta.yaml.
+// experimentMeta is the part of an experiment's meta.yaml that is read.
 type experimentMeta struct {
 	ID    string `yaml:"experiment_id"`
 	Name  string `yaml:"name"`

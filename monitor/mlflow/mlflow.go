@@ -195,7 +195,7 @@ func parameters(settings map[string]any) []pair {
 	return out
 }
 
-// parameter is a value as text: what has parts is JSON, and so is what is not given.
+// parameter is a value as text. Lists, maps and missing values are JSON.
 func parameter(v any) string {
 	switch reflect.ValueOf(v).Kind() {
 	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Invalid:

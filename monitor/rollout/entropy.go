@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// Entropies is the folder below that of the records with what training found out about them: a file of the same name
-// for each of theirs, to which lines are appended. Of several lines of a sample the last one counts.
+// Entropies is the folder below the records with the entropies that training computes: a file of the same name for
+// each of theirs, to which lines are appended. The last of several lines of a sample counts.
 const Entropies = "entropy"
 
-// Entropy is what training found out about a sample.
+// Entropy is a sample's entropy as training computed it.
 type Entropy struct {
 	Version int     // of the weights
 	Mean    float64 // over the trained tokens, nats
@@ -24,7 +24,7 @@ type Entropy struct {
 
 // Measured is a folder that may have entropies beside its records.
 type Measured interface {
-	// Entropies are those of a file's samples, by EntropyKey; none if there are none.
+	// Entropies returns a file's entropies by EntropyKey; nil if there are none.
 	Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, error)
 	// EachEntropy reads the entropies of a sample's tokens, nats; 0 for those that were not trained.
 	EachEntropy(f File, e Entropy) ([]float32, error)

@@ -56,7 +56,7 @@ func formsOf(r rune) [][]byte {
 	return forms
 }
 
-// lower is the small letter. Those of ASCII belong to capitals of ASCII alone, and not to the sign of Kelvin.
+// lower is the small letter. Small ASCII letters belong to ASCII capitals alone, and not to the sign of Kelvin.
 func lower(r rune) rune {
 	if l := unicode.ToLower(r); r < utf8.RuneSelf || l >= utf8.RuneSelf {
 		return l

@@ -10,7 +10,7 @@ import (
 
 // Filter says which rows are wanted. The zero value wants all that is trained on.
 type Filter struct {
-	Set       string // "" is what is trained on, "*" everything
+	Set       string // "" selects samples that are trained on, "*" all
 	Steps     []int
 	Groups    []string
 	Keys      []uint64

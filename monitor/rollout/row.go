@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Row is what an index holds of a record: where it is, and what tables show, filter and sort by. Numbers that a record
+// Row is a record in an index: its place, and the fields that tables show, filter and sort by. Numbers that a record
 // does not have are NaN.
 type Row struct {
 	Offset int64 // of the line in its file, or its number in a database
@@ -197,8 +197,7 @@ func split(text string) []Message {
 	return nil
 }
 
-// Conversation is the record's messages, with the answer at the end. For a record without messages it is what the
-// marks in its prompt tell.
+// Conversation is the record's messages with the answer at the end. If there are none, the prompt's marks tell them.
 func (r *Record) Conversation() []Message {
 	list := r.Messages
 	if len(list) == 0 {

@@ -193,7 +193,7 @@ type search struct {
 	limit  int
 	until  time.Time
 
-	next  atomic.Int64 // the batch that nobody has
+	next  atomic.Int64 // the next free batch
 	found atomic.Int64
 	hits  [][]Place // by batch
 	done  []bool
@@ -218,7 +218,7 @@ func (s *search) work(ctx context.Context) {
 	}
 }
 
-// gather is what the batches found that were done without a gap.
+// gather collects the finds of the batches that were searched without a gap.
 func (s *search) gather() Found {
 	var f Found
 	for i, done := range s.done {

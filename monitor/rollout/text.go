@@ -15,7 +15,7 @@ import (
 // tokenizer is gone: a file of the same name for each of theirs, with a line for each token that occurs in it.
 const Texts = "tokens"
 
-// Text is what a token stands for.
+// Text is the text of a token.
 type Text struct {
 	ID      int32  `json:"id"`
 	Text    string `json:"text,omitempty"`
@@ -23,14 +23,14 @@ type Text struct {
 	Special bool   `json:"special,omitempty"`
 }
 
-// Tokenizer knows what tokens stand for. Of an id that is no token, Bytes and Token are empty.
+// Tokenizer turns tokens into text. Bytes and Token are empty if an id is no token.
 type Tokenizer interface {
 	Bytes(id int32) []byte
 	Token(id int32) string
 	IsSpecial(id int32) bool
 }
 
-// TextOf is the text of a token. A token that stands for no bytes has its name.
+// TextOf is the text of a token: its bytes, or its name if it has none.
 func TextOf(t Tokenizer, id int32) Text {
 	x := Text{ID: id, Special: t.IsSpecial(id)}
 	raw := t.Bytes(id)
@@ -70,7 +70,7 @@ func WriteTexts(dir, name string, t Tokenizer, samples ...[]int32) error {
 
 // Worded is a folder that may have the texts of tokens beside its records.
 type Worded interface {
-	// Texts are those of the tokens in a file, by id; none if there are none.
+	// Texts returns the texts of a file's tokens by id; nil if there are none.
 	Texts(ctx context.Context, f File) (map[int32]Text, error)
 }
 

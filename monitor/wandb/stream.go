@@ -54,8 +54,8 @@ func keyOf(c monitor.Config) string {
 	return cmp.Or(c.Text("api_key"), c.Env("WANDB_API_KEY"))
 }
 
-// startStream makes the run on the service and the goroutine that sends its lines; id and name are those of the offline
-// file.
+// startStream makes the run on the service and starts the goroutine that sends its lines. The run has the id and name
+// of the offline file.
 func startStream(c monitor.Config, key, id, role string) (*stream, error) {
 	s := &stream{client: http.Client{Timeout: 15 * time.Second}, key: key, warn: c.Warn,
 		base:  strings.TrimSuffix(cmp.Or(c.Text("base_url"), c.Env("WANDB_BASE_URL"), "https://api.wandb.ai"), "/"),

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// columns are those of the table of samples.
+// columns of the table of samples.
 var columns = []string{"id", "task_index", "model_version", "reward", "advantage", "stop_reason",
 	"response_tokens", "extracted", "expected", "prompt", "response"}
 

@@ -94,7 +94,7 @@ func openFile(c monitor.Config, role string) (w *runFile, id string, err error) 
 	return w, id, nil
 }
 
-// newID is what the library draws: eight letters and digits.
+// newID draws an id as the library does: eight letters and digits.
 func newID() string {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyz"
 	id := make([]byte, 8)

@@ -2,7 +2,7 @@ package curve
 
 import "math"
 
-// Curve is a metric over steps, thinned out: each point stands for the values of a range of steps.
+// Curve is a metric over steps, thinned out: each point covers a range of steps.
 type Curve struct {
 	Step  []int      `json:"step"`  // the last of the range
 	Time  []*float64 `json:"time"`  // Unix seconds; null where it is not known

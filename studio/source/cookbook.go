@@ -283,7 +283,7 @@ func (t *talk) into(r *rollout.Record) {
 	r.Messages = append(list, r.Messages...)
 }
 
-// logs are what an environment logged of a step, as a message.
+// logs is an environment's log of a step, as a message.
 func logs(logs map[string]any, turn int, reward float64) rollout.Message {
 	var text strings.Builder
 	keys := make([]string, 0, len(logs))

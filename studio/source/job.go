@@ -23,7 +23,7 @@ func (j *job) Path() string             { return j.path }
 func (j *job) Kind() Kind               { return Trinity }
 func (j *job) Rollouts() rollout.Folder { return rollout.Dir(filepath.Join(j.path, "rollouts")) }
 
-// Metrics implements Run: the trainer's log, else that of an explorer or of a benchmark.
+// Metrics implements Run: the trainer's log, else an explorer's or a benchmark's.
 func (j *job) Metrics() (path, key string) {
 	path = filepath.Join(j.path, "metrics.jsonl")
 	if _, err := os.Stat(path); err == nil {
@@ -171,7 +171,7 @@ func NoteSettings(dir string, list []Setting) error {
 	return rollout.Replace(path, append(data, '\n'))
 }
 
-// NotedSettings is what NoteSettings wrote into a job's folder, by key.
+// NotedSettings reads the configuration that NoteSettings wrote into a job's folder, by key.
 func NotedSettings(dir string) map[string]Setting {
 	all := map[string]Setting{}
 	for _, s := range (&job{dir}).Settings() {

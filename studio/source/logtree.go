@@ -18,7 +18,7 @@ import (
 // maxTree is the longest log tree that is read, in bytes.
 const maxTree = 64 << 20
 
-// A log tree is what tinker-cookbook logs of the first groups of an iteration (utils/logtree.py): a tree of HTML
+// A log tree is tinker-cookbook's log of the first groups of an iteration (utils/logtree.py): a tree of HTML
 // elements in which conversations are data. do_group_rollout (rl/rollouts.py) opens a section for each group. In it,
 // each environment logs its conversation and a table when it is done, in any order; the lengths of the trajectories
 // follow in their order.
@@ -80,7 +80,7 @@ func (n *treeNode) table() map[string]string {
 	return rows
 }
 
-// talk is what one environment logged.
+// talk is the log of one environment.
 type talk struct {
 	messages []rollout.Message
 	table    map[string]string

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/studio/source/pickle"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
+	"github.com/seed-d9ad8ee0/trinity/studio/source/pickle"
 )
 
 // readPickled adds what an experience's pickle says, which is a dictionary of plain values (serialize_many): messages,
@@ -60,7 +60,7 @@ func readID(r *rollout.Record, v any) {
 		return
 	}
 	text := func(key string) string { return strings.ReplaceAll(fmt.Sprint(eid[key]), "/", ".") }
-	if eid["batch"] == "" && eid["task"] == "" { // nobody set it
+	if eid["batch"] == "" && eid["task"] == "" { // not set
 		return
 	}
 	r.Task = text("batch") + "." + text("task")

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// State is what a run is doing, as its files tell.
+// State is a run's state as its files tell it.
 type State string
 
 // The states of a run.
@@ -33,7 +33,7 @@ const (
 	Server   Kind = "server"
 )
 
-// Look is what a run's small files say.
+// Look is the content of a run's small files.
 type Look struct {
 	Name, Project, Group   string
 	State                  State

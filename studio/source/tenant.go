@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tenant is what a server's GET /tenants says of one of them.
+// tenant is one of a server's GET /tenants.
 type tenant struct {
 	Tenant   string           `json:"tenant"`
 	Name     string           `json:"name"`
@@ -31,7 +31,7 @@ func (t *Tinker) tenants(ctx context.Context) []tenant {
 	return list.Tenants
 }
 
-// name is that of the key, or of the tenant.
+// name is the key's name, or the tenant's.
 func (t tenant) name() string {
 	if t.Name != "" {
 		return t.Name
@@ -48,7 +48,7 @@ func (t tenant) String() string {
 	return text
 }
 
-// readings adds the tenant's queues and tokens, which become a rate, to those of the server.
+// readings adds the tenant's queues, and its tokens as a rate, to the server's.
 func (t tenant) readings(now map[string]float64) {
 	now["tenants/training_waiting/"+t.name()] = float64(t.Training)
 	now["tenants/samples_waiting/"+t.name()] = float64(t.Samples)

@@ -1,5 +1,5 @@
 // Package web holds the studio's pages: plain ES modules, style sheets and the libraries they use. The binary carries
-// them. Nothing is built or fetched: what is in this folder is what a browser loads. Texts that a model or a data set
+// them. Nothing is built or fetched: a browser loads the files of this folder. Texts that a model or a data set
 // wrote reach the page as text nodes only (js/dom.js), so that the server may forbid inline scripts and styles.
 package web
 

@@ -153,7 +153,7 @@ func (m *machine) run() (any, error) {
 	}
 }
 
-// scalar pushes a value that stands in the pickle.
+// scalar pushes a value of the pickle.
 func (m *machine) scalar(op byte) (known bool, err error) {
 	switch op {
 	case 'N':
