@@ -17,7 +17,7 @@ type Config struct {
 	// the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
 	Dir  string
 	Log  string           // the file of metrics in Dir; metrics.jsonl when empty
-	Open OpenSink         // where the metrics go beside it; nil: nowhere. See package sink
+	Open OpenSink         // the service that gets the metrics too; may be nil. See package sink
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil

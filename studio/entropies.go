@@ -30,7 +30,7 @@ func (m entropies) of(r *rollout.Row) (rollout.Entropy, bool) {
 	return found, ok && found.Version == int(r.Version)
 }
 
-// mean is a sample's mean, nil where it is not known.
+// mean is a sample's mean; nil if it is not known.
 func (m entropies) mean(r *rollout.Row) *float64 {
 	found, ok := m.of(r)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 )
 
 // guard lets requests through that come from this machine's programs and the studio's own pages: a web page anywhere
-// can make a browser send requests here, so the Host must be ours, and the Origin, where there is one, the same. With
+// can make a browser send requests here, so the Host, and the Origin if there is one, must be ours. With
 // a token, a request must bring it.
 func (s *Studio) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -38,8 +38,8 @@ func health(e *entry, log *curve.Log, t *rollout.Table, now time.Time) []Light {
 	return slices.DeleteFunc(lights, func(l Light) bool { return l.Reason == unmeasured })
 }
 
-// unmeasured is the reason of a light that has nothing to say of a run, such as truncated answers where none are
-// sampled.
+// unmeasured is the reason of a light that does not apply to a run, such as truncated answers of a run that samples
+// none.
 const unmeasured = "the run does not measure it"
 
 type meter struct {

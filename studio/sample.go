@@ -26,8 +26,8 @@ type Message struct {
 // Token is one token of a sample.
 type Token struct {
 	ID           int32         `json:"id"`
-	Text         string        `json:"text"`            // "" where it is not UTF-8
-	Bytes        string        `json:"bytes,omitempty"` // in base64, where it is not UTF-8
+	Text         string        `json:"text"`            // "" if it is not UTF-8
+	Bytes        string        `json:"bytes,omitempty"` // in base64, if it is not UTF-8
 	Logprob      *float64      `json:"logprob"`         // nats
 	Entropy      *float64      `json:"entropy"`
 	Advantage    *float64      `json:"advantage"`

@@ -147,8 +147,8 @@ func indexedShare(t *rollout.Table) float64 {
 	return float64(t.Done) / float64(t.Bytes)
 }
 
-// cursorAt is where the next page begins: a place in the list, and the row before it, so that rows that come meanwhile move
-// nothing.
+// cursorAt is where the next page begins: a place in the list, and the row before it, so that new rows
+// move nothing.
 func cursorAt(t *rollout.Table, list []rollout.Place, at int) string {
 	f, row := t.At(list[at-1])
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(at) + ":" + sampleID(&f.File, row)))

@@ -173,7 +173,7 @@ func (s *shelf) look(ctx context.Context, work *errgroup.Group) {
 	s.forget()
 }
 
-// forget lets go of what has not been asked for, where it takes much memory.
+// forget drops data that takes much memory and has not been asked for.
 func (s *shelf) forget() {
 	list := s.all()
 	slices.SortFunc(list, func(a, b *entry) int { return b.used().Compare(a.used()) })

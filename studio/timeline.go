@@ -18,7 +18,7 @@ type part struct {
 // span is a step on the timeline.
 type span struct {
 	Step  int      `json:"step"`
-	Start *float64 `json:"start"` // Unix seconds; null where it is not known
+	Start *float64 `json:"start"` // Unix seconds; null if it is not known
 	Parts []part   `json:"parts"`
 }
 

@@ -11,11 +11,11 @@ type grade struct {
 	Extracted string             `json:"extracted"`
 	Expected  string             `json:"expected"`
 	Verdict   string             `json:"verdict"` // right, wrong, partial or unknown
-	Reason    string             `json:"reason"`  // in a sentence; "" where it is not known
+	Reason    string             `json:"reason"`  // in a sentence; "" if it is not known
 	Parts     map[string]float64 `json:"parts"`
 }
 
-// gradeOf tells a record's verdict, nil where the run noted none.
+// gradeOf tells a record's verdict; nil if the run noted none.
 func gradeOf(rec *rollout.Record, parts map[string]float64) *grade {
 	if rec.Grade == nil && len(rec.Parts) == 0 {
 		return nil

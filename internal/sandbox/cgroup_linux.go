@@ -109,7 +109,7 @@ func (o *cgroup) write(file string, n int64) error {
 }
 
 // holds makes a command begin in the cgroup. The result is called with its process before the stage is told what to do,
-// for version 1, where processes have to be moved.
+// since version 1 needs processes to be moved.
 func (o *cgroup) holds(cmd *exec.Cmd) (began func(pid int) error) {
 	if o == nil {
 		return func(int) error { return nil }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system are the folders of the system that a program sees, where they exist. A link stays a link.
+// system are the folders of the system that a program sees, if they exist. A link stays a link.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store", "/gnu/store",
 	"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"}
 

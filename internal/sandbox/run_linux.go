@@ -85,7 +85,7 @@ func (b *Box) stages(ctx context.Context, s spec, j Job, r *Result) (rep report,
 	return rep, nil
 }
 
-// ownCgroup makes a cgroup for a run, nil where there is none.
+// ownCgroup makes a cgroup for a run; nil if there are none.
 func (b *Box) ownCgroup(j Job) (*cgroup, error) {
 	if b.cgroups == nil {
 		return nil, nil
@@ -164,7 +164,7 @@ func command(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 // nobody is a user without rights on every system.
 const nobody = 65534
 
-// programID is the user that a program runs as: another than ours where we may choose, which root may. The kernel does
+// programID is the user that a program runs as: not ours if we may choose, as root may. The kernel does
 // not count the processes of root.
 func programID() (id int, apart bool, err error) {
 	if os.Geteuid() != 0 {

@@ -19,7 +19,7 @@ type sockets struct {
 	queue  int64 // messages that a socket for datagrams keeps of closed ones
 }
 
-// measure reads what the kernel gives a socket. Where that cannot be known the defaults of Linux are taken.
+// measure reads the size of a socket's buffer and queue. If it cannot be read, Linux's defaults count.
 func (s *sockets) measure() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *Summary) Ends(key string) (first, last float64, ok bool) {
 	return first, last, ok
 }
 
-// Write tells a person how the run went and where everything is.
+// Write prints how the run went and where its files are.
 func (s *Summary) Write(w io.Writer) error {
 	var t strings.Builder
 	s.writeMeans(&t)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// needle finds a text in the bytes of a line, without reading its JSON and without a copy. Where capitals do not
+// needle finds a text in the bytes of a line, without reading its JSON and without a copy. If capitals do not
 // matter, it looks for the letter of the text that is the rarest in English, at the speed of bytes.IndexByte, and
 // compares the rest only where that one is.
 type needle struct {

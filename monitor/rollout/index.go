@@ -55,7 +55,7 @@ type Table struct {
 	Done  int64 // of those that are indexed
 }
 
-// Indexed is a file, with its rows where they are known.
+// Indexed is a file, with its rows if they are known.
 type Indexed struct {
 	File
 	*Segment        // nil: not indexed yet

@@ -40,12 +40,12 @@ type Record struct {
 	PromptTokens []int32            `json:"prompt_tokens"`
 	Tokens       []int32            `json:"tokens"`   // of the response
 	Logprobs     []float32          `json:"logprobs"` // nats, of each of Tokens; 0 for what the model read
-	// where the tokens themselves are not recorded
+	// if the tokens themselves are not recorded
 	PromptCount   int       `json:"prompt_count,omitempty"`
 	ResponseCount int       `json:"response_count,omitempty"`
 	Starts        []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
 	Mask          []int     `json:"mask,omitempty"`            // lengths of runs, see MaskOf; none: all is trained
-	Advantages    []float32 `json:"advantages,omitempty"`      // of each of Tokens, where they differ
+	Advantages    []float32 `json:"advantages,omitempty"`      // of each of Tokens, if they differ
 }
 
 // Grade is the grader's view of an answer, as text.

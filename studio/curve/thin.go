@@ -5,7 +5,7 @@ import "math"
 // Curve is a metric over steps, thinned out: each point covers a range of steps.
 type Curve struct {
 	Step  []int      `json:"step"`  // the last of the range
-	Time  []*float64 `json:"time"`  // Unix seconds; null where it is not known
+	Time  []*float64 `json:"time"`  // Unix seconds; null if it is not known
 	Value []float64  `json:"value"` // the mean of the range
 	Min   []float64  `json:"min"`
 	Max   []float64  `json:"max"`

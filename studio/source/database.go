@@ -85,7 +85,7 @@ type database struct {
 	names   []string
 }
 
-// wanted are the columns that are read where a table has them.
+// wanted are the columns that are read if a table has them.
 var wanted = []string{"id", "task_id", "run_id", "model_version", "reward", "prompt", "response", "experience_bytes"}
 
 func (d databases) open(f rollout.File) (*database, error) {

@@ -11,7 +11,7 @@ import (
 
 // readPickled adds what an experience's pickle says, which is a dictionary of plain values (serialize_many): messages,
 // texts, metrics and the parts of its id. What cannot be read is left out. It returns the number of prompt tokens, 0
-// where it is not told.
+// if it is not known.
 func readPickled(r *rollout.Record, data []byte) (prompt int) {
 	all, err := pickle.Decode(data)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// remote is a training run on a Tinker server. It has no metrics and no samples here: those are where the loop runs.
+// remote is a training run on a Tinker server. Its metrics and samples are elsewhere, with the loop.
 type remote struct {
 	server *Tinker
 	id     string
@@ -50,7 +50,7 @@ type Tinker struct {
 // maxRuns is how many runs of a server are shown, those used last.
 const maxRuns = 200
 
-// Find asks for the server's runs. The server itself is the first of them, also where it does not answer.
+// Find asks for the server's runs. The server itself is the first, even if it does not answer.
 func (t *Tinker) Find(ctx context.Context) ([]Run, error) {
 	var list struct {
 		Runs []trainingRun `json:"training_runs"`

@@ -48,7 +48,7 @@ type Look struct {
 type Setting struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
-	Origin string `json:"origin"` // "" where the run did not note it
+	Origin string `json:"origin"` // "" if the run did not note it
 }
 
 // Checkpoint is saved weights of a run.

@@ -63,7 +63,7 @@ func (u *upstream) Look() Look {
 	return l
 }
 
-// Settings implements Run: the configuration, where one lies in the folder.
+// Settings implements Run: the configuration, if the folder contains one.
 func (u *upstream) Settings() []Setting {
 	for _, path := range append(glob(u.path, "*.yaml"), glob(u.path, "*.yml")...) {
 		data, err := disk.ReadFile(path, disk.SmallFile)

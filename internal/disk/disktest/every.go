@@ -89,8 +89,7 @@ func crashed(t *testing.T, c *Crash, begin func(*testing.T, string) (Job, func()
 	return n
 }
 
-// TempDir is a folder for a test in memory if the system has such folders, which makes operations faster, and the one of
-// t otherwise.
+// TempDir is a folder for a test. It is in memory if the system has such folders, which makes operations faster.
 func TempDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "disktest")
 	if err != nil {
