@@ -41,6 +41,7 @@ var floors = []string{
 	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
 		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
+		"engine/internal/lifetime engine/internal/fair " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
@@ -49,6 +50,11 @@ var floors = []string{
 		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
 		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
+	"engine/internal/checkpoint engine/internal/queue",
+	"engine/internal/weights",
+	"engine/internal/compute engine/internal/sampler",
+	"engine/internal/spread engine/internal/local",
+	"engine/internal/training",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate monitor/sink",
