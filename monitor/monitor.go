@@ -1,3 +1,5 @@
+// Package monitor records how a run goes: metrics.jsonl with one line per training step, and the same numbers and some
+// samples for a service (package sink). It also holds the statistics of repeated evaluation (mean@n, best@k, pass@k).
 package monitor
 
 import (
