@@ -158,11 +158,3 @@ func TestRun(t *testing.T) {
 		t.Errorf("the timeline is %+v", line.Steps)
 	}
 }
-
-// A token may have characters that mean something in an address or that no cookie may have, and studios on two ports of
-// a host do not take each other's cookies for theirs.
-// A sample may have anything in it.
-// What a run writes is seen, also when it writes again what it had written.
-// scripted answers with words that a test gives.
-// A run of trinity gem on a server cannot be asked here.
-// Every route is described and every description is of a route.
