@@ -12,6 +12,7 @@
 package config
 
 import (
+	"maps"
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -47,7 +48,7 @@ type Config struct {
 	_ struct{} `auto:"checkpoint_job_dir"`
 
 	tree  *node // what was decoded
-	own   Names // what the program brings
+	own   Names // the program's parts
 	trace trace // where each value came from, and what was noted on the way
 }
 
@@ -95,21 +96,41 @@ func (c *Config) defaults() {
 
 // Load reads the file at path, lays the overrides (`dotted.key=value`, the value in YAML) over it, derives what was
 // left open and validates. lookup answers ${oc.env:NAME}; os.LookupEnv is the usual one. The error joins one
-// [*Problem] for each thing that is wrong. own names what the program brings.
-func Load(path string, overrides []string, lookup func(string) (string, bool), own ...Names) (*Config, error) {
+// [*Problem] for each thing that is wrong.
+func Load(path string, overrides []string, lookup func(string) (string, bool), parts ...Names) (*Config, error) {
 	text, err := disk.ReadFile(path, disk.SmallFile)
 	if err != nil {
 		return nil, problemReading(path, err)
 	}
-	return Parse(path, text, overrides, lookup, own...)
+	return Parse(path, text, overrides, lookup, parts...)
 }
 
-// Names are the names of parts that a program brings, which its configurations may choose.
+// Names are the names of the parts that a program has, which its configurations may choose. run.Plugins.Names returns
+// them.
 type Names struct {
-	Advantages, PolicyLosses, Selectors, Monitors []string
+	// Functions are those of section algorithm by their key, such as policy_loss_fn. A key without names takes any
+	// here; an unknown name then fails when the run begins.
+	Functions map[string][]string
 
-	Readers []string          // storage types of tasksets
+	Selectors, Monitors []string // a program's own
+	Readers             []string // storage types of tasksets
+
 	Refused map[string]string // parts that the program has and that cannot be used, with the reason
+}
+
+// joined merges the names of several packages of parts.
+func joined(parts []Names) Names {
+	all := Names{Functions: map[string][]string{}, Refused: map[string]string{}}
+	for _, p := range parts {
+		for key, names := range p.Functions {
+			all.Functions[key] = append(all.Functions[key], names...)
+		}
+		all.Selectors = append(all.Selectors, p.Selectors...)
+		all.Monitors = append(all.Monitors, p.Monitors...)
+		all.Readers = append(all.Readers, p.Readers...)
+		maps.Copy(all.Refused, p.Refused)
+	}
+	return all
 }
 
 // JobDir is the directory of the run: root/project[/group]/name.

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 func (c *Config) deriveTop() {
@@ -33,7 +35,7 @@ func (c *Config) StartFresh(now time.Time) {
 // knows its own defaults and merges what is given over them.
 func (c *Config) deriveAlgorithm() {
 	a := &c.Algorithm
-	row, ok := Algorithms()[a.Type]
+	row, ok := recipe.All()[a.Type]
 	if !ok {
 		return
 	}
@@ -57,14 +59,14 @@ func (c *Config) deriveAlgorithm() {
 }
 
 // deriveAggregation settles loss_agg_mode: given, or given to the policy loss, or the algorithm's, or token-mean.
-func (c *Config) deriveAggregation(row AlgorithmRow) {
+func (c *Config) deriveAggregation(row recipe.Recipe) {
 	a := &c.Algorithm
 	if mode, ok := a.PolicyLossFnArgs["loss_agg_mode"].(string); ok {
 		fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", mode, "policy_loss_fn_args")
 		return
 	}
-	if row.LossAggMode != "" {
-		fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", row.LossAggMode, "algorithm_type "+a.Type)
+	if row.Aggregation != "" {
+		fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", row.Aggregation, "algorithm_type "+a.Type)
 		return
 	}
 	fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", "token-mean", "fallback")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // Training returns the tasksets to train on, whether given as taskset or as tasksets.
@@ -195,7 +197,7 @@ func (c *Config) bufferDir() string { return filepath.Join(c.JobDir(), "buffer")
 
 // fillBuffer fills what any experience buffer leaves open.
 func (c *Config) fillBuffer(b *ExperienceBuffer, key string) {
-	fillText(c, &b.SchemaType, join(key, "schema_type"), Algorithms()[c.Algorithm.Type].Schema, "algorithm_type "+
+	fillText(c, &b.SchemaType, join(key, "schema_type"), recipe.All()[c.Algorithm.Type].Schema, "algorithm_type "+
 		c.Algorithm.Type)
 	if c.Mode == Train {
 		if !c.given(join(key, "total_epochs")) {

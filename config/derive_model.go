@@ -1,10 +1,12 @@
 package config
 
+import "github.com/seed-d9ad8ee0/trinity/internal/recipe"
+
 // deriveModel settles the trainer type, the chat template and the lengths.
 func (c *Config) deriveModel() {
 	m := &c.Model
 	fillText(c, &m.CriticModelPath, "model.critic_model_path", m.ModelPath, "model.model_path")
-	if m.CriticModelPath != m.ModelPath && Algorithms()[c.Algorithm.Type].Critic && c.given("model.critic_model_path") {
+	if m.CriticModelPath != m.ModelPath && recipe.All()[c.Algorithm.Type].Critic() && c.given("model.critic_model_path") {
 		c.note("model.critic_model_path is not used: the critic is a second adapter on the model that is trained")
 	}
 	if m.Tinker.Enable {

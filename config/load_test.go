@@ -59,7 +59,7 @@ func TestGoodFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			c, err := Load(file, nil, env("TRINITY_TASKSET_PATH=/data/tasks"))
+			c, err := Load(file, nil, env("TRINITY_TASKSET_PATH=/data/tasks"), builtin())
 			if err != nil {
 				t.Fatalf("Load: %v", err)
 			}
@@ -78,7 +78,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := Load(file, nil, env())
+			_, err := Load(file, nil, env(), builtin())
 			got := strings.Join(messages(err), "\n") + "\n"
 			golden := strings.TrimSuffix(file, ".yml") + ".want"
 			if *update {

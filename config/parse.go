@@ -21,7 +21,7 @@ const (
 
 // Parse is [Load] for a text that is already read; name stands for it in messages.
 func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool),
-	own ...Names) (*Config, error) {
+	parts ...Names) (*Config, error) {
 	var found problems
 	root := parseText(&source{file: name, text: string(text)}, &found)
 	if root == nil {
@@ -31,19 +31,7 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 	root = interpolate(root, lookup, &found)
 	c := Default()
 	c.trace, c.tree = decodeInto(c, root, &found), root
-	for _, n := range own {
-		c.own.Advantages = append(c.own.Advantages, n.Advantages...)
-		c.own.PolicyLosses = append(c.own.PolicyLosses, n.PolicyLosses...)
-		c.own.Selectors = append(c.own.Selectors, n.Selectors...)
-		c.own.Monitors = append(c.own.Monitors, n.Monitors...)
-		c.own.Readers = append(c.own.Readers, n.Readers...)
-		for name, why := range n.Refused {
-			if c.own.Refused == nil {
-				c.own.Refused = map[string]string{}
-			}
-			c.own.Refused[name] = why
-		}
-	}
+	c.own = joined(parts)
 	return c, c.finish(found)
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // checker collects problems with the places of their values.
@@ -126,26 +128,23 @@ func (k *checker) top() {
 
 func (k *checker) algorithm() {
 	a := &k.c.Algorithm
-	table := Algorithms()
+	table := recipe.All()
 	if _, ok := table[a.Type]; !ok {
 		k.oneOf("algorithm.algorithm_type", a.Type, sortedKeys(table))
 		return
 	}
 	atLeast(k, "algorithm.repeat_times", a.RepeatTimes, 1)
-	for _, choice := range []struct {
-		key, name string
-		known     []string
-	}{
-		{"sample_strategy", a.SampleStrategy, sampleStrategies()},
-		{"advantage_fn", a.AdvantageFn, slices.Concat(advantageFns(), k.c.own.Advantages)},
-		{"kl_penalty_fn", a.KLPenaltyFn, klFns()},
-		{"policy_loss_fn", a.PolicyLossFn, slices.Concat(policyLossFns(), k.c.own.PolicyLosses)},
-		{"kl_loss_fn", a.KLLossFn, klFns()},
-		{"entropy_loss_fn", a.EntropyLossFn, entropyLossFns()},
-		{"loss_agg_mode", a.LossAggMode, aggregations()},
+	for _, choice := range []struct{ key, name string }{
+		{"sample_strategy", a.SampleStrategy},
+		{"advantage_fn", a.AdvantageFn},
+		{"kl_penalty_fn", a.KLPenaltyFn},
+		{"policy_loss_fn", a.PolicyLossFn},
+		{"kl_loss_fn", a.KLLossFn},
+		{"entropy_loss_fn", a.EntropyLossFn},
+		{"loss_agg_mode", a.LossAggMode},
 	} {
-		if choice.name != "" {
-			k.oneOf("algorithm."+choice.key, choice.name, choice.known)
+		if known := k.c.own.Functions[choice.key]; choice.name != "" && len(known) > 0 {
+			k.oneOf("algorithm."+choice.key, choice.name, known)
 		}
 	}
 	if a.fromDataset() {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // Verl is what of verl's own tree, trainer.trainer_config, has a meaning beyond its GPUs. It counts where upstream
@@ -123,7 +125,7 @@ func (c *Config) deriveVerl() {
 			verlMiniBatch, n)
 	}
 	used := []string{verlEpochs, verlMiniBatch, verlGradClip, verlTokenScale, verlBypass, verlKeep}
-	if Algorithms()[c.Algorithm.Type].Critic {
+	if recipe.All()[c.Algorithm.Type].Critic() {
 		used = append(used, verlCriticEpochs, verlCriticLR, verlCriticWarmup)
 	}
 	c.trace.idle = slices.DeleteFunc(c.trace.idle, func(key string) bool {

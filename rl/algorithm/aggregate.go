@@ -22,9 +22,14 @@ const (
 	seqMeanTokenSumNorm Aggregation = "sequence's seq-mean-token-sum-norm"
 )
 
+// aggregations lists the modes that a configuration may choose.
+func aggregations() []Aggregation {
+	return []Aggregation{TokenMean, SeqMeanTokenSum, SeqMeanTokenMean, SeqMeanTokenSumNorm}
+}
+
 // ParseAggregation checks a configured mode.
 func ParseAggregation(s string) (Aggregation, error) {
-	all := []Aggregation{TokenMean, SeqMeanTokenSum, SeqMeanTokenMean, SeqMeanTokenSumNorm}
+	all := aggregations()
 	if !slices.Contains(all, Aggregation(s)) {
 		return "", fmt.Errorf("algorithm: loss_agg_mode %q is not known; it is one of %v", s, all)
 	}
