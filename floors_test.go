@@ -52,6 +52,7 @@ var floors = []string{
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake engine/dispatch/dispatchtest",
 	"loop/explorer loop/trainer loop/proxy loop/remote",
 	"loop/record loop/bench loop/gem run/budget",
+	"config/internal/document",
 	"config",
 	"run/internal/jobdir run/internal/openai run/internal/place run/internal/site run/internal/base",
 	"run/internal/plan run/internal/service run/internal/prepare",

@@ -1,11 +1,10 @@
 // Package config is the run configuration: Trinity-RFT's YAML schema (version 0.5.2), decoded strictly over its
 // defaults.
 //
-// [Load] goes through five steps, each in files of its own: the text becomes a tree of values with positions (parse.go,
-// read.go), key=value overrides are laid over it (override.go), interpolations such as ${oc.env:X,default} are filled
-// in (interpolate.go, template.go), the tree is decoded onto the schema (decode.go, scalar.go), and what was left open
-// is derived (derive*.go) and checked (validate*.go). All problems found are returned together, each with its place in
-// the file. The schema itself is one plain struct per section, in the file named after the section.
+// [Load] takes three steps: package document reads the text into a tree of values with their places, the tree is
+// decoded onto the schema (decode.go), and what was left open is derived (derive*.go) and checked (validate*.go). All
+// problems are returned together, each with its place in the file. The schema is one plain struct per section, in the
+// file named after the section.
 //
 // The package reads no environment variable and writes nothing; it only asks whether files that the configuration names
 // exist.
@@ -14,7 +13,9 @@ package config
 import (
 	"maps"
 	"path/filepath"
+	"reflect"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
@@ -47,9 +48,9 @@ type Config struct {
 
 	_ struct{} `auto:"checkpoint_job_dir"`
 
-	tree  *node // what was decoded
-	own   Names // the program's parts
-	trace trace // where each value came from, and what was noted on the way
+	tree  *document.Node // what was decoded
+	own   Names          // the program's parts
+	trace trace          // where each value came from, and what was noted on the way
 }
 
 // Mode says which loops a process runs.
@@ -103,6 +104,19 @@ func Load(path string, overrides []string, lookup func(string) (string, bool), p
 		return nil, problemReading(path, err)
 	}
 	return Parse(path, text, overrides, lookup, parts...)
+}
+
+// Parse is [Load] for a text that is already read; name stands for it in messages.
+func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool), parts ...Names) (
+	*Config, error) {
+	c := Default()
+	defaults := func() *document.Node { return encode(reflect.ValueOf(Default()).Elem()) }
+	root, found := document.Read(name, text, overrides, lookup, defaults)
+	if root == nil {
+		return nil, found.Err()
+	}
+	c.trace, c.tree, c.own = decodeInto(c, root, &found), root, joined(parts)
+	return c, c.finish(found)
 }
 
 // Names are the names of the parts that a program has, which its configurations may choose. run.Plugins.Names returns

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
@@ -147,7 +148,7 @@ func (c *Config) deriveExplorer() {
 	c.fillInference(&e.RolloutModel, "explorer.rollout_model")
 	fillText(c, &e.RolloutModel.ModelPath, "explorer.rollout_model.model_path", c.Model.ModelPath, "model.model_path")
 	for i := range e.AuxiliaryModels {
-		c.fillInference(&e.AuxiliaryModels[i], index("explorer.auxiliary_models", i))
+		c.fillInference(&e.AuxiliaryModels[i], document.Index("explorer.auxiliary_models", i))
 	}
 	if (c.Mode.Serves() || c.OffersRollouts()) && !c.given("explorer.listen_address") {
 		e.ListenAddress = "127.0.0.1"
@@ -172,7 +173,7 @@ func concurrentModes() []string { return []string{"sequential", "asynchronous", 
 
 // fillInference fills what an inference model leaves open from section model.
 func (c *Config) fillInference(m *InferenceModel, key string) {
-	from := func(name string) (string, string) { return join(key, name), "model." + name }
+	from := func(name string) (string, string) { return document.Join(key, name), "model." + name }
 	set := func(p **int, v *int, name string) {
 		if k, why := from(name); v != nil {
 			fill(c, p, k, *v, why)
@@ -193,5 +194,6 @@ func (c *Config) fillInference(m *InferenceModel, key string) {
 	if k, why := from("enable_thinking"); c.Model.EnableThinking != nil {
 		fill(c, &m.EnableThinking, k, *c.Model.EnableThinking, why)
 	}
-	fillText(c, &m.ChatTemplate, join(key, "chat_template"), c.Model.CustomChatTemplate, "model.custom_chat_template")
+	fillText(c, &m.ChatTemplate, document.Join(key, "chat_template"), c.Model.CustomChatTemplate,
+		"model.custom_chat_template")
 }

@@ -6,7 +6,8 @@ import "github.com/seed-d9ad8ee0/trinity/internal/recipe"
 func (c *Config) deriveModel() {
 	m := &c.Model
 	fillText(c, &m.CriticModelPath, "model.critic_model_path", m.ModelPath, "model.model_path")
-	if m.CriticModelPath != m.ModelPath && recipe.All()[c.Algorithm.Type].Critic() && c.given("model.critic_model_path") {
+	critic := recipe.All()[c.Algorithm.Type].Critic()
+	if critic && m.CriticModelPath != m.ModelPath && c.given("model.critic_model_path") {
 		c.note("model.critic_model_path is not used: the critic is a second adapter on the model that is trained")
 	}
 	if m.Tinker.Enable {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 // Origin says where a value came from.
 type Origin struct {
 	Kind OriginKind
 	Name string // the file, the override, the environment variable, or why it was derived
-	at   position
+	at   document.Position
 }
 
 // OriginKind is the sort of place that a value came from.
@@ -29,7 +31,7 @@ const (
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromFile:
-		return fmt.Sprintf("%s:%d", o.Name, o.at.line)
+		return fmt.Sprintf("%s:%d", o.Name, o.at.Line)
 	case FromOverride:
 		return "override " + o.Name
 	case FromEnvironment:
@@ -40,16 +42,16 @@ func (o Origin) String() string {
 	return "default"
 }
 
-func originOf(n *node) Origin {
+func originOf(n *document.Node) Origin {
 	switch {
-	case n.env != "":
-		return Origin{FromEnvironment, n.env, n.at}
-	case n.at.src == nil:
+	case n.Env != "":
+		return Origin{FromEnvironment, n.Env, n.At}
+	case n.At.Src == nil:
 		return Origin{}
-	case n.at.src.override != "":
-		return Origin{FromOverride, n.at.src.override, n.at}
+	case n.At.Src.Override != "":
+		return Origin{FromOverride, n.At.Src.Override, n.At}
 	}
-	return Origin{FromFile, n.at.src.file, n.at}
+	return Origin{FromFile, n.At.Src.File, n.At}
 }
 
 // trace is what is remembered about the making of a configuration.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
@@ -45,7 +46,7 @@ func (s *schemer) section(v reflect.Value, path string) object {
 			properties[k.name] = object{"description": "set by the program"}
 			continue
 		}
-		p := s.value(v.Field(k.index), join(path, k.name), k.nullable)
+		p := s.value(v.Field(k.index), document.Join(path, k.name), k.nullable)
 		if k.idle {
 			p = object{"allOf": []any{p}, "description": "accepted; does not apply here"}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 )
 
@@ -35,16 +36,15 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// document is a YAML file as the JSON that an editor checks.
-func document(t *testing.T, file string) any {
+// asJSON is a YAML file as the JSON that an editor checks.
+func asJSON(t *testing.T, file string) any {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found problems
-	tree := parseText(&source{file: file, text: string(text)}, &found)
-	raw, err := json.Marshal(tree.value())
+	tree, _ := document.Read(file, text, nil, env("TRINITY_TASKSET_PATH=/data/tasks"), nil)
+	raw, err := json.Marshal(tree.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSchemaTakesWhatLoadTakes(t *testing.T) {
 		t.Fatalf("Glob: %d examples, %v", len(examples), err)
 	}
 	for _, file := range append(files, examples...) {
-		if err := schema.Validate(document(t, file)); err != nil {
+		if err := schema.Validate(asJSON(t, file)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

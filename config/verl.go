@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
@@ -80,7 +81,7 @@ func (c *Config) verlInt(path string) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	n, ok := parseInt(fmt.Sprint(v))
+	n, ok := document.ParseInt(fmt.Sprint(v))
 	return int(n), ok
 }
 
@@ -89,7 +90,7 @@ func (c *Config) verlFloat(path string) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return parseFloat(fmt.Sprint(v))
+	return document.ParseFloat(fmt.Sprint(v))
 }
 
 func (c *Config) verlBool(path string) (bool, bool) {
@@ -97,7 +98,7 @@ func (c *Config) verlBool(path string) (bool, bool) {
 	if !ok {
 		return false, false
 	}
-	return parseBool(fmt.Sprint(v))
+	return document.ParseBool(fmt.Sprint(v))
 }
 
 // deriveVerl takes over what verl's tree says in the place of other keys, as upstream does, and takes the keys that

@@ -28,7 +28,7 @@ type Plugins struct {
 	Monitors  map[string]monitor.OpenSink // monitor.monitor_type
 }
 
-// Names returns the names of the built-in functions and of the program's parts, with which [config.Load] finds mistakes.
+// Names returns the names of the built-in functions and of the program's parts, for [config.Load].
 func (p Plugins) Names() config.Names {
 	return config.Names{Functions: algorithm.Names(p.functions()), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
 		Monitors: slices.Sorted(maps.Keys(p.Monitors))}

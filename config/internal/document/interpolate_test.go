@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"strings"
@@ -6,16 +6,17 @@ import (
 )
 
 // filled returns the key after interpolation of a text, as an untyped value.
-func filled(text, key string) (any, problems) {
-	var found problems
-	root := parseText(&source{file: "t", text: text}, &found)
+func filled(text, key string) (any, Problems) {
+	lookup := variables("HOME=/home/me", "EMPTY=", "NUMBER=7", "LIST=[1, 2]", "NAME=HOME", "JSON={a: 1}")
+	root, found := Read("t", []byte(text), nil, lookup, func() *Node {
+		const defaults = "model: {temperature: 1.0, max_prompt_tokens: null}\nexplorer: {rollout_model: {seed: 42}}"
+		return parseValue(&source{text: defaults}, new(Problems))
+	})
 	if root == nil {
 		return nil, found
 	}
-	root = interpolate(root, env("HOME=/home/me", "EMPTY=", "NUMBER=7", "LIST=[1, 2]", "NAME=HOME", "JSON={a: 1}"),
-		&found)
-	if n := root.get(key); n != nil {
-		return n.value(), found
+	if n := root.Get(key); n != nil {
+		return n.Value(), found
 	}
 	return nil, found
 }
@@ -53,7 +54,7 @@ func TestInterpolation(t *testing.T) {
 	} {
 		got, found := filled(tt.text, "x")
 		if len(found) > 0 || got != tt.want {
-			t.Errorf("%s: got %#v, want %#v; %v", tt.text, got, tt.want, found.err())
+			t.Errorf("%s: got %#v, want %#v; %v", tt.text, got, tt.want, found.Err())
 		}
 	}
 }
@@ -62,11 +63,11 @@ func TestInterpolationOfContainers(t *testing.T) {
 	got, found := filled("a: {b: [1, '${n}']}\nn: 2\nx: ${a}", "x")
 	m, _ := got.(map[string]any)
 	if list, _ := m["b"].([]any); len(found) > 0 || len(list) != 2 || list[1] != 2 {
-		t.Errorf("reference to a mapping: got %#v; %v", got, found.err())
+		t.Errorf("reference to a mapping: got %#v; %v", got, found.Err())
 	}
 	got, found = filled("a: ${oc.decode:${oc.env:JSON}}\nx: ${a.a}", "x")
 	if len(found) > 0 || got != 1 {
-		t.Errorf("reference into a decoded mapping: got %#v; %v", got, found.err())
+		t.Errorf("reference into a decoded mapping: got %#v; %v", got, found.Err())
 	}
 }
 
@@ -95,8 +96,8 @@ func TestInterpolationRefuses(t *testing.T) {
 		{"a: " + strings.Repeat("x", 1<<17) + "\nx: " + strings.Repeat("${a}", 9), "grows beyond"},
 	} {
 		_, found := filled(tt.text, "x")
-		if len(found) == 0 || !strings.Contains(found.err().Error(), tt.want) {
-			t.Errorf("%.60s: got %v, want %q", tt.text, found.err(), tt.want)
+		if len(found) == 0 || !strings.Contains(found.Err().Error(), tt.want) {
+			t.Errorf("%.60s: got %v, want %q", tt.text, found.Err(), tt.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func splitText(text string) ([]part, error) {
 		end := closing(text[i:])
 		if end < 0 {
 			return nil, fmt.Errorf("%s has ${ without its }; close it, or write \\${ for the plain characters",
-				quote(text[i:]))
+				Quote(text[i:]))
 		}
 		if plain.Len() > 0 {
 			parts = append(parts, part{text: plain.String()})

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"strings"
@@ -10,17 +10,17 @@ import (
 // reader turns the parser's tree into ours.
 type reader struct {
 	src     *source
-	found   *problems
-	anchors map[string]*node
+	found   *Problems
+	anchors map[string]*Node
 	count   int
 	full    bool
 }
 
 // read returns the tree of n; path is its dotted key, for messages.
-func (r *reader) read(n ast.Node, path string, depth int) *node {
+func (r *reader) read(n ast.Node, path string, depth int) *Node {
 	at := place(r.src, n)
 	if r.tooMuch(at, path, depth) {
-		return &node{at: at, broken: true}
+		return &Node{At: at, Broken: true}
 	}
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -28,9 +28,9 @@ func (r *reader) read(n ast.Node, path string, depth int) *node {
 	case *ast.MappingValueNode:
 		return r.readMapping([]*ast.MappingValueNode{n}, at, path, depth)
 	case *ast.SequenceNode:
-		out := &node{kind: sequence, at: at}
+		out := &Node{Kind: Sequence, At: at}
 		for i, v := range n.Values {
-			out.items = append(out.items, r.read(v, index(path, i), depth+1))
+			out.Items = append(out.Items, r.read(v, Index(path, i), depth+1))
 		}
 		return out
 	case *ast.AnchorNode:
@@ -42,36 +42,36 @@ func (r *reader) read(n ast.Node, path string, depth int) *node {
 	case *ast.TagNode:
 		return r.readTag(n, at, path, depth)
 	case *ast.LiteralNode:
-		return &node{text: n.Value.Value, quoted: true, at: at}
+		return &Node{Text: n.Value.Value, Quoted: true, At: at}
 	case *ast.StringNode:
 		quoted := n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
-		return &node{text: n.Value, quoted: quoted, at: at}
+		return &Node{Text: n.Value, Quoted: quoted, At: at}
 	case *ast.NullNode:
-		return &node{at: at}
+		return &Node{At: at}
 	case ast.ScalarNode:
-		return &node{text: strings.TrimSpace(n.GetToken().Value), at: at}
+		return &Node{Text: strings.TrimSpace(n.GetToken().Value), At: at}
 	}
-	r.found.add(at, path, "a YAML %s cannot stand here; write a plain value", n.Type())
-	return &node{at: at, broken: true}
+	r.found.Add(at, path, "a YAML %s cannot stand here; write a plain value", n.Type())
+	return &Node{At: at, Broken: true}
 }
 
 // tooMuch reports, once, a text that is nested or expands beyond the limits.
-func (r *reader) tooMuch(at position, path string, depth int) bool {
+func (r *reader) tooMuch(at Position, path string, depth int) bool {
 	r.count++
 	if r.full {
 		return true
 	}
 	if depth > maxDepth || r.count > maxNodes {
 		r.full = true
-		r.found.add(at, path, "the configuration is nested deeper than %d levels or holds more than %d values; is "+
+		r.found.Add(at, path, "the configuration is nested deeper than %d levels or holds more than %d values; is "+
 			"this the right file?", maxDepth, maxNodes)
 	}
 	return r.full
 }
 
-func (r *reader) readMapping(values []*ast.MappingValueNode, at position, path string, depth int) *node {
-	out := &node{kind: mapping, at: at}
-	var merged []*node
+func (r *reader) readMapping(values []*ast.MappingValueNode, at Position, path string, depth int) *Node {
+	out := &Node{Kind: Mapping, At: at}
+	var merged []*Node
 	seen := make(map[string]int, len(values)) // the line of each key
 	for _, v := range values {
 		if v.Key.IsMergeKey() {
@@ -87,21 +87,21 @@ func (r *reader) readMapping(values []*ast.MappingValueNode, at position, path s
 }
 
 // readField adds one entry; a key that is there already is a problem, and the first value stays.
-func (r *reader) readField(out *node, v *ast.MappingValueNode, seen map[string]int, path string, depth int) {
+func (r *reader) readField(out *Node, v *ast.MappingValueNode, seen map[string]int, path string, depth int) {
 	at := place(r.src, v.Key)
 	key, ok := keyText(v.Key)
 	if !ok {
-		r.found.add(at, path, "a key must be a plain word")
+		r.found.Add(at, path, "a key must be a plain word")
 		return
 	}
-	full := join(path, key)
+	full := Join(path, key)
 	value := r.read(v.Value, full, depth+1)
 	if line, twice := seen[key]; twice {
-		r.found.add(at, full, "duplicate key, first given on line %d; keep one of the two", line)
+		r.found.Add(at, full, "duplicate key, first given on line %d; keep one of the two", line)
 		return
 	}
-	seen[key] = at.line
-	out.fields = append(out.fields, field{key, at, value})
+	seen[key] = at.Line
+	out.Fields = append(out.Fields, Field{key, at, value})
 }
 
 func keyText(k ast.MapKeyNode) (string, bool) {
@@ -120,63 +120,63 @@ func keyText(k ast.MapKeyNode) (string, bool) {
 }
 
 // merge adds the entries of a `<<` value that are not given directly.
-func (r *reader) merge(out, m *node, path string) {
-	switch m.kind {
-	case mapping:
-		for _, f := range m.fields {
-			if out.get(f.key) == nil {
-				out.fields = append(out.fields, f)
+func (r *reader) merge(out, m *Node, path string) {
+	switch m.Kind {
+	case Mapping:
+		for _, f := range m.Fields {
+			if out.Get(f.Key) == nil {
+				out.Fields = append(out.Fields, f)
 			}
 		}
-	case sequence:
-		for _, item := range m.items {
+	case Sequence:
+		for _, item := range m.Items {
 			r.merge(out, item, path)
 		}
 	default:
-		r.found.add(m.at, join(path, "<<"), "is %s; a merge key needs a mapping, such as *name", m.describe())
+		r.found.Add(m.At, Join(path, "<<"), "is %s; a merge key needs a mapping, such as *name", m.Describe())
 	}
 }
 
-func (r *reader) readAlias(n *ast.AliasNode, at position, path string, depth int) *node {
+func (r *reader) readAlias(n *ast.AliasNode, at Position, path string, depth int) *Node {
 	name := n.Value.String()
 	target, ok := r.anchors[name]
 	if !ok {
-		r.found.add(at, path, "there is no anchor &%s above; name one or write the value", name)
-		return &node{at: at, broken: true}
+		r.found.Add(at, path, "there is no anchor &%s above; name one or write the value", name)
+		return &Node{At: at, Broken: true}
 	}
 	return r.copy(target, path, depth)
 }
 
 // copy returns a tree of its own, so that an override of one use of an anchor leaves the others alone.
-func (r *reader) copy(n *node, path string, depth int) *node {
+func (r *reader) copy(n *Node, path string, depth int) *Node {
 	out := *n
-	if r.tooMuch(n.at, path, depth) {
-		return &node{at: n.at, broken: true}
+	if r.tooMuch(n.At, path, depth) {
+		return &Node{At: n.At, Broken: true}
 	}
-	out.fields, out.items = nil, nil
-	for _, f := range n.fields {
-		out.fields = append(out.fields, field{f.key, f.at, r.copy(f.value, path, depth+1)})
+	out.Fields, out.Items = nil, nil
+	for _, f := range n.Fields {
+		out.Fields = append(out.Fields, Field{f.Key, f.At, r.copy(f.Value, path, depth+1)})
 	}
-	for _, item := range n.items {
-		out.items = append(out.items, r.copy(item, path, depth+1))
+	for _, item := range n.Items {
+		out.Items = append(out.Items, r.copy(item, path, depth+1))
 	}
 	return &out
 }
 
-func (r *reader) readTag(n *ast.TagNode, at position, path string, depth int) *node {
+func (r *reader) readTag(n *ast.TagNode, at Position, path string, depth int) *Node {
 	tag := n.Start.Value
 	if n.Value == nil {
-		return &node{at: at}
+		return &Node{At: at}
 	}
 	out := r.read(n.Value, path, depth+1)
 	switch tag {
 	case "!!str":
-		out.quoted = true
+		out.Quoted = true
 	case "!!int", "!!float", "!!bool", "!!null":
-		out.quoted = false
+		out.Quoted = false
 	case "!!map", "!!seq":
 	default:
-		r.found.add(at, path, "the tag %s is not known; write the value without it", tag)
+		r.found.Add(at, path, "the tag %s is not known; write the value without it", tag)
 	}
 	return out
 }

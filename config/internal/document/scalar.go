@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"math"
@@ -15,8 +15,8 @@ func isNullWord(s string) bool {
 	return false
 }
 
-// parseBool reads the words that YAML 1.1 and its users know for true and false, in any case.
-func parseBool(s string) (value, ok bool) {
+// ParseBool reads the words that YAML 1.1 and its users know for true and false, in any case.
+func ParseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "1", "y":
 		return true, true
@@ -26,8 +26,8 @@ func parseBool(s string) (value, ok bool) {
 	return false, false
 }
 
-// parseInt reads decimal, 0x, 0o and 0b integers, with underscores between digits. A leading zero does not mean octal.
-func parseInt(s string) (int64, bool) {
+// ParseInt reads decimal, 0x, 0o and 0b integers, with underscores between digits. A leading zero does not mean octal.
+func ParseInt(s string) (int64, bool) {
 	digits := strings.TrimLeft(s, "+-")
 	base := 10
 	if len(digits) > 2 && digits[0] == '0' && strings.ContainsRune("xXoObB", rune(digits[1])) {
@@ -46,8 +46,8 @@ func parseInt(s string) (int64, bool) {
 // number matches what counts as a decimal number without quotes: 1e-6 does, without a dot.
 var number = regexp.MustCompile(`^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?$`)
 
-// parseFloat reads finite decimal numbers and integers.
-func parseFloat(s string) (float64, bool) {
+// ParseFloat reads finite decimal numbers and integers.
+func ParseFloat(s string) (float64, bool) {
 	if !number.MatchString(s) {
 		return 0, false
 	}
@@ -68,47 +68,47 @@ func parseSpecial(s string) (float64, bool) {
 	return 0, false
 }
 
-// value is the node as an untyped value: nil, bool, int, float64, string, []any or map[string]any.
-func (n *node) value() any {
-	switch n.kind {
-	case mapping:
-		m := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
-			m[f.key] = f.value.value()
+// Value is the node as an untyped value: nil, bool, int, float64, string, []any or map[string]any.
+func (n *Node) Value() any {
+	switch n.Kind {
+	case Mapping:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			m[f.Key] = f.Value.Value()
 		}
 		return m
-	case sequence:
-		s := make([]any, len(n.items))
-		for i, item := range n.items {
-			s[i] = item.value()
+	case Sequence:
+		s := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			s[i] = item.Value()
 		}
 		return s
 	}
-	return n.scalarValue()
+	return n.ScalarValue()
 }
 
-// scalarValue gives a plain scalar the type that YAML 1.1 does, except that there are no dates and no octal numbers.
-func (n *node) scalarValue() any {
-	if n.quoted {
-		return n.text
+// ScalarValue gives a plain scalar the type that YAML 1.1 does, except that there are no dates and no octal numbers.
+func (n *Node) ScalarValue() any {
+	if n.Quoted {
+		return n.Text
 	}
-	if isNullWord(n.text) {
+	if isNullWord(n.Text) {
 		return nil
 	}
-	switch strings.ToLower(n.text) {
+	switch strings.ToLower(n.Text) {
 	case "true", "yes", "on":
 		return true
 	case "false", "no", "off":
 		return false
 	}
-	if i, ok := parseInt(n.text); ok {
+	if i, ok := ParseInt(n.Text); ok {
 		return int(i)
 	}
-	if f, ok := parseFloat(n.text); ok {
+	if f, ok := ParseFloat(n.Text); ok {
 		return f
 	}
-	if f, ok := parseSpecial(n.text); ok {
+	if f, ok := parseSpecial(n.Text); ok {
 		return f
 	}
-	return n.text
+	return n.Text
 }

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"errors"
@@ -19,47 +19,44 @@ const (
 	maxDepth = 100     // levels of nesting
 )
 
-// Parse is [Load] for a text that is already read; name stands for it in messages.
-func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool),
-	parts ...Names) (*Config, error) {
-	var found problems
-	root := parseText(&source{file: name, text: string(text)}, &found)
+// Read turns the text of a file into a tree: key=value overrides are laid over it, and interpolations are filled in.
+// lookup answers ${oc.env:NAME}; ${dotted.key} falls back on defaults. The tree is nil when the text is no mapping.
+func Read(name string, text []byte, overrides []string, lookup func(string) (string, bool), defaults func() *Node) (
+	*Node, Problems) {
+	var found Problems
+	root := parseText(&source{File: name, text: string(text)}, &found)
 	if root == nil {
-		return nil, found.err()
+		return nil, found
 	}
 	applyOverrides(root, overrides, &found)
-	root = interpolate(root, lookup, &found)
-	c := Default()
-	c.trace, c.tree = decodeInto(c, root, &found), root
-	c.own = joined(parts)
-	return c, c.finish(found)
+	return interpolate(root, lookup, defaults, &found), found
 }
 
 // parseText turns YAML into a tree. It returns nil when the text is not YAML at all, or not a mapping.
-func parseText(src *source, found *problems) *node {
+func parseText(src *source, found *Problems) *Node {
 	n := parseValue(src, found)
 	switch {
 	case n == nil:
 		return nil
-	case n.isNull():
-		return &node{kind: mapping, at: position{src, 1, 1}}
-	case n.kind != mapping:
-		found.add(n.at, "", "the configuration is %s; it must be a mapping of keys such as mode, model and buffer",
-			n.describe())
+	case n.IsNull():
+		return &Node{Kind: Mapping, At: Position{src, 1, 1}}
+	case n.Kind != Mapping:
+		found.Add(n.At, "", "the configuration is %s; it must be a mapping of keys such as mode, model and buffer",
+			n.Describe())
 		return nil
 	}
 	return n
 }
 
 // parseValue turns one YAML document of any kind into a tree, or returns nil after adding a problem.
-func parseValue(src *source, found *problems) *node {
+func parseValue(src *source, found *Problems) *Node {
 	if err := checkText(src.text); err != nil {
-		found.add(position{src, 0, 0}, "", "%s", err)
+		found.Add(Position{src, 0, 0}, "", "%s", err)
 		return nil
 	}
 	file, err := parser.ParseBytes([]byte(src.text), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		found.add(syntaxPlace(src, err), "", "not valid YAML: %s", syntaxText(err))
+		found.Add(syntaxPlace(src, err), "", "not valid YAML: %s", syntaxText(err))
 		return nil
 	}
 	var docs []*ast.DocumentNode
@@ -70,12 +67,12 @@ func parseValue(src *source, found *problems) *node {
 	}
 	switch {
 	case len(docs) == 0:
-		return &node{at: position{src, 1, 1}}
+		return &Node{At: Position{src, 1, 1}}
 	case len(docs) > 1:
-		found.add(place(src, docs[1].Body), "", "a second YAML document begins here; keep one configuration per file")
+		found.Add(place(src, docs[1].Body), "", "a second YAML document begins here; keep one configuration per file")
 		return nil
 	}
-	r := reader{src: src, found: found, anchors: map[string]*node{}}
+	r := reader{src: src, found: found, anchors: map[string]*Node{}}
 	return r.read(docs[0].Body, "", 0)
 }
 
@@ -107,11 +104,11 @@ func checkText(text string) error {
 	return nil
 }
 
-func syntaxPlace(src *source, err error) position {
+func syntaxPlace(src *source, err error) Position {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		return tokenPlace(src, e.GetToken())
 	}
-	return position{src, 0, 0}
+	return Position{src, 0, 0}
 }
 
 func syntaxText(err error) string {
@@ -121,15 +118,15 @@ func syntaxText(err error) string {
 	return err.Error()
 }
 
-func tokenPlace(src *source, t *token.Token) position {
+func tokenPlace(src *source, t *token.Token) Position {
 	if t == nil || t.Position == nil {
-		return position{src, 0, 0}
+		return Position{src, 0, 0}
 	}
-	return position{src, t.Position.Line, t.Position.Column}
+	return Position{src, t.Position.Line, t.Position.Column}
 }
 
 // place is where n begins; a mapping begins with its first key.
-func place(src *source, n ast.Node) position {
+func place(src *source, n ast.Node) Position {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		if len(n.Values) > 0 {
