@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
 // MathBoxed is math_boxed_reward: accuracy 1 if the response's last box and the truth (its last box, if it
@@ -41,7 +42,7 @@ func sameBox(response, truth string) bool {
 			return false
 		}
 	}
-	return got == want || len(got) <= maxAnswer && stripString(got) == stripString(want)
+	return got == want || len(got) <= tex.MaxAnswer && tex.StripString(got) == tex.StripString(want)
 }
 
 // lastBoxed is the last \boxed{…} (or, without any, \fbox{…}) of a text. The form `\boxed 5`, wherever it
@@ -62,7 +63,7 @@ func lastBoxed(text string) (string, bool) {
 	if open < 0 {
 		return "", false
 	}
-	end := closingBrace(text, start+open)
+	end := tex.ClosingBrace(text, start+open)
 	if end < 0 {
 		return "", false
 	}
