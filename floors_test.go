@@ -44,12 +44,13 @@ var floors = []string{
 	"rl/reward/internal/expression rl/reward/internal/dapo",
 	"rl/reward/internal/extract",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
-		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
+		"rl/experience rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
-	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
+	"rl/pipeline",
+	"tinker/server rl/supervised monitor/console rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake engine/dispatch/dispatchtest",

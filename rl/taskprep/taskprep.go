@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/operator"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
 // Sample is a row with what was measured of it.
@@ -24,13 +24,13 @@ type Sample struct {
 }
 
 // Operator drops or measures samples. It keeps their order, unless it is there to order them.
-type Operator = operator.Operator[*Sample]
+type Operator = pipeline.OperatorOf[*Sample]
 
 // Make makes an operator from its arguments.
-type Make = operator.Make[*Sample]
+type Make = pipeline.MakeOf[*Sample]
 
 // Step is an operator as the configuration names it.
-type Step = operator.Step[*Sample]
+type Step = pipeline.StepOf[*Sample]
 
 // Surroundings are what operators have beside their arguments.
 type Surroundings struct {
@@ -61,7 +61,7 @@ func Operators(s Surroundings) map[string]Make {
 
 // New makes one step. The error names what is possible.
 func New(name string, args map[string]any, s Surroundings) (Step, error) {
-	return operator.New("taskprep", name, args, Operators(s), func(known []string) string {
+	return pipeline.NewStep("taskprep", name, args, Operators(s), func(known []string) string {
 		return fmt.Sprintf("%q is one of Data-Juicer's that need its Python package or a service; run Data-Juicer "+
 			"beforehand and name its output in the taskset, or use %s", name, strings.Join(known, ", "))
 	})
@@ -69,7 +69,7 @@ func New(name string, args map[string]any, s Surroundings) (Step, error) {
 
 // Run runs steps in order.
 func Run(ctx context.Context, steps []Step, list []*Sample) ([]*Sample, error) {
-	list, _, _, err := operator.Run(ctx, "taskprep", steps, list)
+	list, _, _, err := pipeline.RunSteps(ctx, "taskprep", steps, list)
 	return list, err
 }
 
