@@ -169,14 +169,3 @@ func (r *run) characters(s string) ([]Value, error) {
 // maxEvals bounds how deep expressions are evaluated inside each other, macros
 // included, so that no template exhausts the stack.
 const maxEvals = 50_000
-
-// enter counts an expression that is being evaluated; the caller defers leave.
-func (r *run) enter() error {
-	r.evals++
-	if r.evals > maxEvals {
-		return fmt.Errorf("expressions and macros nest more than %d deep", maxEvals)
-	}
-	return r.step()
-}
-
-func (r *run) leave() { r.evals-- }

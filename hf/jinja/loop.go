@@ -25,7 +25,7 @@ type loop struct {
 }
 
 func (s forStmt) exec(r *run) error {
-	over, err := s.over.eval(r)
+	over, err := r.eval(s.over)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -118,7 +118,7 @@ func (s forStmt) kept(r *run, list []Value) (out []Value, err error) {
 		if err := r.assign(r.scope, s.target, v); err != nil {
 			return nil, err
 		}
-		ok, err := s.filter.eval(r)
+		ok, err := r.eval(s.filter)
 		if err != nil {
 			return nil, err
 		}
