@@ -123,11 +123,12 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 // them.
 type Names struct {
 	// Functions are those of section algorithm by their key, such as policy_loss_fn. A key without names takes any
-	// here; an unknown name then fails when the run begins.
+	// here; an unknown name then fails when the run begins. So it is with Selectors.
 	Functions map[string][]string
+	Selectors []string
 
-	Selectors, Monitors []string // a program's own
-	Readers             []string // storage types of tasksets
+	Monitors []string // a program's own
+	Readers  []string // storage types of tasksets
 
 	Refused map[string]string // parts that the program has and that cannot be used, with the reason
 }

@@ -12,10 +12,13 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
 // builtin are the names of the built-in functions, which package run passes.
-func builtin() Names { return Names{Functions: algorithm.Names(algorithm.Tables{})} }
+func builtin() Names {
+	return Names{Functions: algorithm.Names(algorithm.Tables{}), Selectors: sortedKeys(dataset.Selectors())}
+}
 
 // compiled is the schema as an independent validator understands it.
 func compiled(t *testing.T) *jsonschema.Schema {

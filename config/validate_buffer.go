@@ -111,9 +111,9 @@ func (k *checker) selector(s *DataSelector, key string) {
 	if s == nil {
 		return
 	}
-	k.oneOf(key+".selector_type", s.SelectorType,
-		slices.Concat([]string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"},
-			k.c.own.Selectors))
+	if known := k.c.own.Selectors; len(known) > 0 {
+		k.oneOf(key+".selector_type", s.SelectorType, known)
+	}
 	if s.SelectorType == "difficulty_based" && len(s.FeatureKeys) != 2 {
 		k.bad(key+".feature_keys", "has %d names; difficulty_based needs two: the columns of a weak and of a strong "+
 			"model's pass rate", len(s.FeatureKeys))

@@ -30,7 +30,9 @@ type Plugins struct {
 
 // Names returns the names of the built-in functions and of the program's parts, for [config.Load].
 func (p Plugins) Names() config.Names {
-	return config.Names{Functions: algorithm.Names(p.functions()), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
+	selectors := dataset.Selectors()
+	maps.Copy(selectors, p.Selectors)
+	return config.Names{Functions: algorithm.Names(p.functions()), Selectors: slices.Sorted(maps.Keys(selectors)),
 		Monitors: slices.Sorted(maps.Keys(p.Monitors))}
 }
 
