@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,16 +52,11 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 		return nil, f.missing(src, index, row, "messages_key", f.MessagesKey)
 	}
 	if s, isText := value.(string); isText {
-		var list []Row
-		if err := json.Unmarshal([]byte(s), &list); err != nil {
+		var err error
+		if value, err = Value([]byte(s)); err != nil {
 			return nil, fmt.Errorf("dataset: %s: column %q is text that is not a JSON list of messages: %w: %s",
 				src.Place(index), f.MessagesKey, err, excerpt([]byte(s)))
 		}
-		rows := make([]any, len(list))
-		for i, r := range list {
-			rows[i] = r
-		}
-		value = rows
 	}
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {

@@ -151,6 +151,6 @@ func (c *conversation) experience(t Task, run int, reward float64, cut bool) *ex
 	}
 	e.SetReward(reward)
 	e.Note = &experience.Note{Messages: noteMessages(c.messages), Turns: len(c.answers)}
-	stamp(e, c.r, t)
+	c.r.Stamp(e, t)
 	return e
 }

@@ -34,12 +34,7 @@ func (DistillMath) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.E
 	}
 	list, err := ungraded(ctx, &own, t, messages(&own, t))
 	for _, e := range list {
-		right := 0.0
-		if reward.SameAnswer(e.ResponseText, t.Truth) {
-			right = 1
-		}
-		e.Metrics["accuracy"] = right
-		e.SetReward(right)
+		setAccuracy(e, reward.SameAnswer(e.ResponseText, t.Truth))
 	}
 	return list, err
 }

@@ -132,15 +132,12 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	if err != nil {
 		return nil, err
 	}
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		var x *experience.Experience
+	return r.episodes(t, func(run int) ([]*experience.Experience, error) {
 		e, obs, err := begin(run)
-		if err == nil {
-			x, err = a.episode(ctx, r, t, run, e, obs)
+		if err != nil {
+			return nil, err
 		}
-		if m, ok := r.masked(t, run, err); ok {
-			return []*experience.Experience{m}, nil
-		}
+		x, err := a.episode(ctx, r, t, run, e, obs)
 		return []*experience.Experience{x}, err
 	})
 }
@@ -278,6 +275,6 @@ func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequen
 	if a.retells && id.Step > 0 && !continues {
 		x.Metrics[NewSequences] = 1
 	}
-	stamp(x, r, t)
+	r.Stamp(x, t)
 	return x, nil
 }

@@ -89,17 +89,14 @@ func Outside(w Workflow) bool {
 // A repetition is one experience, with all its calls. One without a reward in time is a failed attempt.
 type Program struct{}
 
-const programTimeout = 600.0
-
 // readProgramArgs reads workflow_args.
 func readProgramArgs(r *Rollout) (time.Duration, error) {
 	given := arg.Read(r.Args)
-	seconds := given.Float("timeout", programTimeout)
-	given.Require(seconds > 0 && seconds < 1e9, "timeout", seconds, "seconds above 0")
+	timeout := readTimeout(given)
 	if err := given.Close(); err != nil {
 		return 0, fmt.Errorf("workflow: rollout_workflow: workflow_args.%w", err)
 	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return timeout, nil
 }
 
 // Prepare implements Preparer: the program rewards.
@@ -120,7 +117,7 @@ func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
 	defer cancel(nil)
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	return Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		e, err := carryOut(ctx, r, t, run, timeout)
 		if err != nil {
 			cancel(err)
@@ -130,12 +127,17 @@ func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 	})
 }
 
+// opening is the rollout of one repetition of a task.
+func (r *Rollout) opening(t Task, run int) Opening {
+	return Opening{Name: fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(t.Batch, "/", "-"), t.ID, run), Row: t.Row,
+		Eval: strings.HasPrefix(t.Batch, "eval/"), Sampler: r.Sampler, Version: r.Version, Params: r.Params,
+		Context: r.Context, Seed: t.Seed + uint64(run)}
+}
+
 // carryOut waits for one repetition.
 func carryOut(ctx context.Context, r *Rollout, t Task, run int, timeout time.Duration) (*experience.Experience, error) {
-	seed := t.Seed + uint64(run)
-	name := fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(t.Batch, "/", "-"), t.ID, run)
-	offered, err := r.Rollouts.Open(Opening{Name: name, Row: t.Row, Eval: strings.HasPrefix(t.Batch, "eval/"),
-		Sampler: r.Sampler, Version: r.Version, Params: r.Params, Context: r.Context, Seed: seed})
+	o := r.opening(t, run)
+	offered, err := r.Rollouts.Open(o)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func carryOut(ctx context.Context, r *Rollout, t Task, run int, timeout time.Dur
 	if err != nil {
 		return nil, err
 	}
-	e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(seed)}
-	stamp(e, r, t)
+	e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(o.Seed)}
+	r.Stamp(e, t)
 	return e, nil
 }

@@ -12,7 +12,7 @@ type BuiltIn struct {
 func BuiltInPrompt(w Workflow, system string, r *Rollout) BuiltIn {
 	switch w := w.(type) {
 	case MathEval:
-		return BuiltIn{Text: evalSystem}
+		return BuiltIn{Text: boxedPrompt}
 	case FrozenLake:
 		return BuiltIn{Text: lakeRules}
 	case Sudoku:

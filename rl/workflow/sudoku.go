@@ -43,12 +43,8 @@ func (Sudoku) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	if err != nil {
 		return nil, err
 	}
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		list, err := playSudoku(ctx, r, t, run, puzzle, solution)
-		if m, ok := r.masked(t, run, err); ok {
-			return []*experience.Experience{m}, nil
-		}
-		return list, err
+	return r.episodes(t, func(run int) ([]*experience.Experience, error) {
+		return playSudoku(ctx, r, t, run, puzzle, solution)
 	})
 }
 

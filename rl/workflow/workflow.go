@@ -96,6 +96,10 @@ type Workflow interface {
 	Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error)
 }
 
+// Foreign is a workflow in another language. It runs only for rollouts, never to see what it would ask, and it may ask
+// every auxiliary model.
+type Foreign interface{ Foreign() }
+
 // Workflows is the table of workflows by the value of default_workflow_type.
 func Workflows() map[string]Workflow {
 	return map[string]Workflow{
