@@ -28,7 +28,8 @@ func Repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*exp
 }
 
 // episodes is Repeat for the repetitions of a task. An over-long prompt is masked if the configuration wants that.
-func (r *Rollout) episodes(t Task, play func(run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
+func (r *Rollout) episodes(t Task, play func(run int) ([]*experience.Experience, error)) (
+	[]*experience.Experience, error) {
 	return Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		list, err := play(run)
 		if m, ok := r.masked(t, run, err); ok {
