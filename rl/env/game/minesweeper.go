@@ -14,6 +14,7 @@ import (
 // minesweeper: reveal all cells without a mine. Mines are laid at the first reveal, away from it. Each safe cell is
 // paid.
 type minesweeper struct {
+	standard
 	p          env.Params
 	rows, cols int
 	mines      int
@@ -223,8 +224,6 @@ func (g *minesweeper) around(at int, room *[8]int) []int {
 	}
 	return near
 }
-
-func (*minesweeper) timeout(t *turn) { standard{}.timeout(t) }
 
 // draw writes the board with all cells hidden.
 func (g *minesweeper) draw() {
