@@ -106,7 +106,7 @@ func Load(path string, overrides []string, lookup func(string) (string, bool), p
 	return Parse(path, text, overrides, lookup, parts...)
 }
 
-// Parse is [Load] for a text that is already read; name stands for it in messages.
+// Parse is [Load] for a text that is already read; messages call it name.
 func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool), parts ...Names) (
 	*Config, error) {
 	c := Default()
@@ -123,7 +123,7 @@ func Parse(name string, text []byte, overrides []string, lookup func(string) (st
 // them.
 type Names struct {
 	// Functions are those of section algorithm by their key, such as policy_loss_fn. A key without names takes any
-	// here; an unknown name then fails when the run begins. So it is with Selectors.
+	// here; an unknown name then fails when the run begins. The same holds for Selectors.
 	Functions map[string][]string
 	Selectors []string
 

@@ -77,7 +77,7 @@ func (c *Config) deriveLengths() {
 	}
 }
 
-// value is what was given for a length, or 0 when it is open.
+// value returns the given length, or 0 if it is open.
 func value(c *Config, v *int, key string) int {
 	if v == nil || c.trace.origins[key].Kind == FromDerivation {
 		return 0

@@ -177,7 +177,7 @@ func TestNotes(t *testing.T) {
 		{"trainer.trainer_type=verl model.tinker.enable=true", "trainer.trainer_type verl was replaced by tinker"},
 		{"synchronizer.sync_method=nccl", "needs GPUs; checkpoint is used"},
 		{"explorer.runner_num=3", "runner_num is deprecated"},
-		{"buffer.cache_dir=x", "set by the program, what was given is not used: buffer.cache_dir"},
+		{"buffer.cache_dir=x", "set by the program; the given values are not used: buffer.cache_dir"},
 		{"explorer.rollout_model.dtype=float16 cluster.node_num=2", "explorer.rollout_model.dtype, cluster.node_num"},
 	} {
 		c := load(t, base, overrides(tt.overrides)...)

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
-// Settings is the configuration as plain values by key, for a record of the run. What opens a door is left out of it.
+// Settings is the configuration as plain values by key, for a record of the run. Secrets are left out.
 func (c *Config) Settings() map[string]any {
 	tree := encode(reflect.ValueOf(c).Elem())
 	hideSecrets(tree)

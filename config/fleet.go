@@ -12,7 +12,7 @@ import (
 // listen and url there is no fleet, and the other keys do nothing.
 type Fleet struct {
 	Listen    string  `yaml:"listen"`    // host:port where workers connect, to a NATS server in this process
-	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": that of listen
+	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": the address of listen
 	URL       string  `yaml:"url"`       // of a NATS cluster, instead of listen
 	Creds     string  `yaml:"creds"`     // file with this process's credentials there
 	Signer    string  `yaml:"signer"`    // file with the seed of its account's signing key: workers get own rights
@@ -55,7 +55,7 @@ func (k *checker) fleet() {
 		k.bad("fleet.url", "is %s; give the URL of a NATS server, such as nats://host:4222", document.Quote(f.URL))
 	}
 	if f.Signer != "" && (f.URL == "" || f.Creds == "") {
-		k.bad("fleet.signer", "is %s without fleet.url and fleet.creds; the signing key is that of a NATS cluster's "+
+		k.bad("fleet.signer", "is %s without fleet.url and fleet.creds; it is the signing key of a NATS cluster's "+
 			"account", document.Quote(f.Signer))
 	}
 	if (f.Cert == "") != (f.Key == "") {

@@ -54,7 +54,7 @@ func originOf(n *document.Node) Origin {
 	return Origin{FromFile, n.At.Src.File, n.At}
 }
 
-// trace is what is remembered about the making of a configuration.
+// trace records how a configuration was made.
 type trace struct {
 	origins map[string]Origin // by dotted key
 	idle    []string          // keys that were given and do not apply here
@@ -62,7 +62,7 @@ type trace struct {
 	notes   []string
 }
 
-// Origin returns where the value of the dotted key came from. What stands inside a derived value came from there too.
+// Origin returns where the value of the dotted key came from. Everything inside a derived value has its origin.
 func (c *Config) Origin(key string) Origin {
 	if o, ok := c.trace.origins[key]; ok {
 		return o
@@ -79,7 +79,7 @@ func (c *Config) Origin(key string) Origin {
 	}
 }
 
-// Given reports whether the key's value is what the file, an override or the environment set it to.
+// Given reports whether the file, an override or the environment set the key, and nothing derived replaced it.
 func (c *Config) Given(key string) bool { return c.given(key) }
 
 // given reports whether the file, an override or the environment set the key.
@@ -111,7 +111,7 @@ func (c *Config) Notes() []string {
 			strings.Join(c.trace.idle, ", "))
 	}
 	if len(c.trace.auto) > 0 {
-		notes = append(notes, "set by the program, what was given is not used: "+strings.Join(c.trace.auto, ", "))
+		notes = append(notes, "set by the program; the given values are not used: "+strings.Join(c.trace.auto, ", "))
 	}
 	return notes
 }

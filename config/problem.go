@@ -21,15 +21,15 @@ func CommandLine(err error) bool {
 	return slices.ContainsFunc(list.Unwrap(), CommandLine)
 }
 
-// Problem is what a part of the run found wrong with a value after loading. It has the place of key or, when nobody
-// gave that, of the nearest section around it.
+// Problem reports a value that a part of the run refuses after loading, at the place of key or, if the key is not
+// given, of the nearest section around it.
 func (c *Config) Problem(key, format string, args ...any) *Problem {
 	k := checker{c: c}
 	k.bad(key, format, args...)
 	return k.found[0]
 }
 
-// KeyProblem is Problem at the key itself instead of its value: the key should not be there.
+// KeyProblem is Problem for a key that should not be there: its place is the key, not the value.
 func (c *Config) KeyProblem(key, format string, args ...any) *Problem {
 	at, ok := c.tree.KeyPosition(key)
 	if !ok {

@@ -30,7 +30,7 @@ func (p *printer) mapping(n *document.Node, path string, depth int) {
 	}
 }
 
-// value writes what stands after a key or a dash, and ends the line.
+// value writes the value after a key or a dash, and ends the line.
 func (p *printer) value(n *document.Node, path string, depth int) {
 	switch {
 	case n.Kind == document.Mapping && len(n.Fields) > 0:

@@ -13,8 +13,8 @@ import (
 
 // Schema is the JSON Schema (draft 2020-12) of a configuration file, made from the types of this package, for editors
 // that complete and check YAML. It says what the decoder accepts: every key with its default, the names that a choice
-// knows, null where null means something, and ${…} in place of any value. What one value demands of another is checked
-// by [Load] alone.
+// knows, null if it means something, and ${…} in place of any value. Only [Load] checks values
+// against each other.
 func Schema(parts ...Names) []byte {
 	s := schemer{functions: joined(parts).Functions,
 		defs: map[string]any{"interpolation": map[string]any{"type": "string", "pattern": `\$\{`}}}
@@ -55,7 +55,7 @@ func (s *schemer) section(v reflect.Value, path string) object {
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-// value is the schema of what stands after a key: what its kind takes, or ${…}.
+// value is the schema of a key's value: whatever its kind takes, or ${…}.
 func (s *schemer) value(v reflect.Value, path string, nullable bool) object {
 	null, inserted := object{"type": "null"}, object{"$ref": "#/$defs/interpolation"}
 	switch v.Kind() {

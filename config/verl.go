@@ -9,12 +9,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
-// Verl is what of verl's own tree, trainer.trainer_config, has a meaning beyond its GPUs. It counts where upstream
-// reads the tree too: with model.tinker.enable false.
+// Verl has the keys of verl's own tree, trainer.trainer_config, that mean something without GPUs. They count where
+// upstream reads the tree too: with model.tinker.enable false.
 type Verl struct {
 	Epochs       int  // optimizer steps of the actor on each batch
 	CriticEpochs int  // and of the critic
-	Recompute    bool // old logprobs are those of the weights that a step begins with, not the samplers'
+	Recompute    bool // old logprobs come from the weights that a step begins with, not from the sampler
 	CriticWarmup *int // steps in which the critic alone learns
 	CriticLR     *float64
 }
@@ -63,7 +63,7 @@ func (c *Config) Verl() Verl {
 	return v
 }
 
-// verlValue is what the tree has at a dotted path; null is nothing.
+// verlValue returns the value at a dotted path of the tree; null counts as none.
 func (c *Config) verlValue(path string) (any, bool) {
 	var at any = c.Trainer.TrainerConfig
 	for name := range strings.SplitSeq(path, ".") {

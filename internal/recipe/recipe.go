@@ -18,8 +18,8 @@ type Recipe struct {
 // Critic reports whether the algorithm learns values.
 func (r Recipe) Critic() bool { return r.Advantage == "ppo" }
 
-// All returns the recipes by algorithm.algorithm_type: those of Trinity-RFT 0.5.2, dapo, gigpo and m2po of its later
-// versions, and remax. Three differ from upstream: raft has no advantage function (upstream falls back to one that
+// All returns the recipes by algorithm.algorithm_type: Trinity-RFT 0.5.2's, dapo, gigpo and m2po of its later versions,
+// and remax. Three differ from upstream: raft has no advantage function (upstream falls back to one that
 // cannot run), the trainer computes grpo_verl's advantage, as its name says, and gspo keeps the aggregation that
 // defines it.
 func All() map[string]Recipe {

@@ -36,7 +36,7 @@ func ParseAggregation(s string) (Aggregation, error) {
 	return Aggregation(s), nil
 }
 
-// per returns the mode that gives many sequences at once the mean of what a gives each by itself, or a.
+// per returns the mode whose value for many sequences is the mean of a's values for each one, or a itself.
 func (a Aggregation) per(sequence bool) Aggregation {
 	switch {
 	case sequence && a == TokenMean:

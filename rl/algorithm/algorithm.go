@@ -2,7 +2,7 @@
 // log-probabilities, masks and advantages to a loss and its derivative with respect to each log-probability. Everything
 // is a pure function of its arguments; there is no model, no file and no goroutine here.
 //
-// Names, arguments and defaults are those of Trinity-RFT's `algorithm` section. Each kind of function has one
+// Names, arguments and defaults are Trinity-RFT's, as in its section `algorithm`. Each kind of function has one
 // visible table (Advantages, LateAdvantages, PolicyLosses, KLs, Entropies, SampleStrategies), and internal/recipe says
 // which of them an algorithm type uses. docs/algorithms.md says what a trainer fetches for them and when it calls them.
 //
@@ -18,7 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
-// Choice is what a configuration says about the algorithm. An empty name means the algorithm's own; arguments left out
+// Choice is section algorithm of a configuration. An empty name means the algorithm's own; arguments left out
 // have the function's documented default (Trinity-RFT drops all defaults as soon as one argument is given).
 type Choice struct {
 	Type            string `yaml:"algorithm_type"`
@@ -74,8 +74,8 @@ func advantageNames(own Tables) []string {
 	return slices.Sorted(slices.Values(slices.AppendSeq(early, maps.Keys(LateAdvantages()))))
 }
 
-// KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. What it wraps joins a
-// [*arg.Error] for each argument that is wrong.
+// KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. It wraps an
+// [*arg.Error] for each wrong argument.
 type KeyError struct {
 	Key string
 	Err error

@@ -1,5 +1,5 @@
-// Package pipeline is what happens to experiences between the rollouts and their scoring: operators that drop or
-// reshape them, in the order the configuration lists them. Filters run before advantages, so a group's statistics are
+// Package pipeline changes experiences between the rollouts and their scoring: operators drop or reshape them, in the
+// order of the configuration. Filters run before advantages, so a group's statistics are
 // over what survives.
 //
 // Names, arguments and metrics are Trinity-RFT's (data_processor.experience_pipeline.operators).
@@ -46,7 +46,7 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 				"out, use " + list + ", or bring an operator of your own in a plug-in file (docs/python.md)"
 		}
 		return fmt.Sprintf("%q is not known%s; there are %s; a plug-in file (docs/python.md) or a Go program "+
-			"(examples/plugin) can bring an operator of its own", name, spell.DidYouMean(name, known), list)
+			"(examples/plugin) can bring its own operator", name, spell.DidYouMean(name, known), list)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 // interpolate returns the tree with each ${…} replaced: ${oc.env:NAME} and ${oc.env:NAME,default} by the environment,
 // ${oc.decode:text} by the text read as YAML, ${dotted.key} by the value of that key from the top, given or default.
-// They may stand inside longer texts and inside each other; \${ is a plain ${. A value from the environment is a text
+// They may be part of longer texts and nested; \${ is a plain ${. A value from the environment is a text
 // until the schema says otherwise.
 func interpolate(root *Node, lookup func(string) (string, bool), defaults func() *Node, found *Problems) *Node {
 	in := interpolator{root: root, lookup: lookup, defaults: sync.OnceValue(defaults), found: found,
@@ -23,7 +23,7 @@ type interpolator struct {
 	lookup   func(string) (string, bool)
 	found    *Problems
 	done     map[*Node]*Node // scalars with interpolations that are resolved already
-	weight   map[*Node]int   // how many values each of them stands for
+	weight   map[*Node]int   // how many values each of them expands to
 	open     []*Node         // scalars being resolved, outermost first
 	names    []string        // their keys
 	count    int
@@ -94,7 +94,7 @@ func (in *interpolator) resolveScalar(n *Node, path string, depth int) *Node {
 	return out
 }
 
-// expand fills in the text of n. A text that is one interpolation keeps the kind of what it stands for.
+// expand fills in the text of n. A text that is a single interpolation takes the kind of its value.
 func (in *interpolator) expand(n *Node, depth int) (*Node, error) {
 	parts, err := splitText(n.Text)
 	if err != nil {
@@ -128,7 +128,7 @@ func (in *interpolator) concat(parts []part, n *Node, depth int) (*Node, error) 
 			return v, nil
 		}
 		if v.Kind != Scalar {
-			return nil, fmt.Errorf("${%s} is %s and cannot stand inside a text", p.text, v.Describe())
+			return nil, fmt.Errorf("${%s} is %s and cannot be part of a text", p.text, v.Describe())
 		}
 		if v.Env != "" {
 			out.Env = v.Env
@@ -145,7 +145,7 @@ func (in *interpolator) concat(parts []part, n *Node, depth int) (*Node, error) 
 	return out, nil
 }
 
-// evaluate returns the value of the inside of one ${…} that stands in n.
+// evaluate returns the value of one ${…} in n; expr is the text between the braces.
 func (in *interpolator) evaluate(expr string, n *Node, depth int) (*Node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("interpolations are nested deeper than %d levels", maxDepth)
@@ -261,7 +261,7 @@ func (in *interpolator) reference(path string, n *Node, depth int) (*Node, error
 	return nil, fmt.Errorf("${%s} names no key of this configuration; write the whole key from the top", path)
 }
 
-// find follows the steps from n, filling in a text on the way that stands for a mapping.
+// find follows the steps from n. A text on the way that refers to a mapping is filled in.
 func (in *interpolator) find(n *Node, steps []step, depth int) *Node {
 	for i, s := range steps {
 		if n = n.child(s); n == nil {

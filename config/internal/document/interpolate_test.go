@@ -89,7 +89,7 @@ func TestInterpolationRefuses(t *testing.T) {
 		{`x: ${`, "without its }"},
 		{`x: ${}`, "is not a key"},
 		{`x: ${a[z]}`, "unreadable index"},
-		{"a: {b: 1}\nx: v${a}", "cannot stand inside a text"},
+		{"a: {b: 1}\nx: v${a}", "cannot be part of a text"},
 		{`x: ${oc.dict:a}`, "is not known"},
 		{bomb, "references expand to more than"},
 		{long, "references expand to more than"},

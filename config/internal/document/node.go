@@ -76,7 +76,7 @@ type step struct {
 }
 
 // splitPath cuts `a.b[0].c` (or `a.b.0.c`) into steps. A part that is a number counts as a key here; [step.in] takes
-// it for an index when it stands in a list.
+// it for an index if the value before it is a list.
 func splitPath(path string) ([]step, error) {
 	var steps []step
 	for part := range strings.SplitSeq(path, ".") {

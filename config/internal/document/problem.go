@@ -22,7 +22,7 @@ type Problem struct {
 	Text    string // what is wrong, the value, the remedy
 	Excerpt string // the line of the source with a mark under the place, or empty
 
-	CommandLine bool // wrong is what the command line says: an override, or the name of the file
+	CommandLine bool // the mistake is on the command line: an override, or the name of the file
 }
 
 // Error is `file:line:column: key: text`, and the excerpt on the lines below.

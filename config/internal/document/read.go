@@ -51,7 +51,7 @@ func (r *reader) read(n ast.Node, path string, depth int) *Node {
 	case ast.ScalarNode:
 		return &Node{Text: strings.TrimSpace(n.GetToken().Value), At: at}
 	}
-	r.found.Add(at, path, "a YAML %s cannot stand here; write a plain value", n.Type())
+	r.found.Add(at, path, "a YAML %s is not possible here; write a plain value", n.Type())
 	return &Node{At: at, Broken: true}
 }
 
@@ -147,7 +147,7 @@ func (r *reader) readAlias(n *ast.AliasNode, at Position, path string, depth int
 	return r.copy(target, path, depth)
 }
 
-// copy returns a tree of its own, so that an override of one use of an anchor leaves the others alone.
+// copy returns a separate tree, so that an override of one use of an anchor leaves the others alone.
 func (r *reader) copy(n *Node, path string, depth int) *Node {
 	out := *n
 	if r.tooMuch(n.At, path, depth) {
