@@ -70,8 +70,8 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 	return messages, nil
 }
 
-// message is a message with all that the chat template may show: the content as text, and every other member as it
-// stands. A message with tool calls may have no content, or null, which templates tell from an empty text.
+// message is a message with all that the chat template may show: the content as text, and every other member
+// unchanged. A message with tool calls may have no content, or null, which templates tell from an empty text.
 func message(item any) (m chat.Message, err error) {
 	row, ok := item.(Row)
 	if !ok {
@@ -130,7 +130,7 @@ func absent(f Field) bool {
 	return f.Value == nil || f.Key == "tool_calls" && isList && len(list) == 0
 }
 
-// contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is
+// contentText is the text of a message: a text, or the joined texts of a list of parts. Parts that are not text are
 // refused.
 func contentText(content any) (string, error) {
 	parts, isList := content.([]any)

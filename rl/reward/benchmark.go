@@ -98,8 +98,8 @@ func SameAnswer(solution, truth string) bool {
 	})
 }
 
-// expected are the answers that a truth stands for: the one that a solution ends with, or the whole truth where it
-// names no answer, or either where it is a number or has words beside it. So \frac{14}{3} is not 3.
+// expected are the answers that a truth accepts: the one that a solution ends with; the whole truth if it names no
+// answer; either if it is a number or has words beside it. So \frac{14}{3} is not 3.
 func expected(truth string) (list []string) {
 	if found, ok := ExtractAnswer(truth); ok {
 		list = append(list, found)

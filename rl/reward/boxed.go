@@ -45,8 +45,8 @@ func sameBox(response, truth string) bool {
 	return got == want || len(got) <= tex.MaxAnswer && tex.StripString(got) == tex.StripString(want)
 }
 
-// lastBoxed is the last \boxed{…} (or, without any, \fbox{…}) of a text. The form `\boxed 5`, wherever it
-// stands, comes first and reaches to the next dollar sign.
+// lastBoxed is the last \boxed{…} (or, without any, \fbox{…}) of a text. The form `\boxed 5`, anywhere
+// in the text, comes first and reaches to the next dollar sign.
 func lastBoxed(text string) (string, bool) {
 	if i := strings.LastIndex(text, `\boxed `); i >= 0 {
 		box, _, _ := strings.Cut(text[i:], "$")
@@ -70,7 +70,7 @@ func lastBoxed(text string) (string, bool) {
 	return text[start : end+1], true
 }
 
-// lastBoxContent is what is in the last box. An \fbox has none that upstream can read.
+// lastBoxContent is the content of the last box. Upstream cannot read an \fbox.
 func lastBoxContent(text string) (string, bool) {
 	box, ok := lastBoxed(text)
 	if !ok {

@@ -56,7 +56,7 @@ func overlong(s Sample) (float64, error) {
 	}
 }
 
-// rewardArgs is what is wrong with the arguments that were read. Others may be the workflow's.
+// rewardArgs returns the mistakes in the arguments that were read. Others may be the workflow's.
 func rewardArgs(given *arg.Reader) error {
 	if err := given.Err(); err != nil {
 		return fmt.Errorf("reward: reward_fn_args.%w", err)

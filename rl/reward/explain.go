@@ -6,13 +6,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
 )
 
-// Explain tells what the function of a name in Funcs reads in a response, "" if it finds nothing. ok is false for
-// functions that compare nothing, and for those of other programs.
+// Explain returns what the named function of Funcs reads in a response, "" if it finds nothing. ok is false for
+// functions that compare nothing, and for functions of other programs.
 func Explain(name, response string) (extracted string, ok bool) {
 	switch name {
 	case "math_reward":
 		text := strings.TrimSpace(answerText(response))
-		if plainNumber(text) { // it reads as it stands, and most answers are of this kind
+		if plainNumber(text) { // most answers are such a number, which reads as it is
 			return text, true
 		}
 		return spelling(text, extract.Default()), true
@@ -31,7 +31,7 @@ func Explain(name, response string) (extracted string, ok bool) {
 	return "", false
 }
 
-// Expected tells what such a function compares that with: what it reads in the truth.
+// Expected returns what such a function compares that with: its reading of the truth.
 func Expected(name, truth string) string {
 	switch name {
 	case "math_reward":

@@ -20,7 +20,7 @@ func Math(s Sample) (Scores, error) {
 }
 
 // Format is format_reward: 0.1 if the response matches the pattern from its start, else -0.1. The argument
-// `pattern` replaces the default, a think block and an answer block with their content on lines of its own.
+// `pattern` replaces the default, a think block and an answer block with their content on separate lines.
 func Format(s Sample) (Scores, error) {
 	switch pattern := s.Args["pattern"].(type) {
 	case nil:

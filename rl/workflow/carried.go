@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Carrier carries rollouts out: it starts what asks the model at a rollout's URL, and says what that was worth. It is
-// safe for concurrent use.
+// Carrier carries rollouts out: it starts a program that asks the model at a rollout's URL, and rewards the result. It
+// is safe for concurrent use.
 type Carrier interface {
 	// Check reads workflow_args. It starts nothing.
 	Check(args map[string]any) (Carrying, error)
@@ -20,7 +20,7 @@ type Carrier interface {
 
 // Carrying is a Carrier with its arguments.
 type Carrying interface {
-	// Limits bound each rollout. Models is what the carrier names beside the model's own name.
+	// Limits bound each rollout. Models are the carrier's names of the model, beside its own name.
 	Limits() Limits
 	// Carry returns when the rollout is over and nothing of it runs any more. An outcome without parts means that the
 	// reward was sent to the URL.
@@ -39,9 +39,9 @@ type Work struct {
 	Params tinker.SamplingParams
 }
 
-// Carried is agent_workflow and verifiers_workflow: each repetition of a task is carried out by something that the run
-// starts, at a rollout URL of its own. A repetition is one experience for each part that has a reward of its own. One
-// that fails is a failed attempt, and no reward of 0.
+// Carried is agent_workflow and verifiers_workflow: the run starts a program for each repetition of a task, at a
+// separate rollout URL. A repetition gives one experience for each part that has a reward. One that fails is a failed
+// attempt, not a reward of 0.
 type Carried struct{ By string }
 
 // name is the workflow's.

@@ -10,8 +10,8 @@ import (
 )
 
 // conversation is an episode of several turns as one experience: the model reads exactly the tokens that it
-// wrote, so the episode can be trained on as it was sampled. What it did not write is masked. Where the chat
-// template changes earlier turns, the episode continues in a new sequence (chat.Sequence.Next).
+// wrote, so the episode can be trained on as it was sampled. Tokens that it did not write are masked. If the
+// chat template changes earlier turns, the episode continues in a new sequence (chat.Sequence.Next).
 type conversation struct {
 	r        *Rollout
 	messages []chat.Message

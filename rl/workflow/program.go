@@ -45,7 +45,7 @@ type Offered interface {
 	Wait(ctx context.Context) (*experience.Experience, error)
 	// Close ends the rollout, whether it has a reward or not: its calls fail from now on.
 	Close()
-	// ID is what the rollout's URL ends with: URL()/rollouts/ID/v1.
+	// ID is the part of the rollout's URL that names it: URL()/rollouts/ID/v1.
 	ID() string
 	// Calls are the answers so far, in the order in which they were complete.
 	Calls() []Answer
@@ -54,7 +54,7 @@ type Offered interface {
 	Grade(ctx context.Context, parts []Part) ([]*experience.Experience, error)
 }
 
-// Part is what is rewarded by itself in a rollout: the calls of one session.
+// Part is a separately rewarded part of a rollout: the calls of one session.
 type Part struct {
 	Session string // the header X-Session-ID of its calls; "" means all calls of the rollout
 	Reward  float64

@@ -39,7 +39,7 @@ func (r *Rollout) episodes(t Task, play func(run int) ([]*experience.Experience,
 	})
 }
 
-// distinct joins errors, those of one text once.
+// distinct joins errors, each text once.
 func distinct(errs []error) error {
 	var list []error
 	for _, err := range errs {

@@ -45,7 +45,7 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 }
 
 // sample asks the model with one request for all repetitions, so that they share the prompt's computation. The
-// experiences have no reward yet, but those of an over-long prompt have 0.
+// experiences have no reward yet, except that an over-long prompt has 0.
 func sample(ctx context.Context, r *Rollout, t Task, messages []chat.Message) ([]*experience.Experience, error) {
 	text, prompt, err := r.Renderer.Prompt(messages)
 	if err != nil {

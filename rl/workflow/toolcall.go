@@ -16,7 +16,7 @@ import (
 // ToolCall is tool_call_workflow: the model must answer a conversation with the right calls of tools. The row's columns
 // are raw_system, tools (a list of JSON objects, or the text of one), conversations (from and value, as ShareGPT has
 // them) and answer (the calls, as JSON). The reward is 1 if the calls inside the last <tool_call> tag, which must
-// follow exactly one <think> block, are those of the answer in any order, else 0.
+// follow exactly one <think> block, are the calls of the answer in any order, else 0.
 type ToolCall struct{}
 
 // Run implements Workflow.

@@ -144,7 +144,7 @@ func (g *minesweeper) reveal(t *turn, row, col int, place func()) {
 	t.say(".")
 }
 
-// lay draws the mines outside the neighbourhood of a cell. Where that leaves too little room, which upstream never
+// lay draws the mines outside the neighbourhood of a cell. If that leaves too little room, which upstream never
 // survives, only the cell itself stays free.
 func (g *minesweeper) lay(row, col int, r *python.Random) {
 	var room [8]int

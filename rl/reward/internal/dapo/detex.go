@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// texMacroText says which arguments a macro takes (see texParser.arguments) and what text it has: #1 to #9 stand for
-// the text of an argument, "=" for that of all, "+" and a combining accent for accented letters, "@" and a style for
-// letters of a mathematical alphabet. A macro that is not listed takes nothing and has no text.
+// texMacroText says which arguments a macro takes (see texParser.arguments) and its text: #1 to #9 are the text of an
+// argument, "=" is the text of all, "+" and a combining accent means accented letters, "@" and a style means letters of
+// a mathematical alphabet. A macro that is not listed takes nothing and has no text.
 type texMacroText struct{ args, text string }
 
 //go:embed detex.tsv

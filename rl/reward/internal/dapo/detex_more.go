@@ -57,8 +57,8 @@ func (w *texWriter) matrix(nodes []texNode, math bool) string {
 	return "[ " + strings.Join(lines, "; ") + " ]"
 }
 
-// alphabet is where the letters A and a of a mathematical alphabet are, and those of its letters that stand elsewhere
-// (Unicode, Mathematical Alphanumeric Symbols).
+// alphabet is where the letters A and a of a mathematical alphabet are, and its letters that are elsewhere (Unicode,
+// Mathematical Alphanumeric Symbols).
 type alphabet struct {
 	upper, lower rune
 	elsewhere    string // pairs: the letter and its character

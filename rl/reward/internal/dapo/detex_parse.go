@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limits of one reading of LaTeX as text. What passes them stays as it is spelled.
+// Limits of one reading of LaTeX as text. Text beyond them stays as it is spelled.
 const (
 	maxTexNesting = 100     // groups, arguments and environments inside each other
 	maxTexTokens  = 1 << 16 // tokens, those read again for a missing argument included
@@ -21,7 +21,7 @@ type texNode struct {
 	text   string     // the characters, the name, the delimiter
 	behind string     // the space swallowed after a macro
 	given  bool       // its arguments were all there
-	args   []*texNode // nil stands for an optional one that is missing
+	args   []*texNode // nil: an optional one that is missing
 	nodes  []texNode  // what a group, an environment or a formula holds
 }
 
@@ -36,8 +36,8 @@ const (
 	specialNode
 )
 
-// texParser reads LaTeX as pylatexenc 2 does when it tolerates errors: what does not fit is passed over, what is open
-// at the end is closed there.
+// texParser reads LaTeX as pylatexenc 2 does when it tolerates errors: it skips text that does not fit and closes
+// at the end everything that is open.
 type texParser struct {
 	text     string
 	macros   map[string]texMacroText
@@ -98,7 +98,7 @@ func (e ending) met(t texToken) bool {
 	return false
 }
 
-// node is what the token before pos begins, nil if nothing.
+// node is the node that the token before pos begins, nil if none.
 func (p *texParser) node(t texToken, pos int) (n *texNode, end int, err error) {
 	switch t.kind {
 	case texOpen:
@@ -181,7 +181,7 @@ func (p *texParser) arguments(spec string, pos int) (args []*texNode, given bool
 	return args, true, end, nil
 }
 
-// expression is one argument: a group, or the next token by itself.
+// expression is one argument: a group, or just the next token.
 func (p *texParser) expression(t texToken, pos int) (n *texNode, end int, err error) {
 	switch t.kind {
 	case texOpen:

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// texToken is one token of LaTeX as pylatexenc 2 cuts it: what stands before it as space belongs to it, and so does,
-// behind a macro named by letters, the space that TeX swallows.
+// texToken is one token of LaTeX as pylatexenc 2 cuts it: the space before it belongs to it, and so does, after a
+// macro named by letters, the space that TeX swallows.
 type texToken struct {
 	kind   texKind
 	text   string // the character, the macro's or environment's name, the delimiter
@@ -34,7 +34,7 @@ const (
 
 var environmentName = regexp.MustCompile(`^\s*\{([\pL\pN_* .-]+)\}`)
 
-// texSpecials are the characters with a text of their own, those of several characters first.
+// texSpecials are the characters that have a text, the longest first.
 func texSpecials() [][2]string {
 	return [][2]string{{"---", "—"}, {"--", "–"}, {"``", "“"}, {"''", "”"}, {"!`", "¡"}, {"?`", "¿"}, {"~", "\u00a0"},
 		{"&", "   "}}

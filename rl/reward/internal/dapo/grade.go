@@ -31,7 +31,7 @@ func Grade(answer, truth string) bool {
 	return err == nil && same
 }
 
-// LastBox is what stands in the braces after the last \boxed (without one, the last \fbox), "" if they do not close.
+// LastBox is the text in the braces after the last \boxed (without one, the last \fbox), "" if they do not close.
 func LastBox(text string) string {
 	i := strings.LastIndex(text, `\boxed`)
 	if i < 0 {
@@ -73,7 +73,7 @@ func sameFractions(got, want string) bool {
 	return true
 }
 
-// splitTuple parts what stands in one pair of brackets by commas, those inside numbers aside.
+// splitTuple splits the text in one pair of brackets at commas, except commas inside numbers.
 func splitTuple(text string) []string {
 	text = ungroup(text)
 	const pairs = "()[]"

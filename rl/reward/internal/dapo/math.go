@@ -11,8 +11,8 @@ import (
 var canonicalRatio = regexp.MustCompile(`^(0|-?[1-9][0-9]*)/(0|-?[1-9][0-9]*)$`)
 
 // mathForm is the normal form of the MATH data's grader (Hendrycks et al. 2021) as verl 0.7.1 has it: spaces, degrees,
-// dollars, percent and a unit after \text{ go, fractions and roots get their braces, a/b becomes \frac. What it cannot
-// treat stays as it is.
+// dollars, percent and a unit after \text{ go, fractions and roots get their braces, a/b becomes \frac. Other
+// text stays as it is.
 func mathForm(answer string) string {
 	answer = insideText(tex.TrimSpace(answer))
 	text := tex.RemoveAll(answer, "\n", `\!`)
@@ -48,7 +48,7 @@ func mathForm(answer string) string {
 	return text
 }
 
-// insideText is what a \text{…} around all of an answer holds.
+// insideText is the content of a \text{…} around the whole answer.
 func insideText(text string) string {
 	if inner, ok := strings.CutPrefix(text, `\text{`); ok {
 		if inner, ok = strings.CutSuffix(inner, "}"); ok && inner != "" && !strings.Contains(inner, "\n") {

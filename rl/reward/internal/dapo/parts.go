@@ -92,7 +92,7 @@ func everySecond(words []string) (entries []string) {
 	return entries
 }
 
-// inside is what stands between the first and the last character, parted by commas.
+// inside splits the text between the first and the last character at commas.
 func inside(text string) []string {
 	return strings.Split(text[min(1, len(text)):max(1, len(text)-1)], ",")
 }
@@ -120,8 +120,8 @@ func sameLists(got, want []string) (bool, error) {
 	return all, nil
 }
 
-// bare is text without braces and parentheses, and without the brackets around it where the answer stands in a pair of
-// them and the truth does not begin with one of the other kind.
+// bare is text without braces and parentheses, and without the brackets around it if the answer is in a pair of
+// them and the truth does not begin with the other kind.
 func bare(got, want, text string) string {
 	around := func(open, closing, other string) bool {
 		return strings.HasPrefix(got, open) && strings.HasSuffix(got, closing) && !strings.HasPrefix(want, other)

@@ -55,7 +55,7 @@ func plainForm(text string) string {
 	return text
 }
 
-// dropUnit takes out a unit wherever it stands, its plural and its power.
+// dropUnit takes out a unit everywhere, with its plural and its power.
 func dropUnit(text, unit string) string {
 	if !strings.Contains(text, unit) {
 		return text

@@ -16,7 +16,7 @@ const maxDepth = 100
 // maxDigits is Python's limit on the digits of an integer read from text.
 const maxDigits = 4300
 
-// Arithmetic reads what Python reads: numbers, + - * / // **, signs and parentheses; ^ stands for **.
+// Arithmetic reads Python's arithmetic: numbers, + - * / // **, signs and parentheses; ^ means **.
 func Arithmetic(text string) (*Node, error) {
 	if len(text) > 2*maxDigits {
 		return nil, errSyntax

@@ -219,7 +219,7 @@ func intRoot(n *big.Int, k int64) *big.Int {
 	return nil
 }
 
-// times is a*b with every product rounded by itself: a*b as Go writes it may be fused, and differ between machines.
+// times is a*b with every product rounded separately: Go may fuse a*b, and then it differs between machines.
 func times(a, b complex128) complex128 {
 	return complex(
 		float64(real(a)*real(b))-float64(imag(a)*imag(b)),

@@ -13,7 +13,7 @@ var looksComplex = regexp.MustCompile(`\\mathbb\{C\}|\bi\b|\\imath\b|\\(?:text|m
 
 // LaTeX reads a normalised LaTeX expression: elements parted by commas and semicolons, each a set, an
 // interval, a relation or an expression. The rules, and the surprises among them (2 3 is five, 1/2x is
-// 1/(2x), x(2) is a function), are those of latex2sympy2_extended 1.11.
+// 1/(2x), x(2) is a function), follow latex2sympy2_extended 1.11.
 func LaTeX(text string) (*Node, error) {
 	if groupedDigits.MatchString(text) {
 		return Number(strings.NewReplacer(",", "", " ", "").Replace(strings.TrimSpace(text)))
@@ -39,7 +39,7 @@ func LaTeX(text string) (*Node, error) {
 // maxTokens bounds an expression. Long sums and products take time in proportion to its square.
 const maxTokens = 2500
 
-// parsed is what a parse from one position gave, kept so that trying again costs nothing.
+// parsed is the result of a parse from one position, kept so that trying again costs nothing.
 type parsed struct {
 	nodes []*Node
 	end   int

@@ -85,7 +85,7 @@ func (p *latex) group() (*Node, error) {
 	}))
 }
 
-// binomial of two whole numbers is a number, as 10% is, and not a call, so that one can equal the other.
+// binomial of two whole numbers is a number, as 10% is, not a call, so that the two can be equal.
 func binomial(n, k *Node) *Node {
 	out := call("binomial", n, k)
 	if n.isInteger() && k.isInteger() {

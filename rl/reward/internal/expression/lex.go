@@ -43,7 +43,7 @@ var operators = map[string]bool{
 	`\arcsin`: true, `\arccos`: true, `\arctan`: true, `\sinh`: true, `\cosh`: true, `\tanh`: true,
 }
 
-// accents are the words whose argument is a name; the value is what the name is wrapped in.
+// accents are the words whose argument is a name; the value wraps the name.
 var accents = map[string]string{
 	`\text`: "", `\mbox`: "", `\textbf`: "", `\textit`: "", `\textrm`: "", `\mathrm`: "math", `\mathbf`: "math",
 	`\mathit`: "math",

@@ -9,9 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
-// inMathematics reads a number of a text again where it is a part of mathematics: of an environment, a box or a formula
-// without marks around it. What is understood completely is read as a whole; a number in what is not is no number, so
-// that a sum that cannot be read does not equal its lower bound. ok is false for a number that stands alone.
+// inMathematics reads a number again that is part of mathematics: an environment, a box or a formula without marks
+// around it. Mathematics that is understood completely is read as a whole. A number in other mathematics is no number,
+// so that a sum that cannot be read does not equal its lower bound. ok is false for a number on its own.
 func (t *scanned) inMathematics(f found, r Reading) (expr *expression.Node, spelling string, ok bool) {
 	from, to := f.number()
 	if from >= to {
@@ -30,9 +30,8 @@ func (t *scanned) inMathematics(f found, r Reading) (expr *expression.Node, spel
 	return expr, spelling, t.inGroup(from)
 }
 
-// lastEquals is the place behind the last equals sign of a formula in [from, to) if it stands before a number at a
-// place in it: what follows may be understood where what equals it is not, as in \int_0^2 x dx = 2. Signs in braces do
-// not count.
+// lastEquals is the place after the last equals sign of a formula in [from, to), if it comes before the number at at:
+// the right side may be readable when the left is not, as in \int_0^2 x dx = 2. Signs in braces do not count.
 func (t *scanned) lastEquals(from, at, to int) int {
 	depth, last := 0, from
 	for i := from; i < to; i++ {
@@ -53,7 +52,7 @@ func (t *scanned) lastEquals(from, at, to int) int {
 	return last
 }
 
-// around is the extent of the environment, the box or the formula that a number in [from, to) stands in.
+// around is the extent of the environment, box or formula around a number in [from, to).
 func (t *scanned) around(from, to int) (start, end int) {
 	if start, end = t.marked(from); start < end {
 		return start, end
@@ -113,8 +112,8 @@ func (t *scanned) marked(at int) (from, to int) {
 
 var aligned = regexp.MustCompile(`^\s*\\begin\{(?:align|aligned|alignat|split|gather|gathered|eqnarray|equation)\*?\}`)
 
-// row is the text in [from, to), or the row around a place in it if it is aligned equations, of which each row counts
-// by itself.
+// row is the text in [from, to), or, if it is aligned equations, the row around a place in it: each row counts
+// separately.
 func (t *scanned) row(from, at, to int) string {
 	text := string(t.r[from:to])
 	if !aligned.MatchString(text) {

@@ -76,7 +76,7 @@ func Answer(text string, r Reading) []expression.Answer {
 	return out
 }
 
-// candidate is what a match read, by the names of its groups.
+// candidate has the groups of a match by name.
 type candidate struct {
 	groups map[string]string
 	latex  bool
@@ -104,7 +104,7 @@ func (c candidate) size() (n int) {
 	return n
 }
 
-// spelled is the text of a match as it stands: that of its longest group.
+// spelled is the text of a match: its longest group.
 func (c candidate) spelled() (longest string) {
 	for _, text := range c.groups {
 		if len(text) > len(longest) || len(text) == len(longest) && text < longest {
@@ -152,7 +152,7 @@ func ranks(r Reading) []rank {
 }
 
 // find returns the last matches of a rank in the order they are to be tried. A finder's matches end one after the
-// other, so that of each only the last maxTried can be among those.
+// other, so only the last maxTried of each can be among them.
 func (k rank) find(t *scanned) (all []found) {
 	for _, p := range k.finders {
 		last, n := make([]found, 0, maxTried+1), 0

@@ -26,8 +26,7 @@ type group struct {
 // other, to keep; their groups last until keep returns.
 //
 // The finders are math_verify's regular expressions written out, and agree with them match for match (TestFinders holds
-// them together): an environment ends where its closing mark stands, wherever it begins, so that nothing need be tried
-// twice.
+// them together): an environment ends at its closing mark, wherever it begins, so that nothing is tried twice.
 type finder struct {
 	priority int
 	latex    bool
@@ -83,7 +82,7 @@ func (t *scanned) hoped(keep func(found), read answerAt) {
 	})
 }
 
-// afterIs is `:?\s*…`. What begins with a space gives the last one back.
+// afterIs is `:?\s*…`. A reading that begins with a space gives the last one back.
 func (t *scanned) afterIs(i int, f *found, read answerAt) bool {
 	if t.at(i) == ':' {
 		i++
@@ -92,8 +91,8 @@ func (t *scanned) afterIs(i int, f *found, read answerAt) bool {
 	return read(t, q, f) || q > i && read(t, q-1, f)
 }
 
-// announced is `(?i:final answer.{0,100}?)\s+is…`; the point matches newlines too if across is set. What follows the
-// word "is" is the same for all that stand before it, so that it is read once.
+// announced is `(?i:final answer.{0,100}?)\s+is…`; the point matches newlines too if across is set. The text
+// after "is" is the same for all announcements before it, so it is read once.
 func (t *scanned) announced(keep func(found), across bool, read answerAt) {
 	unread := make([]bool, len(t.is.all))
 	afterEach(t, t.finals, keep, func(start int, f *found) bool {

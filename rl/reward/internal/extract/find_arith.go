@@ -13,8 +13,8 @@ func inArithmetic(c rune) bool {
 }
 
 // expression is arithmetic: `-?\(?-?\d`, then characters of arithmetic of which one but the last is an operator, and a
-// mark after them. The longest that works counts. Where it ends depends on the run of such characters alone, so that
-// each run is looked through once.
+// mark after them. The longest that works counts. Its end depends only on the run of such characters, so each run
+// is searched once.
 func (p *plain) expression(t *scanned, i int, f *found) bool {
 	return t.behind(i, func(i int) bool {
 		digit := i

@@ -19,7 +19,7 @@ func plainFinders() []finder {
 	}
 }
 
-// plainEverywhere tries every place that may stand before a number, and the start of the text.
+// plainEverywhere tries every place that may precede a number, and the start of the text.
 func (t *scanned) plainEverywhere(keep func(found), read func(*plain, *scanned, int, *found) bool) {
 	p := &plain{follow: accept}
 	afterEach(t, t.numbers, keep, func(start int, f *found) bool { return read(p, t, start, f) })

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
-// plainCommands are the words of LaTeX that may stand beside a number without being mathematics about it.
+// plainCommands are the LaTeX commands that may be next to a number without being mathematics about it.
 const plainCommands = ` \text \textbf \textit \textrm \texttt \textsf \mathrm \mathbf \mbox \rm \bf \it \tt \sf ` +
 	`\emph \underline \boxed \fbox \item \quad \qquad \displaystyle \textstyle \limits \left \right \degree \circ ` +
 	`\si \unit \euro \pounds \yen \textcent \textdollar \approx \sim \simeq \therefore \Rightarrow \rightarrow ` +
@@ -84,7 +84,7 @@ func (t *scanned) formulaStart(at int) int {
 	return max(0, at-tex.MaxAnswer)
 }
 
-// formulaEnd goes on to the word or the end of a sentence after a number.
+// formulaEnd returns the place of the word or the end of the sentence after a number.
 func (t *scanned) formulaEnd(at int) int {
 	depth := 0
 	for i := at; i < min(len(t.r), at+tex.MaxAnswer); i++ {
@@ -145,7 +145,7 @@ func (t *scanned) inGroup(at int) bool {
 	return false
 }
 
-// command is the word with its backslash, or the mark, that stands before a place.
+// command is the word with its backslash, or the mark, before a place.
 func (t *scanned) command(at int) string {
 	i := t.wordStart(at)
 	if i < at && t.at(i-1) == '\\' {

@@ -108,7 +108,7 @@ func tidy(text string) string {
 	return text
 }
 
-// synonym is what stands for the alternative that matched.
+// synonym returns the replacement of the alternative that matched.
 func synonym(loc []int) string {
 	for i := 2; i < len(loc); i += 2 {
 		if loc[i] >= 0 {

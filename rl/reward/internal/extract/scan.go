@@ -10,11 +10,11 @@ import (
 type scanned struct {
 	r []rune
 
-	answers, finals places // where "answer" and "final answer" stand, in any case
+	answers, finals places // "answer" and "final answer", in any case
 	boxes, braces   places // \boxed{ and }
 	equals, lines   places // = and newlines
 
-	// Where an environment that is open must end, or can no longer.
+	// The places where an open environment must end, or can no longer.
 	doubleDollars, dollars, brackets, parentheses, squares places
 
 	is     places  // the word, after a space
@@ -22,7 +22,7 @@ type scanned struct {
 
 	starts  places // of environments
 	numbers places // befores, and the start of the text
-	befores places // what may stand before a number: a space or = with the start of a number after it
+	befores places // a space or = with the start of a number after it
 
 	spaces, anys, ops stretch
 
@@ -133,7 +133,7 @@ func (t *scanned) at(i int) rune {
 	return t.r[i]
 }
 
-// follows reports whether the ASCII word stands at i.
+// follows reports whether the ASCII word is at i.
 func (t *scanned) follows(i int, word string) bool {
 	if i < 0 || i+len(word) > len(t.r) {
 		return false

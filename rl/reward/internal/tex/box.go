@@ -151,7 +151,7 @@ func SlashFraction(text string) string {
 	return `\frac{` + a + `}{` + b + `}`
 }
 
-// rootFraction is slashFraction where what has a root in it may stand in for a whole number.
+// rootFraction is slashFraction in which a text with a root counts as a whole number.
 func rootFraction(text string) string {
 	a, b, found := strings.Cut(text, "/")
 	whole := func(part string) bool { return strings.Contains(part, "sqrt") || plainInteger(part) }

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// measure is a word that is dropped where it stands by itself. It is what the expression
-// `(^|[^\p{L}\p{N}_])word($|[^\p{L}\p{N}_])` matches, in which a point stands for any character.
+// measure is a word that is dropped if it is not part of another. It matches the expression
+// `(^|[^\p{L}\p{N}_])word($|[^\p{L}\p{N}_])`, in which a point is any character.
 type measure struct {
 	head  string // the word up to its first point
 	rest  string // from there on
-	token string // letters and digits that must stand in the text by themselves, if the word is to be there
+	token string // letters and digits that are a word of the text if the measure is in it
 }
 
 func newMeasure(word string) measure {
@@ -23,7 +23,7 @@ func newMeasure(word string) measure {
 	return m
 }
 
-// parts reports what stands between words.
+// parts reports whether r separates words.
 func parts(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && r != '_' }
 
 // dropMeasures drops units, each in turn, twice. A word that the text does not have need not be looked for, and no new
@@ -46,7 +46,7 @@ func dropMeasures(text string) string {
 	return text
 }
 
-// drop takes the word out of a text; the characters on both sides stay, and each stands beside one word only.
+// drop takes the word out of a text; the characters on both sides stay, and each one ends or begins one word only.
 func (m measure) drop(text string) string {
 	var out strings.Builder
 	done := 0

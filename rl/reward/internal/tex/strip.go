@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// measureWords are the words stripString drops, in the order it drops them; a point stands for any character.
+// measureWords are the words that StripString drops, in its order; a point is any character.
 // They are the units of MathQA.
 const measureWords = `east|degree|mph|kmph|ft|m sqaure| m east|sq m|deg|mile|q .|monkey|prime|ratio|profit of rs|rd|` +
 	`o|gm|p . m|lb|tile|per|dm|lt|gain|ab|way|west|` +
