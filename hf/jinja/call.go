@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// function is what a template can call: globals, methods, macros, and with the
-// value as first argument filters and tests.
+// function is something that a template can call: a global, a method, a macro
+// or, with the value as first argument, a filter or a test.
 type function func(r *run, a args) (Value, error)
 
 // args are the arguments of a call.

@@ -198,7 +198,7 @@ func (r *run) jsonMap(b *buffer, s *jsonStyle, m *Map, depth int) error {
 	return b.write("}")
 }
 
-// begin writes what stands before an element: a separator, a new line and its indentation.
+// begin writes the text before an element: a separator, a new line and its indentation.
 func (s *jsonStyle) begin(b *buffer, sep string, depth int) {
 	b.put(sep)
 	if !s.newlines {

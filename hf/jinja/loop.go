@@ -72,7 +72,7 @@ func (s forStmt) iterate(r *run, over Value, depth int) error {
 }
 
 // again makes what loop(list) calls: the text of the loop over another list,
-// one level deeper, in the scope that the whole loop stands in.
+// one level deeper, in the scope of the whole loop.
 func (s forStmt) again(outer *scope, depth int) func(*run, Value) (Value, error) {
 	return func(r *run, list Value) (Value, error) {
 		if r.depth >= maxCalls {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// str is Python's str(v), what {{ v }} puts out.
+// str is Python's str(v), the output of {{ v }}.
 func (r *run) str(v Value) (string, error) {
 	switch v := v.(type) {
 	case string:

@@ -100,7 +100,7 @@ func (r *run) exec(body []stmt) error {
 	return nil
 }
 
-// inner executes body in a scope of its own.
+// inner executes body in scope s.
 func (r *run) inner(s *scope, body []stmt) error {
 	saved := r.scope
 	r.scope = s

@@ -44,7 +44,7 @@ type (
 	jumpStmt       struct{ jump error }
 )
 
-// target is what a value is assigned to: a name, an attribute of a namespace,
+// target is the target of an assignment: a name, an attribute of a namespace,
 // or several targets that the value is spread over.
 type target struct {
 	name string
@@ -153,8 +153,8 @@ func (s filterBlock) exec(r *run) error {
 	return outputStmt{e: chained{constant{text}, s.filters}, line: s.line}.exec(r)
 }
 
-// exec puts the body out and notes where it lies. Inside a macro the place is
-// that of the text before the macro's, as in transformers.
+// exec puts the body out and notes its place. Inside a macro the place is where
+// the macro's text begins, as in transformers.
 func (s generationStmt) exec(r *run) error {
 	text, err := r.capture(&scope{parent: r.scope}, s.body)
 	if err != nil {

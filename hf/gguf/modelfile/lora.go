@@ -12,7 +12,7 @@ import (
 
 // Adapter is a LoRA on some matrices of a model. llama.cpp computes y = W·x + Alpha/rank · B·(A·x).
 type Adapter struct {
-	Name  string // for people
+	Name  string // shown to users
 	Shape Shape  // of its base model
 	Rank  int
 	Alpha float64
@@ -77,7 +77,7 @@ func (a Adapter) targets() []linear {
 	return append(list, linear{headName, "output", a.Shape.Vocab, a.Shape.Dim, 0})
 }
 
-// factorPart is one of a pair. Rows of B are those of the matrix, so they are reordered alike; A's never are.
+// factorPart is one factor of a pair. Rows of B are rows of the matrix, so they are reordered with it; A's never are.
 func factorPart(l linear, which string, x []float32, rows, width, head int) *part {
 	return &part{
 		tensor: tensor{name: l.to + ".weight." + which, from: l.from + "." + which, kind: gguf.F32, head: head,

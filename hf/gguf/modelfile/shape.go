@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// Shape is what config.json says of a model.
+// Shape is the shape of a model, from config.json.
 type Shape struct {
 	Family  string // model_type: llama, mistral, qwen2, qwen3 or gemma3_text
 	Vocab   int    // rows of the embedding
@@ -101,8 +101,8 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 	return list
 }
 
-// divisors are those of RoPE's frequencies, rope_freqs.weight: [HeadDim/2]. The formula is that of transformers'
-// _compute_llama3_parameters, turned into what a frequency is divided by.
+// divisors are the divisors of RoPE's frequencies, rope_freqs.weight: [HeadDim/2]. The formula follows transformers'
+// _compute_llama3_parameters.
 func (s Shape) divisors() []float32 {
 	list := make([]float32, s.HeadDim/2)
 	l := s.Llama3

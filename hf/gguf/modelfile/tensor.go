@@ -12,7 +12,7 @@ type tensor struct {
 	from  string // Hugging Face's name; "" for a constant
 	shape []int64
 	kind  gguf.Type
-	head  int  // rows of a head, if those of each head are reordered; else 0
+	head  int  // rows of a head, if the rows of each head are reordered; else 0
 	layer int  // -1: of none
 	one   bool // 1 is added
 
