@@ -2,9 +2,6 @@ package modeldir
 
 import "fmt"
 
-// gemmaKind is Gemma 3's model_type.
-const gemmaKind = "gemma3_text"
-
 // gemma3 has the settings of Gemma's models alone.
 type gemma3 struct {
 	window     int64

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/internal/layout"
 )
 
 // family is an architecture of GGUF in Hugging Face's terms.
@@ -23,7 +24,7 @@ func families() map[string]family {
 		"qwen2": {"Qwen2ForCausalLM", "qwen2", false},
 		"qwen3": {"Qwen3ForCausalLM", "qwen3", false},
 		// the vision part of larger models is a separate file
-		"gemma3": {"Gemma3ForCausalLM", gemmaKind, false},
+		"gemma3": {"Gemma3ForCausalLM", layout.Gemma3, false},
 	}
 }
 
@@ -144,7 +145,7 @@ func (s *shape) finish(r *reader) error {
 			return errors.Join(err, errors.New("models with experts are not supported"))
 		}
 	}
-	if s.kind == gemmaKind {
+	if s.kind == layout.Gemma3 {
 		s.readGemma(r)
 	}
 	return errors.Join(r.err, s.readScaling(r))

@@ -2,13 +2,9 @@ package modelfile
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
-
-// gemmaKind is Gemma 3's model_type.
-const gemmaKind = "gemma3_text"
 
 // gemmaPeriod is llama.cpp's default: of so many layers one attends to all positions.
 const gemmaPeriod = 6
@@ -76,9 +72,4 @@ func (s Shape) gemmaPairs() []gguf.Pair {
 		list = append(list, gguf.Pair{Key: arch + ".attention.sliding_window_pattern", Value: uint32(n)})
 	}
 	return list
-}
-
-// oneMore reports whether the file has 1 more than the folder: Gemma multiplies by 1+w after a norm.
-func (s Shape) oneMore(t tensor) bool {
-	return s.Family == gemmaKind && strings.HasSuffix(t.name, "norm.weight")
 }

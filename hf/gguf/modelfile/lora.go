@@ -65,13 +65,21 @@ func (a Adapter) Plan() (*File, error) {
 
 const headName = "lm_head"
 
+// linear is a matrix that an adapter may be on.
+type linear struct {
+	from, to string // its names, without .weight
+	out, in  int
+	head     int
+}
+
 // targets lists the matrices that an adapter may be on, in the order of the file.
 func (a Adapter) targets() []linear {
 	var list []linear
-	for n := range a.Shape.Layers {
-		for _, l := range a.Shape.linears() {
-			l.from, l.to = fmt.Sprintf("model.layers.%d.%s", n, l.from), fmt.Sprintf("blk.%d.%s", n, l.to)
-			list = append(list, l)
+	bare := func(name string) string { return strings.TrimSuffix(name, ".weight") }
+	m := a.Shape.layout()
+	for n := range m.Layers {
+		for _, t := range m.Matrices(n) {
+			list = append(list, linear{bare(t.Folder), bare(t.File), int(t.Shape[0]), int(t.Shape[1]), int(t.Head)})
 		}
 	}
 	return append(list, linear{headName, "output", a.Shape.Vocab, a.Shape.Dim, 0})
