@@ -21,7 +21,6 @@ import (
 // The patience with an MCP server. The numbers are those of GEM's MCPTool.
 const (
 	mcpTimeout = 30 * time.Second // of a call, and of the beginning of a session
-	mcpPause   = time.Second      // before another attempt
 	mcpEnd     = 2 * time.Second  // for a server that was started to end by itself
 )
 
