@@ -32,7 +32,7 @@ var rooms = []string{
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"internal/foreign internal/charclass internal/moment",
+	"internal/foreign internal/charclass internal/moment internal/machine",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
 		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
@@ -58,6 +58,7 @@ var floors = []string{
 	"run/internal/data",
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
+	"run/speaker",
 	"cmd/trinity",
 }
 

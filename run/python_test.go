@@ -69,8 +69,8 @@ var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": tr
 // ways are workflows that call the model in every way there is.
 var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged"}
 
-// Every base class runs unchanged and exactly on-policy. In two processes it gives the same bits, whichever way it calls
-// the model.
+// Every base class runs unchanged and exactly on-policy. In two processes it gives the same bits, whichever way it
+// calls the model.
 func TestPythonWorkflows(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]string{

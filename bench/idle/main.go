@@ -22,7 +22,9 @@ import (
 
 func main() {
 	runs := flag.String("runs", "0,1000,10000", "numbers of idle training runs, each at least the one before")
-	program.Main("idle", func(p program.Program) error { return run(context.Background(), p, strings.Split(*runs, ",")) })
+	program.Main("idle", func(p program.Program) error {
+		return run(context.Background(), p, strings.Split(*runs, ","))
+	})
 }
 
 func run(ctx context.Context, trinity program.Program, numbers []string) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
@@ -73,7 +74,7 @@ func (c *benchCmd) own(s *surroundings) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	kind, err := diskOf(dir)
+	kind, err := machine.FileSystem(dir)
 	if err != nil {
 		return usageError{fmt.Errorf("bench: %w; name a folder on a disk with --data", err)}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/simulate"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
@@ -164,11 +165,11 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 		return fleetReport{}, err
 	}
 	defer stop()
-	used := processorTime()
+	used := machine.ProcessorTime()
 	got, err := simulate.Head(ctx, h, simulate.Work{Workers: n, Tasks: c.Tasks, Each: c.stretched(c.Each),
 		Spread: c.Spread, Payload: int(c.Payload), Answer: int(c.Answer)})
-	r := fleetReport{Report: got, Peak: peakMemory()}
-	r.Cores = c.Slow * (processorTime() - used).Seconds() / got.Wall.Seconds()
+	r := fleetReport{Report: got, Peak: machine.PeakMemory()}
+	r.Cores = c.Slow * (machine.ProcessorTime() - used).Seconds() / got.Wall.Seconds()
 	return r, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -112,7 +113,7 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
 		Threads: c.Threads, Order: c.Order, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle,
 		SharePrefixes: c.SharePrefixes, Log: log}
-	eo.Fit(physicalMemory())
+	eo.Fit(machine.Memory())
 	workers, err := c.openFleet(ctx, &eo, log)
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +149,8 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases,
 		Folders: models.folders, Order: models.order, HubNames: models.hubNames, Tokenizers: models.tokenizers,
 		Private: private, PublicURL: c.PublicURL,
-		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Idle: c.Idle,
+		Free: func() (int64, error) { return machine.FreeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20),
+		Idle: c.Idle,
 		Log: log}
 	c.edgeFlags.set(&opts)
 	opts.Hosts, opts.Version = c.hosts(), version()
@@ -193,7 +195,7 @@ func (c *serveStart) memory() int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)
 	}
-	return physicalMemory() / 2
+	return machine.Memory() / 2
 }
 
 // verify reads everything that is stored and reports damage.

@@ -48,8 +48,8 @@ type base struct {
 	tokens  engine.TokenBytes
 }
 
-// Open opens the fake in place of an engine. It uses the options Dir, Models and FS, and a model's config.json. Its models
-// say the phrases often, which the model's tokenizer encodes: what a game or a tool understands.
+// Open opens the fake in place of an engine. It uses the options Dir, Models and FS, and a model's config.json. The
+// phrases are what its models often say, such as what a game or a tool understands.
 func Open(o engine.Options, phrases ...string) (*Service, error) {
 	if o.FS == nil {
 		o.FS = disk.OS()

@@ -1,6 +1,7 @@
-package main
+package speaker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,24 +15,29 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// asker answers the studio's questions with the local engine, which is started at the first one and stopped when there
-// have been none for a while. It has one set of weights at a time.
-type asker struct {
-	s       *surroundings
-	threads int
+// Asker is a studio.Asker. It starts the engine at the first question and stops it when there have been none for a
+// while. It has one set of weights at a time.
+type Asker struct {
+	o Options // but for the model
 
 	mu      sync.Mutex // held while it answers
 	weights studio.Weights
-	talk    *talk // nil: the engine is stopped
+	speaker *Speaker // nil: the engine is stopped
 	dir     string
 	idle    *time.Timer
+}
+
+// NewAsker makes an Asker. The model of the options is not used: a question names its own.
+func NewAsker(o Options) *Asker {
+	o.Note = io.Discard
+	return &Asker{o: o}
 }
 
 // askIdle is how long the engine waits for another question.
 const askIdle = 5 * time.Minute
 
 // open makes the engine serve weights.
-func (a *asker) open(w studio.Weights) (*talk, error) {
+func (a *Asker) open(ctx context.Context, w studio.Weights) (*Speaker, error) {
 	if a.idle != nil {
 		a.idle.Stop()
 	}
@@ -40,8 +46,8 @@ func (a *asker) open(w studio.Weights) (*talk, error) {
 		defer a.mu.Unlock()
 		a.stop()
 	})
-	if a.talk != nil && a.weights == w {
-		return a.talk, nil
+	if a.speaker != nil && a.weights == w {
+		return a.speaker, nil
 	}
 	if err := a.stop(); err != nil {
 		return nil, err
@@ -50,32 +56,28 @@ func (a *asker) open(w studio.Weights) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := chatCmd{Model: w.Checkpoint, Threads: a.threads, MaxTokens: 1}
-	if c.Model == "" {
-		c.Model = w.Model
-	}
-	quiet := *a.s
-	quiet.err, quiet.out = io.Discard, io.Discard
-	t, err := c.openAs(&quiet, dir, w.Job)
+	o := a.o
+	o.Model = cmp.Or(w.Checkpoint, w.Model)
+	s, _, err := Open(ctx, o, dir, w.Job)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	a.talk, a.dir, a.weights = t, dir, w
-	return t, nil
+	a.speaker, a.dir, a.weights = s, dir, w
+	return s, nil
 }
 
 // stop stops the engine.
-func (a *asker) stop() error {
-	if a.talk == nil {
+func (a *Asker) stop() error {
+	if a.speaker == nil {
 		return nil
 	}
-	err := errors.Join(a.talk.engine.Close(), os.RemoveAll(a.dir))
-	a.talk = nil
+	err := errors.Join(a.speaker.Engine.Close(), os.RemoveAll(a.dir))
+	a.speaker = nil
 	return err
 }
 
 // Close stops the engine for good.
-func (a *asker) Close() error {
+func (a *Asker) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.idle != nil {
@@ -85,42 +87,42 @@ func (a *asker) Close() error {
 }
 
 // Ask implements studio.Asker.
-func (a *asker) Ask(ctx context.Context, q studio.Question, drawn func(studio.Drawn) error) (studio.Answer, error) {
+func (a *Asker) Ask(ctx context.Context, q studio.Question, drawn func(studio.Drawn) error) (studio.Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t, err := a.open(q.Weights)
+	s, err := a.open(ctx, q.Weights)
 	if err != nil {
 		return studio.Answer{}, err
 	}
-	prompt, err := promptOf(t, q)
+	prompt, err := promptOf(s, q)
 	if err != nil {
 		return studio.Answer{}, err
 	}
 	p := tinker.DefaultSampling()
-	p.Temperature, p.Seed, p.MaxTokens = q.Temperature, q.Seed, min(q.MaxTokens, t.context-len(prompt))
+	p.Temperature, p.Seed, p.MaxTokens = q.Temperature, q.Seed, min(q.MaxTokens, s.Context-len(prompt))
 	if p.MaxTokens < 1 {
 		return studio.Answer{}, tinker.Userf("studio: the prompt has %d tokens and the model's context is %d",
 			len(prompt),
-			t.context)
+			s.Context)
 	}
 	ctx, cancel := context.WithCancel(ctx) // what is not read any more need not be drawn
 	defer cancel()
-	stream, err := tinker.OpenStream(ctx, t.client, tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p,
+	stream, err := tinker.OpenStream(ctx, s.Client, tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p,
 		TopKSampleLogprobs: 5})
 	if err != nil {
 		return studio.Answer{}, err
 	}
-	return follow(ctx, t, stream, drawn)
+	return follow(ctx, s, stream, drawn)
 }
 
 // follow hands a stream's tokens on.
-func follow(ctx context.Context, t *talk, stream *tinker.Stream, drawn func(studio.Drawn) error) (said studio.Answer,
+func follow(ctx context.Context, s *Speaker, stream *tinker.Stream, drawn func(studio.Drawn) error) (said studio.Answer,
 	err error) {
 	var tokens []int32
 	for {
 		some, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			said.Text = t.tokenizer.Decode(tokens, true)
+			said.Text = s.Tokenizer.Decode(tokens, true)
 			return said, nil
 		}
 		if err != nil {
@@ -146,19 +148,19 @@ func likeliest(top []tinker.TokenLogprob) []studio.Alternative {
 }
 
 // promptOf is the tokens of a question.
-func promptOf(t *talk, q studio.Question) ([]int32, error) {
+func promptOf(s *Speaker, q studio.Question) ([]int32, error) {
 	switch {
 	case len(q.Tokens) > 0:
 		return q.Tokens, nil
 	case len(q.Messages) == 0:
-		return t.tokenizer.Encode(q.Prompt, false), nil
-	case t.template == nil:
+		return s.Tokenizer.Encode(q.Prompt, false), nil
+	case s.Template == nil:
 		return nil, errors.New("studio: the model has no chat template, so it cannot be asked with messages; edit " +
 			"the text instead")
 	}
 	last := q.Messages[len(q.Messages)-1].Role
 	options := chat.Options{AddGenerationPrompt: last != "assistant", ContinueFinal: last == "assistant"}
-	return t.template.Encode(t.tokenizer, chatMessages(q.Messages), options)
+	return s.Template.Encode(s.Tokenizer, chatMessages(q.Messages), options)
 }
 
 func chatMessages(list []rollout.Message) []chat.Message {
@@ -173,16 +175,16 @@ func chatMessages(list []rollout.Message) []chat.Message {
 }
 
 // Score implements studio.Asker.
-func (a *asker) Score(ctx context.Context, w studio.Weights, tokens []int32, k int) ([]studio.Scored, error) {
+func (a *Asker) Score(ctx context.Context, w studio.Weights, tokens []int32, k int) ([]studio.Scored, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t, err := a.open(w)
+	s, err := a.open(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	p := tinker.DefaultSampling()
 	p.MaxTokens = 1
-	res, err := tinker.Sample(ctx, t.client, tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: p,
+	res, err := tinker.Sample(ctx, s.Client, tinker.SampleRequest{Prompt: tinker.Text(tokens), NumSamples: 1, Params: p,
 		PromptLogprobs: true, TopKPromptLogprobs: k})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskOf names the file system of a folder. A file system in memory is an error: its fsync costs nothing.
-func diskOf(dir string) (string, error) {
+// FileSystem names the file system of a folder. A file system in memory is an error: its fsync costs nothing.
+func FileSystem(dir string) (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return "", err

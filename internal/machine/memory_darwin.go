@@ -1,9 +1,9 @@
-package main
+package machine
 
 import "golang.org/x/sys/unix"
 
-// physicalMemory is the machine's memory in bytes; 0 if unknown.
-func physicalMemory() int64 {
+// Memory is the machine's memory in bytes; 0 if unknown.
+func Memory() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"os"
@@ -32,8 +32,8 @@ func TestOnBattery(t *testing.T) {
 				}
 			}
 		}
-		if why := batteryIn(dir); (why != "") != test.pauses {
-			t.Errorf("%s: %q", name, why)
+		if got := batteryIn(dir); got != test.pauses {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// physicalMemory is the machine's memory, or the limit of this process's control group, in bytes; 0 if unknown.
-func physicalMemory() int64 {
+// Memory is the machine's memory, or the limit of this process's control group, in bytes; 0 if unknown.
+func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0

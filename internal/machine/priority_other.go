@@ -1,11 +1,11 @@
 //go:build !linux
 
-package main
+package machine
 
 import "errors"
 
-// lowerPriority sets the priority of this process.
-func lowerPriority(nice int) error {
+// LowerPriority sets the priority of this process.
+func LowerPriority(nice int) error {
 	if nice == 0 {
 		return nil
 	}

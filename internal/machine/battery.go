@@ -1,4 +1,5 @@
-package main
+// Package machine reads what this machine has and does: memory, file systems, battery, what this process used.
+package machine
 
 import (
 	"os"
@@ -6,14 +7,14 @@ import (
 	"strings"
 )
 
-// onBattery says why a worker pauses: the machine runs on battery. It is "" on other systems than Linux.
-func onBattery() string { return batteryIn("/sys/class/power_supply") }
+// OnBattery reports whether the machine runs on battery. It is false on systems other than Linux.
+func OnBattery() bool { return batteryIn("/sys/class/power_supply") }
 
 // batteryIn reads the kernel's folder of power supplies.
-func batteryIn(dir string) string {
+func batteryIn(dir string) bool {
 	supplies, err := os.ReadDir(dir)
 	if err != nil {
-		return ""
+		return false
 	}
 	read := func(supply, file string) string {
 		raw, err := os.ReadFile(filepath.Join(dir, supply, file))
@@ -27,15 +28,12 @@ func batteryIn(dir string) string {
 		switch read(s.Name(), "type") {
 		case "Mains", "USB":
 			if read(s.Name(), "online") == "1" {
-				return ""
+				return false
 			}
 		case "Battery": // of the machine; a mouse's has scope Device
 			discharging = discharging || read(s.Name(), "status") == "Discharging" && read(s.Name(),
 				"scope") != "Device"
 		}
 	}
-	if discharging {
-		return "the machine runs on battery (--battery goes on)"
-	}
-	return ""
+	return discharging
 }

@@ -1,4 +1,4 @@
-package main
+package disk
 
 import (
 	"errors"
@@ -6,13 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// linkFolder makes a name stand for a folder: by a symbolic link, or where those need a privilege, as on Windows, by a
-// folder with the same files.
-func linkFolder(from, name string) error {
+// LinkFolder gives a folder another name: a symbolic link or, if those need a privilege, as on Windows, a folder with
+// the same files.
+func LinkFolder(from, name string) error {
 	if err := os.Symlink(from, name); err == nil {
 		return nil
 	}
@@ -21,7 +19,7 @@ func linkFolder(from, name string) error {
 
 // shareFiles makes a folder with the files of another: by hard links, or by copies where there are none.
 func shareFiles(from, to string) error {
-	return disk.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	return WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

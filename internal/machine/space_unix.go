@@ -1,11 +1,11 @@
 //go:build unix
 
-package main
+package machine
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is the free space of a folder's file system.
-func freeBytes(dir string) (int64, error) {
+// FreeBytes is the free space of a folder's file system.
+func FreeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err

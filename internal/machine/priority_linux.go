@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"os"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lowerPriority sets the priority of all threads of this process; those made later inherit it.
-func lowerPriority(nice int) error {
+// LowerPriority sets the priority of all threads of this process; those made later inherit it.
+func LowerPriority(nice int) error {
 	if nice == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime is what this process has used, and peakMemory the most that it had in memory, in bytes.
-func processorTime() time.Duration {
+// ProcessorTime is what this process has used, and PeakMemory the most that it had in memory, in bytes.
+func ProcessorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0
@@ -15,7 +15,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func peakMemory() float64 {
+func PeakMemory() float64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0
