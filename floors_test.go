@@ -58,7 +58,7 @@ var floors = []string{
 	"run/internal/data",
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
-	"run/speaker",
+	"run/catalog run/speaker",
 	"cmd/trinity",
 }
 

@@ -121,7 +121,7 @@ func (l *endpoint) firstTokens(trips int) error {
 		own.Add(first)
 	}
 	fmt.Printf("%s: first token over HTTP p50 %s, p90 %s; the engine's own p50 %s; difference of the p50 %s\n", l.model,
-		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
+		load.Show(over.At(.5)), load.Show(over.At(.9)), load.Show(own.At(.5)), load.Show(over.At(.5)-own.At(.5)))
 	return nil
 }
 
@@ -171,15 +171,4 @@ func (l *endpoint) engineFirst(n int, prompt []int32) (time.Duration, error) {
 	first := time.Since(begun)
 	<-s.Result().Done()
 	return first, nil
-}
-
-// show rounds a time to what it is worth.
-func show(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
 }

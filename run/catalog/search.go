@@ -1,4 +1,4 @@
-package main
+package catalog
 
 import (
 	"errors"
@@ -10,18 +10,17 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 // walk finds the models below a folder, which may be a model itself. An unreadable model does not stop the others.
-func (m *served) walk(root string, s *surroundings) error {
-	w := &modelWalk{served: m, s: s, root: root}
+func (m *Catalog) walk(root string) error {
+	w := &search{Catalog: m, root: root}
 	err := disk.WalkDir(root, w.visit)
 	if w.found == 0 && len(w.damaged) > 0 {
 		return errors.Join(w.damaged...)
 	}
 	for _, d := range w.damaged {
-		fmt.Fprintln(s.err, foreign.Text(fmt.Sprintf("note: a model below %s is not served: %v", root, d)))
+		m.note(fmt.Sprintf("a model below %s is not served: %v", root, d))
 	}
 	links := ""
 	if len(w.links) > 0 {
@@ -35,22 +34,21 @@ func (m *served) walk(root string, s *surroundings) error {
 		err = fmt.Errorf("serve: --models %s: there is no model below it, that is a folder with config.json and "+
 			"*.safetensors, or a GGUF file", root)
 	case links != "":
-		fmt.Fprintf(s.err, "note: --models %s: %s\n", root, links)
+		m.note(fmt.Sprintf("--models %s: %s", root, links))
 	}
 	return err
 }
 
-// modelWalk is a search for models below a folder.
-type modelWalk struct {
-	*served
-	s       *surroundings
+// search is a search for models below a folder.
+type search struct {
+	*Catalog
 	root    string
 	found   int
 	damaged []error
 	links   []string // to folders
 }
 
-func (w *modelWalk) visit(path string, d fs.DirEntry, err error) error {
+func (w *search) visit(path string, d fs.DirEntry, err error) error {
 	dir := filepath.Dir(path)
 	switch {
 	case err != nil || d.IsDir():
@@ -58,10 +56,10 @@ func (w *modelWalk) visit(path string, d fs.DirEntry, err error) error {
 	case d.Type()&fs.ModeSymlink != 0 && isFolder(path):
 		w.links = append(w.links, path)
 		return nil
-	case modelname.IsModelFile(d.Name()) && !isModelFolder(dir):
-		w.count(w.gguf(w.s, path))
+	case modelname.IsModelFile(d.Name()) && !IsModel(dir):
+		w.count(w.gguf(path))
 		return nil
-	case d.Name() != "config.json" || !isModelFolder(dir):
+	case d.Name() != "config.json" || !IsModel(dir):
 		return nil
 	}
 	name, err := filepath.Rel(w.root, dir)
@@ -75,7 +73,7 @@ func (w *modelWalk) visit(path string, d fs.DirEntry, err error) error {
 	return filepath.SkipDir
 }
 
-func (w *modelWalk) count(err error) {
+func (w *search) count(err error) {
 	if err != nil {
 		w.damaged = append(w.damaged, fmt.Errorf("serve: %w", err))
 		return
@@ -83,20 +81,25 @@ func (w *modelWalk) count(err error) {
 	w.found++
 }
 
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func isFolder(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
 }
 
-// isModelFolder reports whether a folder has a configuration and weights.
-func isModelFolder(dir string) bool {
+// IsModel reports whether a folder has a configuration and weights.
+func IsModel(dir string) bool {
 	weights, err := disk.Glob(dir, "*.safetensors")
-	return err == nil && len(weights) > 0 && has(dir, "config.json")
+	return err == nil && len(weights) > 0 && isFile(filepath.Join(dir, "config.json"))
 }
 
 // gguf adds a GGUF model by the name of its file, or of Ollama's.
-func (m *served) gguf(s *surroundings, name string) error {
-	found, err := s.finder().Model(s.ctx, name)
+func (m *Catalog) gguf(name string) error {
+	found, err := m.find(name)
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (m *served) gguf(s *surroundings, name string) error {
 	if err != nil {
 		return err
 	}
-	if other, ok := m.engine[found.Name]; ok && other.Dir != abs {
+	if other, ok := m.Models[found.Name]; ok && other.Dir != abs {
 		return fmt.Errorf("%s: another model is called %s; rename the file", name, found.Name)
 	}
 	return m.add(found.Name, found.Dir)

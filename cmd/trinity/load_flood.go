@@ -17,7 +17,7 @@ const floodKey = "tml-flood"
 
 // flood measures the small samples of one tenant beside the flood of another. They may take at most three times as long
 // as alone, plus the time of one part of a training pass.
-func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]finding, error) {
+func (c *loadCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]load.Finding, error) {
 	t, err := client.Open(ctx, client.Options{BaseURL: o.url, APIKey: floodKey})
 	if err != nil {
 		return nil, err
@@ -47,12 +47,13 @@ func (c *benchCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]fin
 	part := time.Duration(seconds * float64(time.Second))
 	alone, beside := r.Alone.At(.99), r.Beside.At(.99)
 	bound := 3*alone + part
-	return []finding{{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", show(r.Alone.At(.5)),
-		show(alone), len(r.Alone))},
+	return []load.Finding{
+		{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", load.Show(r.Alone.At(.5)),
+			load.Show(alone), len(r.Alone))},
 		{What: fmt.Sprintf("  beside another's flood (%d runs, %d samples)", c.FloodRuns, c.FloodSamples),
 			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained on %.0f tokens and drew %d samples",
-				show(r.Beside.At(.5)), show(beside), after-before, r.Drawn),
-			Bound:  fmt.Sprintf("%s = 3 × alone + %s, the longest layer", show(bound), show(part)),
+				load.Show(r.Beside.At(.5)), load.Show(beside), after-before, r.Drawn),
+			Bound:  fmt.Sprintf("%s = 3 × alone + %s, the longest layer", load.Show(bound), load.Show(part)),
 			Missed: beside > bound}}, nil
 }
 

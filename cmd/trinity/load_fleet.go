@@ -16,17 +16,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/simulate"
 	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// benchesCmd is what can be measured.
-type benchesCmd struct {
-	Server benchCmd      `cmd:"" default:"withargs" help:"Put a Tinker server under load and measure it."`
-	Fleet  benchFleetCmd `cmd:"" help:"Measure how the head of a fleet scales, with simulated workers."`
+// loadsCmd is what can be measured.
+type loadsCmd struct {
+	Server loadCmd      `cmd:"" default:"withargs" help:"Put a Tinker server under load and measure it."`
+	Fleet  loadFleetCmd `cmd:"" help:"Measure how the head of a fleet scales, with simulated workers."`
 }
 
-// benchFleetCmd measures how a fleet scales: the real head and the real NATS server in this process, and simulated
+// loadFleetCmd measures how a fleet scales: the real head and the real NATS server in this process, and simulated
 // workers, which sleep instead of computing, in another.
-type benchFleetCmd struct {
+type loadFleetCmd struct {
 	Simulate []int         `required:"" help:"Numbers of workers, each measured in turn." placeholder:"N,..."`
 	Tasks    int           `help:"Tasks for each worker." default:"10"`
 	Each     time.Duration `help:"Time that a task takes." default:"2s"`
@@ -45,7 +46,7 @@ type benchFleetCmd struct {
 }
 
 // Run implements the command.
-func (c *benchFleetCmd) Run(s *surroundings) error {
+func (c *loadFleetCmd) Run(s *surroundings) error {
 	ctx, cancel := s.untilStop()
 	defer cancel()
 	if c.Crew != "" {
@@ -78,8 +79,9 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 			return fmt.Errorf("bench: %d workers: %w", n, err)
 		}
 		reports = append(reports, got)
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s\t%.1f %%\t%.2f\t%.0f MiB\t%d\t%d", n, got.Tasks, show(got.Wall),
-			show(got.Ideal), 100*got.Efficiency, got.Cores, got.Peak/(1<<20), got.Status.Copies, got.Status.Resent))
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%s\t%s\t%.1f %%\t%.2f\t%.0f MiB\t%d\t%d", n, got.Tasks,
+			load.Show(got.Wall), load.Show(got.Ideal), 100*got.Efficiency, got.Cores, got.Peak/(1<<20),
+			got.Status.Copies, got.Status.Resent))
 	}
 	if err := c.draw(reports); err != nil {
 		return err
@@ -88,7 +90,7 @@ func (c *benchFleetCmd) Run(s *surroundings) error {
 }
 
 // draw writes the picture, if one is asked for.
-func (c *benchFleetCmd) draw(reports []fleetReport) error {
+func (c *loadFleetCmd) draw(reports []fleetReport) error {
 	if c.Picture == "" {
 		return nil
 	}
@@ -112,7 +114,7 @@ func (c *benchFleetCmd) draw(reports []fleetReport) error {
 }
 
 // stretched is a time of the measurement as it passes here.
-func (c *benchFleetCmd) stretched(d time.Duration) time.Duration {
+func (c *loadFleetCmd) stretched(d time.Duration) time.Duration {
 	return time.Duration(c.Slow * float64(d))
 }
 
@@ -124,7 +126,7 @@ type fleetReport struct {
 }
 
 // measure opens a head and gives its simulated workers the work.
-func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fleetReport, error) {
+func (c *loadFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fleetReport, error) {
 	dir, err := os.MkdirTemp("", "trinity-bench-fleet-")
 	if err != nil {
 		return fleetReport{}, err
@@ -174,7 +176,7 @@ func (c *benchFleetCmd) measure(ctx context.Context, s *surroundings, n int) (fl
 }
 
 // startCrew starts the simulated workers in a process of their own.
-func (c *benchFleetCmd) startCrew(s *surroundings, h *fleet.Head, dir string, n int) (*exec.Cmd, error) {
+func (c *loadFleetCmd) startCrew(s *surroundings, h *fleet.Head, dir string, n int) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -15,9 +15,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// benchCmd puts a Tinker server under load. Without an address it starts a new server in a new folder. It then also
+// loadCmd puts a Tinker server under load. Without an address it starts a new server in a new folder. It then also
 // measures what is visible only on the same machine: start, memory, and the round trip beside engine and disk.
-type benchCmd struct {
+type loadCmd struct {
 	remote
 	Base         string   `help:"Base model; default: the server's first." placeholder:"MODEL"`
 	Data         string   `help:"A folder on a disk, for the new server." default:"." placeholder:"DIR"`
@@ -36,16 +36,8 @@ type benchCmd struct {
 // tripTokens is the length of the datum of a round trip.
 const tripTokens = 32
 
-// finding is one line of the report.
-type finding struct {
-	What     string `json:"what"`
-	Measured string `json:"measured"`
-	Bound    string `json:"bound,omitempty"`
-	Missed   bool   `json:"missed,omitempty"`
-}
-
 // Run implements the command.
-func (c *benchCmd) Run(s *surroundings) error {
+func (c *loadCmd) Run(s *surroundings) error {
 	if v, _ := s.env("TINKER_BASE_URL"); c.BaseURL == "" && v == "" {
 		return c.own(s)
 	}
@@ -61,14 +53,14 @@ func (c *benchCmd) Run(s *surroundings) error {
 		if err != nil {
 			return err
 		}
-		found := []finding{{What: "model", Measured: l.Base()}, tripFinding(trip.Times)}
-		more, err := c.crowds(ctx, l)
+		found := []load.Finding{{What: "model", Measured: l.Base()}, trip.Finding()}
+		more, err := l.Crowd(ctx, load.Crowd{Runs: c.Runs, Steps: c.Steps, Samples: c.Samples, Burst: c.Burst})
 		return errors.Join(c.report(s, append(found, more...)), err)
 	})
 }
 
 // own starts a server and measures it.
-func (c *benchCmd) own(s *surroundings) error {
+func (c *loadCmd) own(s *surroundings) error {
 	dir, err := os.MkdirTemp(c.Data, "trinity-bench-")
 	if err != nil {
 		return err
@@ -98,24 +90,24 @@ func (c *benchCmd) own(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	found := []finding{{What: "model", Measured: l.Base() + ", data on " + kind},
-		{What: "exec to first sample", Measured: show(first), Bound: "1 s", Missed: first > time.Second}}
+	found := []load.Finding{{What: "model", Measured: l.Base() + ", data on " + kind},
+		{What: "exec to first sample", Measured: load.Show(first), Bound: "1 s", Missed: first > time.Second}}
 	trips, err := c.trips(s, l, dir)
 	if err != nil {
 		return err
 	}
-	more, err := c.crowds(ctx, l)
+	more, err := l.Crowd(ctx, load.Crowd{Runs: c.Runs, Steps: c.Steps, Samples: c.Samples, Burst: c.Burst})
 	found = append(append(found, trips...), more...)
 	if err == nil && c.Small > 0 {
 		more, err = c.flood(ctx, server, l)
 		found = append(found, more...)
 	}
-	found = append(found, finding{What: "peak memory of the server", Measured: server.peak()})
+	found = append(found, load.Finding{What: "peak memory of the server", Measured: server.peak()})
 	return errors.Join(c.report(s, found), err)
 }
 
 // trips alternates round trips, engine calls and fsyncs, so that other load on the machine affects all three alike.
-func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, error) {
+func (c *loadCmd) trips(s *surroundings, l *load.Load, dir string) ([]load.Finding, error) {
 	alone, err := openAlone(s, l.Base(), c.Models)
 	if err != nil {
 		return nil, err
@@ -147,10 +139,10 @@ func (c *benchCmd) trips(s *surroundings, l *load.Load, dir string) ([]finding, 
 		}
 	}
 	bound := call.Times.At(.5) + 2*fsync.At(.5) + time.Millisecond
-	round := tripFinding(trip.Times)
-	round.Bound, round.Missed = show(bound)+" = engine + 2 fsync + 1 ms", trip.Times.At(.5) > bound
-	return []finding{round, {What: "  engine alone, p50", Measured: show(call.Times.At(.5))},
-		{What: "  fsync, p50", Measured: show(fsync.At(.5))}}, nil
+	round := trip.Finding()
+	round.Bound, round.Missed = load.Show(bound)+" = engine + 2 fsync + 1 ms", trip.Times.At(.5) > bound
+	return []load.Finding{round, {What: "  engine alone, p50", Measured: load.Show(call.Times.At(.5))},
+		{What: "  fsync, p50", Measured: load.Show(fsync.At(.5))}}, nil
 }
 
 // openAlone opens an engine in this process with a base model of the program's own server.
@@ -164,7 +156,7 @@ func openAlone(s *surroundings, base string, folders []string) (*engine.Engine, 
 		return nil, err
 	}
 	defer os.RemoveAll(dir) // nothing is saved
-	return engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{base: models.engine[base]}})
+	return engine.Open(engine.Options{Dir: dir, Models: map[string]engine.Model{base: models.Models[base]}})
 }
 
 func syncs(f disk.File, n int, into *load.Times) error {
@@ -181,39 +173,8 @@ func syncs(f disk.File, n int, into *load.Times) error {
 	return nil
 }
 
-func tripFinding(t load.Times) finding {
-	return finding{What: fmt.Sprintf("round trip, one datum of %d tokens", tripTokens),
-		Measured: fmt.Sprintf("p50 %s, p90 %s, p99 %s of %d", show(t.At(.5)), show(t.At(.9)), show(t.At(.99)), len(t))}
-}
-
-// crowds measures many clients at once.
-func (c *benchCmd) crowds(ctx context.Context, l *load.Load) ([]finding, error) {
-	var found []finding
-	runs, err := l.Runs(ctx, c.Runs, c.Steps)
-	if err != nil {
-		return found, err
-	}
-	found = append(found, finding{What: fmt.Sprintf("%d runs training at once", c.Runs),
-		Measured: fmt.Sprintf("%.0f steps/s, losses %.2f to %.2f, all correct",
-			float64(c.Runs*c.Steps)/runs.Took.Seconds(), runs.First, runs.Last)})
-	many, err := l.Samples(ctx, c.Samples)
-	if err != nil {
-		return found, err
-	}
-	found = append(found, finding{What: fmt.Sprintf("%d samples at once", c.Samples),
-		Measured: fmt.Sprintf("%s, %.0f tokens/s, all correct", show(many.Answered),
-			float64(many.Tokens)/many.Answered.Seconds())})
-	burst, err := l.Burst(ctx, c.Burst, c.Burst)
-	if err != nil {
-		return found, err
-	}
-	return append(found, finding{What: fmt.Sprintf("%d samples + %d forward_backwards", c.Burst, c.Burst),
-		Measured: fmt.Sprintf("accepted in %s, answered in %s, at most %d pending, all correct",
-			show(burst.Accepted), show(burst.Answered), burst.Outstanding)}), nil
-}
-
 // report prints the findings; with Strict a missed bound is an error.
-func (c *benchCmd) report(s *surroundings, found []finding) error {
+func (c *loadCmd) report(s *surroundings, found []load.Finding) error {
 	var rows []string
 	var missed error
 	for _, f := range found {
@@ -231,17 +192,4 @@ func (c *benchCmd) report(s *surroundings, found []finding) error {
 		missed = nil
 	}
 	return errors.Join(c.show(s, found, "WHAT\tMEASURED\tBOUND", rows), missed)
-}
-
-// show writes a duration with three digits.
-func show(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
 }
