@@ -70,8 +70,8 @@ func TestEvaluationsKeepTheirSamples(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	args := and(tiny, few, "explorer.eval_on_startup=true", "model.max_prompt_tokens=256")
-	lines := runs(t, load(t, dir, args...), options())
-	bench := runs(t, load(t, dir, and(args, "mode=bench")...), options())
+	lines := runs(t, load(t, dir, args...), onEngine())
+	bench := runs(t, load(t, dir, and(args, "mode=bench")...), onEngine())
 	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
 	for file, metric := range map[string]float64{
 		"eval_few_step_000000.jsonl":  lines[0].Metrics["eval/few/accuracy/mean@2"],
