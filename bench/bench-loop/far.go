@@ -50,8 +50,8 @@ func newFar(ctx context.Context, folder, dir string) (*far, error) {
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	s, err := server.Open(ctx, j, server.Options{Dir: filepath.Join(dir, "server"), Store: m, MaxSamples: 1 << 15,
-		MaxSampleBytes: 1 << 30})
+	s, err := server.Open(ctx, j, server.Options{Dir: filepath.Join(dir, "server"), Store: m,
+		Queues: server.Queues{MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30}})
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}

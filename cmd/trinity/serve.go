@@ -145,18 +145,19 @@ func (c *serveStart) open(ctx context.Context, models *catalog.Catalog, log *slo
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
-	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.Aliases,
-		Folders: models.Folders, Order: models.Order, HubNames: models.HubNames, Tokenizers: models.Tokenizers,
-		Private: private, PublicURL: c.PublicURL,
-		Free: func() (int64, error) { return machine.FreeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20),
-		Idle: c.Idle, Log: log}
+	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e,
+		Models: server.Models{Aliases: models.Aliases, Folders: models.Folders, Order: models.Order,
+			HubNames: models.HubNames, Tokenizers: models.Tokenizers},
+		Access: server.Access{Private: private, PublicURL: c.PublicURL, Hosts: c.hosts()},
+		Queues: server.Queues{Free: func() (int64, error) { return machine.FreeBytes(c.Data) },
+			MinFree: orNone(c.MinFree << 20)},
+		Idle: c.Idle, Version: version(), Log: log}
 	c.edgeFlags.set(&opts)
-	opts.Hosts, opts.Version = c.hosts(), version()
 	keys, err := c.openKeys(!c.loopback())
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
-	opts.Keys = keys
+	opts.Access.Keys = keys
 	h, err = server.Open(ctx, j, opts)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
