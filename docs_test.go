@@ -22,7 +22,7 @@ const aboutTrinity = `# trinity
 // docLink is a link of the index with its text.
 var docLink = regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)\)`)
 
-// llms.txt lists the pages of docs/README.md, with what each is for.
+// llms.txt lists the pages of docs/README.md with their purposes.
 func TestLLMs(t *testing.T) {
 	index, err := os.ReadFile("docs/README.md")
 	if err != nil {
@@ -57,4 +57,48 @@ func llms(index string) string {
 		}
 	}
 	return text
+}
+
+// maxWords bounds the pages of docs, tables with their bars included, results not. A page that nobody finishes is of no
+// use.
+const maxWords = 25_000
+
+// The pages of docs are short.
+func TestDocsAreShort(t *testing.T) {
+	words := 0
+	for path, text := range markdown(t) {
+		if strings.HasPrefix(path, "docs") && !strings.HasPrefix(path, filepath.Join("docs", "results")) {
+			words += len(strings.Fields(text))
+		}
+	}
+	if words > maxWords {
+		t.Errorf("docs have %d words; the most is %d", words, maxWords)
+	}
+}
+
+// Every guide begins with a command of trinity, before its second heading.
+func TestGuidesBeginWithACommand(t *testing.T) {
+	for path, text := range markdown(t) {
+		if filepath.Dir(path) != filepath.Join("docs", "guide") {
+			continue
+		}
+		begin, _, _ := strings.Cut(text, "\n## ")
+		_, block, _ := strings.Cut(begin, "\n```")
+		if block, _, _ = strings.Cut(block, "\n```"); !strings.Contains(block, "trinity ") {
+			t.Errorf("%s does not begin with a command", path)
+		}
+	}
+}
+
+// foreignWords are turns of phrase that a reader stumbles over: "X is what does Y" is "X does Y".
+var foreignWords = regexp.MustCompile(
+	`(?i)\b(is what|are what|says else|goes on|in the mean|whoever|stands in|for people|by itself|that of|those of)\b`)
+
+// Pages are in plain English.
+func TestPlainWords(t *testing.T) {
+	for path, text := range markdown(t) {
+		for _, m := range foreignWords.FindAllString(text, -1) {
+			t.Errorf("%s says %q", path, m)
+		}
+	}
 }
