@@ -35,7 +35,7 @@ const asked = `"model":"tiny","messages":[{"role":"user","content":"Hi"}]`
 
 func ollamaChat(a *API) handler { return a.OllamaChat }
 
-// chatWithTokens refuses what chat does, and is not in the table.
+// chatWithTokens refuses what chat does, and has no column.
 var chatWithTokens = refusing{"", func(a *API) handler { return a.ChatTokens }, `{` + asked + `,"tokens":[5]%s}`,
 	unsupported}
 
@@ -48,10 +48,10 @@ func refusingRoutes() []refusing {
 			anthropicUnsupported},
 		{"generate", generate, `{"model":"tiny","token_ids":[5],"sampling_params":{"max_tokens":9}%s}`,
 			generateUnsupported},
-		{"sampling_params", generate, `{"model":"tiny","token_ids":[5],"sampling_params":{"max_tokens":9%s}}`,
+		{"its sampling_params", generate, `{"model":"tiny","token_ids":[5],"sampling_params":{"max_tokens":9%s}}`,
 			samplingUnsupported},
 		{"Ollama", ollamaChat, `{` + asked + `,"stream":false%s}`, ollamaUnsupported},
-		{"options", ollamaChat, `{` + asked + `,"stream":false,"options":{"seed":1%s}}`,
+		{"its options", ollamaChat, `{` + asked + `,"stream":false,"options":{"seed":1%s}}`,
 			ollamaOptionsUnsupported},
 	}
 }
@@ -132,7 +132,7 @@ func refusedWhere(t *testing.T, m Models, name string) string {
 		if cell != "" && routes[cell] == nil {
 			said = append(said, cell)
 		}
-		routes[cell] = append(routes[cell], r.name)
+		routes[cell] = append(routes[cell], strings.TrimPrefix(r.name, "its "))
 	}
 	for i, cell := range said {
 		on := routes[cell]
