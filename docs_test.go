@@ -1,7 +1,6 @@
 package trinity
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write llms.txt")
 
 // aboutTrinity is the head of llms.txt, in the form of llmstxt.org: a title, a summary, and sections of links.
 const aboutTrinity = `# trinity
