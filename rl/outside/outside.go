@@ -4,6 +4,7 @@ package outside
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
@@ -59,9 +60,10 @@ type Tasks func(ctx context.Context, id string, args map[string]any) (*dataset.S
 // Site is what a run gives to worlds. No field is nil, unless its comment says so. What is a function for the folder or
 // the models of the job is known only once the job is open: call it when it is needed, not in Open.
 type Site struct {
-	Python    string   // the user's: a path, a name in PATH, or a folder; "" is python3
-	Imports   []string // folders that it imports from
-	Stop      <-chan struct{}
+	Python    string          // the user's: a path, a name in PATH, or a folder; "" is python3
+	Imports   []string        // folders that it imports from
+	Stop      <-chan struct{} // closed: the run is asked to stop; nil: it never is
+	Now       func() time.Time
 	Find      func(path string) string // where the file of a path in the configuration is
 	LookupEnv func(string) (string, bool)
 	Note      func(text string)          // tells the user, each text once; the text may be foreign

@@ -1,4 +1,4 @@
-package base
+package job
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // Answers over OpenAI's interface end at each token that the model's folder names, as the engine's own do.
 func TestTextEnds(t *testing.T) {
 	const dir = "../../../examples/tiny/model"
-	m, err := Load("tiny", dir, nil)
+	m, err := LoadModel("tiny", dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

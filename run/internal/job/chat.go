@@ -1,6 +1,4 @@
-// Package openai asks models behind OpenAI's chat completions: as a judge of answers, and as the model that mode bench
-// evaluates (https://platform.openai.com/docs/api-reference/chat).
-package openai
+package job
 
 import (
 	"bytes"
@@ -15,44 +13,45 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
-// Client is a model of a service that speaks OpenAI's chat completions. It implements workflow.Judge.
-type Client struct {
+// ChatClient asks a model behind OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat). It
+// implements workflow.Judge.
+type ChatClient struct {
 	URL   string // of chat completions
 	Key   string // "" for a service that asks for none
 	Model string
 }
 
-// Reach finds a service in the environment's variables of those names: a base address such as
+// ReachJudge finds a service in the environment's variables of those names: a base address such as
 // http://127.0.0.1:8000/v1, and a key.
-func Reach(lookup func(string) (string, bool), model, urlEnv, keyEnv string) (*Client, error) {
+func ReachJudge(lookup func(string) (string, bool), model, urlEnv, keyEnv string) (*ChatClient, error) {
 	base, ok := lookup(urlEnv)
 	if !ok || base == "" {
 		return nil, fmt.Errorf("run: the judge %s is reached through the environment variable %s, which is not set; "+
 			"set it to an address such as http://127.0.0.1:8000/v1", model, urlEnv)
 	}
 	key, _ := lookup(keyEnv)
-	return &Client{URL: strings.TrimSuffix(base, "/") + "/chat/completions", Key: key, Model: model}, nil
+	return &ChatClient{URL: strings.TrimSuffix(base, "/") + "/chat/completions", Key: key, Model: model}, nil
 }
 
 // answerLimit bounds the answer of a service, in bytes.
 const answerLimit = 16 << 20
 
-// Message is one message of a chat completion.
-type Message struct {
+// ChatMessage is one message of a chat completion.
+type ChatMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-func wireMessages(messages []chat.Message) []Message {
-	list := make([]Message, len(messages))
+func wireMessages(messages []chat.Message) []ChatMessage {
+	list := make([]ChatMessage, len(messages))
 	for i, m := range messages {
-		list[i] = Message{m.Role, m.Content}
+		list[i] = ChatMessage{m.Role, m.Content}
 	}
 	return list
 }
 
 // Ask implements workflow.Judge.
-func (c *Client) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
+func (c *ChatClient) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
 	choices, err := c.complete(ctx, map[string]any{"messages": wireMessages(messages), "temperature": temperature,
 		"seed": seed >> 33})
 	if err != nil {
@@ -63,12 +62,12 @@ func (c *Client) Ask(ctx context.Context, messages []chat.Message, temperature f
 
 // choice is one answer of a chat completion.
 type choice struct {
-	Message      Message
+	Message      ChatMessage
 	FinishReason string `json:"finish_reason"`
 }
 
 // complete sends a chat completion, and returns at least one answer.
-func (c *Client) complete(ctx context.Context, fields map[string]any) ([]choice, error) {
+func (c *ChatClient) complete(ctx context.Context, fields map[string]any) ([]choice, error) {
 	fields["model"] = c.Model
 	body, err := json.Marshal(fields)
 	if err != nil {

@@ -1,4 +1,4 @@
-package remote
+package jobdir
 
 import (
 	"fmt"
@@ -13,11 +13,11 @@ import (
 )
 
 // The models of each server are kept apart, the oldest first, each once, and no more than a hundred.
-func TestModelNotes(t *testing.T) {
+func TestServerModels(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remote_models.json")
-	a, b := ModelNotes{disk.OS(), path, "http://a"}, ModelNotes{disk.OS(), path, "http://b"}
+	a, b := ServerModels{disk.OS(), path, "http://a"}, ServerModels{disk.OS(), path, "http://b"}
 	for _, add := range []struct {
-		to ModelNotes
+		to ServerModels
 		id string
 	}{{a, "1"}, {b, "x"}, {a, "2"}, {a, "1"}} {
 		if err := add.to.Add(add.id); err != nil {
@@ -25,9 +25,9 @@ func TestModelNotes(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		of   ModelNotes
+		of   ServerModels
 		want []string
-	}{{a, []string{"2", "1"}}, {b, []string{"x"}}, {ModelNotes{disk.OS(), path, "http://c"}, nil}} {
+	}{{a, []string{"2", "1"}}, {b, []string{"x"}}, {ServerModels{disk.OS(), path, "http://c"}, nil}} {
 		if got, err := tt.of.Read(); err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, %v, want %q", tt.of.Server, got, err, tt.want)
 		}
@@ -49,9 +49,9 @@ func TestModelNotes(t *testing.T) {
 }
 
 // Stopped at any operation, the notes have every model that was noted.
-func TestModelNotesEveryCrash(t *testing.T) {
+func TestServerModelsEveryCrash(t *testing.T) {
 	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
-		n, noted, want := ModelNotes{Path: filepath.Join(dir, "m.json"), Server: "http://a"}, 0, []string{"0", "1", "2"}
+		n, noted, want := ServerModels{Path: filepath.Join(dir, "m.json"), Server: "http://a"}, 0, []string{"0", "1", "2"}
 		job := func(fs disk.FS) error {
 			n.FS = fs
 			got, err := n.Read()

@@ -1,4 +1,4 @@
-package openai
+package job
 
 import (
 	"context"
@@ -11,24 +11,24 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Service is the model as a tinker.Service and a workflow.Renderer. The interface of chat completions takes messages
+// External is the model that mode bench evaluates behind OpenAI's interface, as a tinker.Service and a workflow.Renderer. The interface of chat completions takes messages
 // and gives text; workflows send tokens. So here a token is a byte: a prompt is its messages as JSON, an answer its
 // text. Nothing can be trained on that.
-type Service struct {
+type External struct {
 	tinker.Service // none: mode bench only asks for samples
-	Client
+	ChatClient
 }
 
-// ReachService finds the model behind the address in one environment variable, with or without /v1 at its end, and the
+// ReachExternal finds the model behind the address in one environment variable, with or without /v1 at its end, and the
 // key in another.
-func ReachService(lookup func(string) (string, bool), model, urlEnv, keyEnv string) (*Service, error) {
+func ReachExternal(lookup func(string) (string, bool), model, urlEnv, keyEnv string) (*External, error) {
 	base, ok := lookup(urlEnv)
 	if !ok || base == "" {
 		return nil, fmt.Errorf("run: model.external_model is reached through the environment variable %s, which is "+
 			"not set; set it to an address such as http://127.0.0.1:8000/v1", urlEnv)
 	}
 	key, _ := lookup(keyEnv)
-	return &Service{Client: Client{URL: completions(base), Key: key, Model: model}}, nil
+	return &External{ChatClient: ChatClient{URL: completions(base), Key: key, Model: model}}, nil
 }
 
 // completions is the address of chat completions below a base address, with or without /v1 at its end.
@@ -37,19 +37,19 @@ func completions(base string) string {
 }
 
 // Prompt implements workflow.Renderer.
-func (*Service) Prompt(messages []chat.Message) (string, []int32, error) {
+func (*External) Prompt(messages []chat.Message) (string, []int32, error) {
 	text, err := json.Marshal(wireMessages(messages))
 	return string(text), byteTokens(text), err
 }
 
 // Encode implements workflow.Renderer.
-func (*Service) Encode(string) ([]int32, error) {
+func (*External) Encode(string) ([]int32, error) {
 	return nil, errors.New("run: a model behind OpenAI's interface cannot continue a text; it answers " +
 		"messages; choose another workflow")
 }
 
 // Decode implements workflow.Renderer.
-func (*Service) Decode(tokens []int32) string {
+func (*External) Decode(tokens []int32) string {
 	text := make([]byte, len(tokens))
 	for i, t := range tokens {
 		text[i] = byte(t)
@@ -66,7 +66,7 @@ func byteTokens(text []byte) []int32 {
 }
 
 // SamplingClient implements tinker.Service.
-func (x *Service) SamplingClient(_ context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+func (x *External) SamplingClient(_ context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	if req.ModelPath != "" {
 		return nil, tinker.Userf("run: %s is a checkpoint of a job, and model.external_model is evaluated; use "+
 			"another name for the job", req.ModelPath)
@@ -75,12 +75,12 @@ func (x *Service) SamplingClient(_ context.Context, req tinker.SamplingClientReq
 }
 
 // Sample implements tinker.SamplingClient.
-func (x *Service) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (x *External) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	tokens, ok := req.Prompt.Tokens()
 	if !ok {
 		return nil, errors.New("run: external model: the prompt is not text")
 	}
-	var messages []Message
+	var messages []ChatMessage
 	if err := json.Unmarshal([]byte(x.Decode(tokens)), &messages); err != nil {
 		return nil, fmt.Errorf("run: external model: %w", err)
 	}

@@ -1,4 +1,4 @@
-package remote
+package run
 
 import (
 	"fmt"
@@ -7,23 +7,23 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
-// GoBacks is how often in a row a run goes back to the same saved state.
-const GoBacks = 5
+// goBacks is how often in a row a run goes back to the same saved state.
+const goBacks = 5
 
-// Back counts how often a run goes back because the server lost what it had there. The zero Back is that of a run
+// goingBack counts how often a run goes back because the server lost what it had there. The zero value is that of a run
 // that begins.
-type Back struct {
+type goingBack struct {
 	saved int // the step whose state the run went back to last
 	again int // how often in a row
 }
 
-// To tells out that the run goes back to the state of step saved because of lost, or returns an error when it has
+// to tells out that the run goes back to the state of step saved because of lost, or returns an error when it has
 // done so too often.
-func (b *Back) To(saved int, lost error, out io.Writer) error {
+func (b *goingBack) to(saved int, lost error, out io.Writer) error {
 	if b.again++; b.saved != saved {
 		b.saved, b.again = saved, 1
 	}
-	if b.again > GoBacks {
+	if b.again > goBacks {
 		return fmt.Errorf("the server lost the run %d times after the state of step %d; what the server does not "+
 			"keep is in docs/servers.md: %w",
 			b.again, saved, lost)

@@ -1,5 +1,4 @@
-// Package place says at which key of the configuration an error belongs, so that trinity validate can show its line.
-package place
+package job
 
 import (
 	"errors"
@@ -23,30 +22,30 @@ func Arguments(err error) (list []*arg.Error) {
 	return list
 }
 
-// Error is an error at a key of the configuration.
-type Error struct {
+// KeyError is an error at a key of the configuration, whose line trinity validate shows.
+type KeyError struct {
 	Key string
 	Err error
 }
 
-func (e *Error) Error() string { return e.Key + ": " + e.Err.Error() }
+func (e *KeyError) Error() string { return e.Key + ": " + e.Err.Error() }
 
 // Unwrap returns the error without its place.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *KeyError) Unwrap() error { return e.Err }
 
-// At places an error at a key; one that has its place keeps it.
-func At(key string, err error) error {
-	var e *Error
+// AtKey places an error at a key; one that has its place keeps it.
+func AtKey(key string, err error) error {
+	var e *KeyError
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return &Error{key, err}
+	return &KeyError{key, err}
 }
 
-// AtArgs places an error about single arguments at the section of arguments; another one stays.
-func AtArgs(section string, err error) error {
+// AtArguments places an error about single arguments at the section of arguments; another one stays.
+func AtArguments(section string, err error) error {
 	if len(Arguments(err)) == 0 {
 		return err
 	}
-	return At(section, err)
+	return AtKey(section, err)
 }

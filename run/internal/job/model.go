@@ -1,5 +1,4 @@
-// Package base is the model folder as text and tokens see it: tokenizer and chat template.
-package base
+package job
 
 import (
 	"fmt"
@@ -22,8 +21,8 @@ type Model struct {
 	Stops     []int32        // to be named in requests; nil when the service knows them
 }
 
-// Load reads the tokenizer of the model folder dir, or takes that of read, if that is the same folder. read may be nil.
-func Load(name, dir string, read *Model) (*Model, error) {
+// LoadModel reads the tokenizer of the model folder dir, or takes that of read, if that is the same folder. read may be nil.
+func LoadModel(name, dir string, read *Model) (*Model, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)

@@ -1,4 +1,4 @@
-package site
+package job
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// Model returns the folder of a model, see [modelname.Finder].
-func (s Site) Model(ctx context.Context, name string) (string, error) {
-	note := func(text string) { fmt.Fprintln(s.Out, foreign.Text(text)) }
-	return modelname.Finder{Find: s.Find, Hub: s.Hub, Cache: s.Cache, Ollama: s.Ollama, Note: note}.Folder(ctx, name)
+// ModelFolder returns the folder of a model, see [modelname.Finder].
+func (j *Job) ModelFolder(ctx context.Context, name string) (string, error) {
+	note := func(text string) { fmt.Fprintln(j.Out, foreign.Text(text)) }
+	return modelname.Finder{Find: j.Find, Hub: j.Hub, Cache: j.Cache, Ollama: j.Ollama, Note: note}.Folder(ctx, name)
 }
 
 // Rows opens a data set: the path itself if there is such a file or folder or it is a pattern of files, else what its
 // name leads to on the hub.
-func (s Site) Rows(ctx context.Context, path, subset, split string) (*dataset.Source, error) {
-	ctx, cancel := s.WhileWanted(ctx)
+func (j *Job) Rows(ctx context.Context, path, subset, split string) (*dataset.Source, error) {
+	ctx, cancel := j.WhileWanted(ctx)
 	defer cancel()
-	at := s.Find(path)
-	if _, err := os.Stat(at); err != nil && s.Hub != nil && hub.IsName(path) {
-		if at, err = s.Hub.Dataset(ctx, path, chooseSplit(subset, split)); err != nil {
+	at := j.Find(path)
+	if _, err := os.Stat(at); err != nil && j.Hub != nil && hub.IsName(path) {
+		if at, err = j.Hub.Dataset(ctx, path, chooseSplit(subset, split)); err != nil {
 			return nil, err
 		}
 	}

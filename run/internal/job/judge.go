@@ -1,4 +1,4 @@
-package service
+package job
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -22,7 +21,7 @@ import (
 type Judge struct {
 	others []*Judge // the further auxiliary models, which plug-ins may ask
 
-	Model *base.Model
+	Model *Model
 	Most  *int // tokens of an answer; nil: as many as the service allows
 	stops []int32
 
@@ -31,31 +30,31 @@ type Judge struct {
 	client  tinker.SamplingClient // nil until it is first asked
 }
 
-// Judge finds the judge if a taskset's workflow asks one, else nil. Templates are told date.
-func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
-	in := f.Config.Buffer.ExplorerInput
+// FindJudge finds the judge if a taskset's workflow asks one, else nil. Templates are told date.
+func (j *Job) FindJudge(ctx context.Context, date time.Time) (*Judge, error) {
+	in := j.Config.Buffer.ExplorerInput
 	asks := func(t config.Taskset) bool {
-		_, theirs := f.Site.Own.Workflows[t.DefaultWorkflowType].(workflow.Foreign)
+		_, theirs := j.Own.Workflows[t.DefaultWorkflowType].(workflow.Foreign)
 		return theirs || workflow.Judged(t.DefaultWorkflowType)
 	}
-	operates := slices.ContainsFunc(f.Config.DataProcessor.ExperiencePipeline.Operators,
-		func(o config.Operator) bool { return f.Site.Own.Operators[o.Name] != nil })
+	operates := slices.ContainsFunc(j.Config.DataProcessor.ExperiencePipeline.Operators,
+		func(o config.Operator) bool { return j.Operators[o.Name] != nil })
 	tasksets := slices.Concat(in.Training(), in.EvalTasksets)
-	if !f.Config.Mode.Explores() || !operates && !slices.ContainsFunc(tasksets, asks) {
+	if !j.Config.Mode.Explores() || !operates && !slices.ContainsFunc(tasksets, asks) {
 		return nil, nil
 	}
-	if len(f.Config.Explorer.AuxiliaryModels) == 0 {
+	if len(j.Config.Explorer.AuxiliaryModels) == 0 {
 		return nil, nil // the workflow says what is missing
 	}
-	list := make([]*Judge, len(f.Config.Explorer.AuxiliaryModels))
-	for i, conf := range f.Config.Explorer.AuxiliaryModels {
+	list := make([]*Judge, len(j.Config.Explorer.AuxiliaryModels))
+	for i, conf := range j.Config.Explorer.AuxiliaryModels {
 		if i > 0 && !operates && !slices.ContainsFunc(tasksets, func(t config.Taskset) bool {
-			return f.Site.Own.Workflows[t.DefaultWorkflowType] != nil
+			return j.Own.Workflows[t.DefaultWorkflowType] != nil
 		}) {
 			break // workflows of this program ask the first alone
 		}
 		var err error
-		if list[i], err = f.openJudge(ctx, conf, date); err != nil {
+		if list[i], err = j.openJudge(ctx, conf, date); err != nil {
 			return nil, fmt.Errorf("run: judge: %w", err)
 		}
 		if i > 0 {
@@ -65,14 +64,14 @@ func (f Finder) Judge(ctx context.Context, date time.Time) (*Judge, error) {
 	return list[0], nil
 }
 
-func (f Finder) openJudge(ctx context.Context, conf config.InferenceModel, date time.Time) (*Judge, error) {
-	ctx, cancel := f.Site.WhileWanted(ctx)
+func (j *Job) openJudge(ctx context.Context, conf config.InferenceModel, date time.Time) (*Judge, error) {
+	ctx, cancel := j.WhileWanted(ctx)
 	defer cancel()
-	dir, err := f.Site.Model(ctx, conf.ModelPath)
+	dir, err := j.ModelFolder(ctx, conf.ModelPath)
 	if err != nil {
 		return nil, err
 	}
-	m := &base.Model{Name: conf.ModelPath, Dir: dir, Thinking: conf.EnableThinking}
+	m := &Model{Name: conf.ModelPath, Dir: dir, Thinking: conf.EnableThinking}
 	if m.Tokenizer, err = tokenizer.Load(dir); err != nil {
 		return nil, err
 	}
@@ -84,9 +83,9 @@ func (f Finder) openJudge(ctx context.Context, conf config.InferenceModel, date 
 	if m.Template, err = chat.New(text, tc, date); err != nil {
 		return nil, err
 	}
-	j := &Judge{Model: m, Most: conf.MaxResponseTokens}
-	j.stops, err = m.Template.StopIDs(m.Tokenizer)
-	return j, err
+	judge := &Judge{Model: m, Most: conf.MaxResponseTokens}
+	judge.stops, err = m.Template.StopIDs(m.Tokenizer)
+	return judge, err
 }
 
 // Served is what the local engine must serve for the judge beside the model trained. j may be nil.

@@ -1,4 +1,4 @@
-package remote
+package jobdir
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// ModelNotes is where a job notes the models that it made on servers, so that a later start can unload them when a
+// ServerModels lists the models that it made on servers, so that a later start can unload them when a
 // server has no room for another: remote_models.json, which has the ids by the server's address, the oldest first.
-type ModelNotes struct {
+type ServerModels struct {
 	FS     disk.FS
 	Path   string
 	Server string
@@ -29,12 +29,12 @@ type modelLists struct {
 }
 
 // Read lists the models that were made on the server, the oldest first.
-func (n ModelNotes) Read() ([]string, error) {
+func (n ServerModels) Read() ([]string, error) {
 	all, err := n.all()
 	return all.Models[n.Server], err
 }
 
-func (n ModelNotes) all() (all modelLists, err error) {
+func (n ServerModels) all() (all modelLists, err error) {
 	data, err := os.ReadFile(n.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -51,7 +51,7 @@ func (n ModelNotes) all() (all modelLists, err error) {
 }
 
 // Add notes a model that was made.
-func (n ModelNotes) Add(id string) error {
+func (n ServerModels) Add(id string) error {
 	all, err := n.all()
 	if err != nil {
 		return err
