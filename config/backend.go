@@ -79,8 +79,8 @@ func choose(c *Config, getenv func(string) (string, bool), name func(key, value 
 		return Backend{Reason: "training on the local engine (model.tinker.enable is false); set it to true to use a " +
 			"Tinker server or the hosted service"}
 	case strings.EqualFold(t.BaseURL, "local"):
-		return Backend{Reason: fmt.Sprintf("training on the local engine (%s); remove it to let the model or the "+
-			"environment decide", local)}
+		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is local); remove it to let the model or "+
+			"the environment decide", url)}
 	case t.BaseURL == "" && isLocalModel(model):
 		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is a local folder); set %s to use a "+
 			"server", model, url)}

@@ -115,8 +115,8 @@ func maker(ctx context.Context, j *job.Job, registry *env.Registry, id string, c
 	}, nil
 }
 
-// openPolicy opens the model that plays, on a service to sample from, and completes the policy. run is the folder of the
-// run whose last weights play; "" plays the model itself.
+// openPolicy opens the model that plays, on a service to sample from, and completes the policy. The last weights of the
+// run in the folder run play, or with "" the model itself.
 func openPolicy(ctx context.Context, j *job.Job, c *gem.Config, run string, p *gem.Policy) error {
 	note, err := chooseForGem(j, c)
 	if err != nil {

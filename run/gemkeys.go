@@ -13,11 +13,12 @@ type gemKey struct {
 
 // gemKeys lists the keys that both have. All other keys of trinity gem are package gem's alone.
 func gemKeys() []gemKey {
+	type yaml = config.Config
 	return []gemKey{
-		{"seed", "seed", func(to *config.Config, c *gem.Config) { to.Seed = &c.Seed }},
-		{"model_name", "model.model_path", func(to *config.Config, c *gem.Config) { to.Model.ModelPath = c.ModelName }},
-		{"lora_rank", "model.tinker.rank", func(to *config.Config, c *gem.Config) { to.Model.Tinker.Rank = c.LoRARank }},
-		{"base_url", "model.tinker.base_url", func(to *config.Config, c *gem.Config) { to.Model.Tinker.BaseURL = c.BaseURL }},
+		{"seed", "seed", func(to *yaml, c *gem.Config) { to.Seed = &c.Seed }},
+		{"model_name", "model.model_path", func(to *yaml, c *gem.Config) { to.Model.ModelPath = c.ModelName }},
+		{"lora_rank", "model.tinker.rank", func(to *yaml, c *gem.Config) { to.Model.Tinker.Rank = c.LoRARank }},
+		{"base_url", "model.tinker.base_url", func(to *yaml, c *gem.Config) { to.Model.Tinker.BaseURL = c.BaseURL }},
 	}
 }
 

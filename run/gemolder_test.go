@@ -69,7 +69,7 @@ func gemRunsAs(t *testing.T, dir string, pairs []string) (string, []monitor.Line
 		t.Fatal(err)
 	}
 	o := onEngine()
-	o.fs = begun{FS: disk.OS(), order: raw}
+	o.FS = begun{FS: disk.OS(), order: raw}
 	fresh, lines := gemRuns(t, o, short(t.TempDir(), pairs...))
 	if kept, err := os.ReadFile(filepath.Join(fresh, order)); err != nil || string(kept) != string(raw) {
 		t.Fatalf("%s computes in %q, %v; want %q", fresh, kept, err, raw)

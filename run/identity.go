@@ -50,7 +50,8 @@ func noteSettings(j *job.Job) {
 		list = append(list, source.Setting{Key: v.Key, Value: v.Value, Origin: v.Origin.String()})
 	}
 	source.NoteSettings(j.Dir.Path, list)
-	if changed := changedSettings(before, list); mode == string(j.Config.Mode) && j.Config.Mode.Trains() && len(changed) > 0 {
+	changed := changedSettings(before, list)
+	if mode == string(j.Config.Mode) && j.Config.Mode.Trains() && len(changed) > 0 {
 		fmt.Fprintf(j.Out, "note: changed since the last start of this job, from the next step on: %s\n",
 			strings.Join(changed, ", "))
 	}

@@ -76,7 +76,7 @@ func (l *loops) forecast(ctx context.Context) (string, error) {
 	return l.inspected.Forecast(ctx, e, l.training.steps-l.training.trainer.Step())
 }
 
-// noteEntropies says before the run starts what a service without exact entropies makes of an algorithm that reads them.
+// noteEntropies says what a service without exact entropies makes of an algorithm that reads them.
 func noteEntropies(ctx context.Context, j *job.Job) error {
 	caps, err := j.API.Capabilities(ctx)
 	if err != nil || caps.ExactEntropy {

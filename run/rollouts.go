@@ -19,8 +19,8 @@ func openRollouts(j *job.Job) (o *proxy.Offers, served bool, err error) {
 	work, theirs := j.Config.OffersRollouts(), len(j.Own.Workflows) > 0 || j.Config.StartsPrograms()
 	switch {
 	case j.Rollouts != "" && j.Config.Mode == config.Train && !j.Staged:
-		return nil, false, errors.New("run: --rollouts serves rollouts while a run explores, and mode train does not; " +
-			"start it with the process that explores")
+		return nil, false, errors.New("run: --rollouts serves rollouts while a run explores, and mode train does " +
+			"not; start it with the process that explores")
 	case !j.Config.Mode.Explores() || j.External != nil || !work && !theirs && j.Rollouts == "":
 		return nil, false, nil
 	case j.Model.Template == nil:

@@ -13,6 +13,7 @@ import (
 // World is the agents that a run starts. It implements outside.World and workflow.Carrier.
 type World struct {
 	site outside.Site
+	log  func(outside.Line)
 
 	mu     sync.Mutex
 	agents map[string]*Agents // by the folder of a job
@@ -27,7 +28,7 @@ func (w *World) Claims(n outside.Named) bool {
 
 // Open implements outside.World.
 func (w *World) Open(_ context.Context, _ outside.Named, s outside.Site) (outside.Parts, error) {
-	w.site, w.agents = s, map[string]*Agents{}
+	w.site, w.log, w.agents = s, s.Log(name), map[string]*Agents{}
 	return outside.Parts{Carriers: map[string]workflow.Carrier{name: w}}, nil
 }
 
@@ -72,7 +73,7 @@ func (w *World) here() *Agents {
 	defer w.mu.Unlock()
 	if w.agents[folder] == nil {
 		w.agents[folder] = New(Options{Folder: folder, Log: func(task, line string) {
-			w.site.Log(name, outside.Line{Text: line, Task: task})
+			w.log(outside.Line{Text: line, Task: task})
 		}})
 	}
 	return w.agents[folder]

@@ -67,9 +67,9 @@ type Site struct {
 	Find      func(path string) string // where the file of a path in the configuration is
 	LookupEnv func(string) (string, bool)
 	Note      func(text string)          // tells the user, each text once; the text may be foreign
-	Log       func(world string, l Line) // writes to log/WORLD.log of the job; never blocks for long
-	Record    func(world string, v any)  // adds v as a line of JSON to rollouts/WORLD.jsonl of the job
-	Folder    func(world string) string  // a folder of the job for the world's own files; "": there is no job
+	Log       func(world string) func(l Line) // opens log/WORLD.log of the job; the lines never block for long
+	Record    func(world string) func(v any)  // opens rollouts/WORLD.jsonl of the job, a value a line
+	Folder    func(world string) string       // a folder of the job for the world's own files; "": there is no job
 	Judges    func() (list []workflow.Judge, names []string)
 	Player    func() (Player, error) // who plays environments that own their loop; nil: they are not played here
 }

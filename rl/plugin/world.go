@@ -56,7 +56,8 @@ func (w *World) Open(ctx context.Context, n outside.Named, s outside.Site) (p ou
 				"--plugin-dir, TRINITY_PLUGIN_DIRS or plugin_dir", dir)
 		}
 	}
-	log := func(e python.Entry) { s.Log("python", outside.Line{Text: e.Text, Level: e.Level, Task: e.Task}) }
+	write := s.Log("python")
+	log := func(e python.Entry) { write(outside.Line{Text: e.Text, Level: e.Level, Task: e.Task}) }
 	w.set, err = Open(ctx, Options{Dirs: n.Folders, Dotted: dotted(n), RewardTimeout: w.RewardTimeout,
 		Rewards: w.Rewards, Python: python.Options{Executable: s.Python, Dirs: slices.Concat(n.Folders, s.Imports),
 			Env: w.Env, Imports: []string{environments.Module}, Processes: w.Processes, Threads: w.Threads,

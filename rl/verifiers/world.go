@@ -19,6 +19,7 @@ import (
 // as env.Env. It implements outside.World.
 type World struct {
 	site     outside.Site
+	log      func(outside.Line)
 	ctx      context.Context // without an end
 	servers  *Servers
 	tasksets Tasksets
@@ -38,8 +39,9 @@ func (w *World) Claims(n outside.Named) bool {
 // Open implements outside.World. Servers are started by the first rollout.
 func (w *World) Open(ctx context.Context, _ outside.Named, s outside.Site) (outside.Parts, error) {
 	w.site, w.ctx, w.sources = s, context.WithoutCancel(ctx), map[string]*carried.Source{}
+	w.log = s.Log(name)
 	w.servers = New(Options{Executable: s.Python, Path: s.Imports,
-		Log: func(line string) { s.Log(name, outside.Line{Text: line}) }})
+		Log: func(line string) { w.log(outside.Line{Text: line}) }})
 	p := outside.Parts{Carriers: map[string]workflow.Carrier{name: w.servers},
 		Tasks: map[string]outside.Tasks{Prefix: w.tasks}}
 	if s.Player != nil {
@@ -106,6 +108,6 @@ func (w *World) open(id string) (*carried.Source, error) {
 	return carried.New(w.ctx, carried.Options{ID: id, Carrying: carrying, Tasks: tasks, Text: player.Text,
 		Model: player.Name, Params: player.Params, Now: w.site.Now, Random: p.Random, Note: w.site.Note,
 		Failed: func(err error) {
-			w.site.Log(name, outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
+			w.log(outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
 		}}), nil
 }

@@ -18,12 +18,13 @@ func (w *World) Claims(n outside.Named) bool { return slices.ContainsFunc(n.Envi
 // Open implements outside.World.
 func (w *World) Open(ctx context.Context, _ outside.Named, s outside.Site) (outside.Parts, error) {
 	const name = "openenv"
+	record, log := s.Record(name), s.Log(name)
 	w.source = New(context.WithoutCancel(ctx), Options{
 		Python: s.Python, Find: s.Find, LookupEnv: s.LookupEnv, Note: s.Note,
-		Record: func(e *Episode) { s.Record(name, e) },
-		Output: func(line string) { s.Log(name, outside.Line{Text: line}) },
+		Record: func(e *Episode) { record(e) },
+		Output: func(line string) { log(outside.Line{Text: line}) },
 		Failed: func(err error) {
-			s.Log(name, outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
+			log(outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
 		}})
 	return outside.Parts{Environments: map[string]env.Finder{Prefix: w.source.Spec}}, nil
 }

@@ -163,7 +163,7 @@ func noteBuiltIn(j *job.Job, name string, w workflow.Workflow, system string, r 
 			"trained with that answers differently. Set format.system_prompt of the taskset to use another; trinity "+
 			"debug -m prompt shows the prompt", name))
 	default:
-		j.Notes.Add(fmt.Sprintf("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with "+
-			"those answers differently. trinity debug -m prompt shows the prompt", name))
+		j.Notes.Add(fmt.Sprintf("%s tells the model its rules in words that are not Trinity-RFT's: a model trained "+
+			"with those answers differently. trinity debug -m prompt shows the prompt", name))
 	}
 }

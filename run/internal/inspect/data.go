@@ -198,7 +198,7 @@ func (in *Inspection) lookAtPlan(ctx context.Context) {
 	if in.Config.Mode != config.Train {
 		in.steps = plan.Steps(in.Config, in.Method, in.explored)
 	}
-	fed := in.explored * in.Config.Buffer.BatchSize * in.Config.Algorithm.RepeatTimes / plan.TrainSamples(in.Config, in.Method)
+	fed := in.explored * plan.ExploreSamples(in.Config) / plan.TrainSamples(in.Config, in.Method)
 	if in.Config.Mode.Trains() && (in.steps < 1 || in.explored > 0 && fed < 1) {
 		in.add("buffer.train_batch_size", in.noStep())
 		return

@@ -17,8 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
-// Inspection is a configuration without stages, or a stage, with what it names. What is missing or wrong is nil. It must
-// be closed.
+// Inspection is a configuration without stages, or a stage, with the parts that it names: nil is one that is missing or
+// wrong. It must be closed.
 type Inspection struct {
 	*job.Job
 	later bool // a stage after others, which may read what those write

@@ -51,7 +51,8 @@ func wireMessages(messages []chat.Message) []ChatMessage {
 }
 
 // Ask implements workflow.Judge.
-func (c *ChatClient) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string, error) {
+func (c *ChatClient) Ask(ctx context.Context, messages []chat.Message, temperature float64, seed uint64) (string,
+	error) {
 	choices, err := c.complete(ctx, map[string]any{"messages": wireMessages(messages), "temperature": temperature,
 		"seed": seed >> 33})
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// External is the model that mode bench evaluates behind OpenAI's interface, as a tinker.Service and a workflow.Renderer. The interface of chat completions takes messages
-// and gives text; workflows send tokens. So here a token is a byte: a prompt is its messages as JSON, an answer its
-// text. Nothing can be trained on that.
+// External is the model that mode bench evaluates behind OpenAI's interface, as a tinker.Service and a
+// workflow.Renderer. Chat completions take messages and give text; workflows send tokens. So here a token is a byte: a
+// prompt is its messages as JSON, an answer its text. Nothing can be trained on that.
 type External struct {
 	tinker.Service // none: mode bench only asks for samples
 	ChatClient
@@ -75,7 +75,8 @@ func (x *External) SamplingClient(_ context.Context, req tinker.SamplingClientRe
 }
 
 // Sample implements tinker.SamplingClient.
-func (x *External) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (x *External) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse],
+	error) {
 	tokens, ok := req.Prompt.Tokens()
 	if !ok {
 		return nil, errors.New("run: external model: the prompt is not text")

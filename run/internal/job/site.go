@@ -26,35 +26,35 @@ type Site struct {
 
 	options Options
 
-	mu     sync.Mutex
-	also   io.Writer         // gets the lines too; nil: nobody
-	say    func(text string) // of the progress; nil: there is none
-	judge  *Judge            // of the job
-	dir    string            // of the job; "": none is open
-	name   string            // of its explorer
-	least  slog.Level
-	worlds map[string]*world
+	mu      sync.Mutex
+	also    io.Writer         // gets the lines too; nil: nobody
+	say     func(text string) // of the progress; nil: there is none
+	judge   *Judge            // of the job
+	dir     string            // of the job; "": none is open
+	name    string            // of its explorer
+	least   slog.Level
+	logs    map[string]*log
+	records map[string]*os.File // nil: not open
 }
+
+// log is a log file, or the first lines that it will have.
+type log struct {
+	file  *os.File
+	to    *slog.Logger // nil: not open
+	early []outside.Line
+}
+
+const mostEarly = 1000
 
 // For is the site as worlds know it.
 func (s *Site) For() outside.Site {
 	o := s.options
 	return outside.Site{Python: o.Python.Executable, Imports: o.Python.Path, Stop: o.Stop, Find: o.Find,
-		LookupEnv: o.LookupEnv, Now: o.Now, Note: s.note, Log: s.log, Record: s.record, Folder: s.folder, Judges: s.judges, Player: s.Player}
+		LookupEnv: o.LookupEnv, Now: o.Now, Note: s.note, Log: s.log, Record: s.record, Folder: s.folder,
+		Judges: s.judges, Player: s.Player}
 }
 
-// world is what is written of one kind of outside program.
-type world struct {
-	log      *slog.Logger // nil: not open
-	record   *os.File     // nil: not open
-	recorded bool         // whether record was opened, or given up
-	early    []outside.Line
-	files    []io.Closer
-}
-
-const mostEarly = 1000
-
-// Show prints the lines to out too.
+// Show prints what worlds print to out too.
 func (s *Site) Show(out io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,54 +68,124 @@ func (s *Site) In(j *Job, level string) {
 	s.close()
 	s.dir, s.name = j.Dir.Path, j.Config.Explorer.Name
 	s.least, _ = logfile.Level(level)
-	for name, w := range s.worlds {
-		for _, line := range w.early {
-			s.write(name, w, line)
-		}
-		w.early = nil
+	for world, l := range s.logs {
+		l.open(s.dir, world, s.least)
+	}
+	for world := range s.records {
+		s.records[world] = appendTo(s.dir, "rollouts", world+".jsonl")
 	}
 }
 
-// log writes a line.
-func (s *Site) log(name string, line outside.Line) {
+// log opens a world's log.
+func (s *Site) log(world string) func(outside.Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.also != nil {
-		for text := range strings.Lines(line.Text) {
-			fmt.Fprintf(s.also, "%-8s %s\n", name, foreign.Plain(strings.TrimRight(text, "\n")))
-		}
+	if s.logs == nil {
+		s.logs = map[string]*log{}
 	}
-	w := s.of(name)
-	if s.dir != "" {
-		s.write(name, w, line)
-	} else if len(w.early) < mostEarly {
-		w.early = append(w.early, line)
+	l := &log{}
+	s.logs[world] = l
+	return func(line outside.Line) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.also != nil {
+			for text := range strings.Lines(line.Text) {
+				fmt.Fprintf(s.also, "%-8s %s\n", world, foreign.Plain(strings.TrimRight(text, "\n")))
+			}
+		}
+		l.add(line)
 	}
 }
 
-// record adds v to the records. If the disk is full that ends, with a note.
-func (s *Site) record(name string, v any) {
-	text, err := json.Marshal(v)
+func (l *log) open(dir, world string, least slog.Level) {
+	if l.file = appendTo(dir, "log", world+".log"); l.file == nil {
+		return
+	}
+	l.to = slog.New(logfile.NewHandler(l.file, world, least))
+	for _, line := range l.early {
+		l.add(line)
+	}
+	l.early = nil
+}
+
+func (l *log) add(line outside.Line) {
+	if l.to == nil {
+		if len(l.early) < mostEarly {
+			l.early = append(l.early, line)
+		}
+		return
+	}
+	level := map[string]slog.Level{"debug": slog.LevelDebug, "warning": slog.LevelWarn,
+		"error": slog.LevelError}[line.Level]
+	var args []any
+	if line.Task != "" {
+		args = []any{"task", line.Task}
+	}
+	l.to.Log(context.Background(), level, line.Text, args...)
+}
+
+// record opens a world's records. If the disk is full they end, with a note.
+func (s *Site) record(world string) func(any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.of(name)
-	if s.dir == "" {
-		return
+	if s.records == nil {
+		s.records = map[string]*os.File{}
 	}
-	file := filepath.Join("rollouts", name+".jsonl")
-	if !w.recorded {
-		w.recorded, w.record = true, w.open(filepath.Join(s.dir, file))
+	s.records[world] = nil
+	return func(v any) {
+		text, err := json.Marshal(v)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f := s.records[world]
+		if f == nil {
+			return
+		}
+		if err == nil {
+			_, err = f.Write(append(text, '\n'))
+		}
+		if err != nil {
+			fmt.Fprintf(s.options.Out, "note: episodes are no longer written to rollouts/%s.jsonl: %v\n", world, err)
+			f.Close()
+			s.records[world] = nil
+		}
 	}
-	if w.record == nil {
-		return
+}
+
+// appendTo opens a file to add to; nil if that fails.
+func appendTo(dir, folder, name string) *os.File {
+	dir = filepath.Join(dir, folder)
+	if os.MkdirAll(dir, 0o755) != nil {
+		return nil
 	}
-	if err == nil {
-		_, err = w.record.Write(append(text, '\n'))
-	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
-		fmt.Fprintf(s.options.Out, "note: episodes are no longer written to %s: %v\n", file, err)
-		w.record = nil
+		return nil
 	}
+	return f
+}
+
+// Close closes the files.
+func (s *Site) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.close()
+	return nil
+}
+
+func (s *Site) close() {
+	for _, l := range s.logs {
+		if l.file != nil {
+			l.file.Close()
+		}
+		l.file, l.to = nil, nil
+	}
+	for world, f := range s.records {
+		if f != nil {
+			f.Close()
+		}
+		s.records[world] = nil
+	}
+	s.dir = ""
 }
 
 // tell has notes go to say; nil: to Out.
@@ -155,63 +225,4 @@ func (s *Site) judges() ([]workflow.Judge, []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.judge.List(), s.judge.Names()
-}
-
-// Close closes the files.
-func (s *Site) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.close()
-	return nil
-}
-
-func (s *Site) close() {
-	for _, w := range s.worlds {
-		for _, f := range w.files {
-			f.Close()
-		}
-		*w = world{early: w.early}
-	}
-	s.dir = ""
-}
-
-func (s *Site) of(name string) *world {
-	if s.worlds == nil {
-		s.worlds = map[string]*world{}
-	}
-	if s.worlds[name] == nil {
-		s.worlds[name] = &world{}
-	}
-	return s.worlds[name]
-}
-
-func (s *Site) write(name string, w *world, line outside.Line) {
-	if w.log == nil {
-		var to io.Writer = io.Discard
-		if f := w.open(filepath.Join(s.dir, "log", name+".log")); f != nil {
-			to = f
-		}
-		w.log = slog.New(logfile.NewHandler(to, name, s.least))
-	}
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warning": slog.LevelWarn,
-		"error": slog.LevelError}[line.Level]
-	var args []any
-	if line.Task != "" {
-		args = []any{"task", line.Task}
-	}
-	w.log.Log(context.Background(), level, line.Text, args...)
-}
-
-// open opens a file to add to; nil if that fails.
-func (w *world) open(path string) *os.File {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err != nil {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil
-	}
-	w.files = append(w.files, f)
-	return f
 }

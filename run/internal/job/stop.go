@@ -63,8 +63,8 @@ type Server interface {
 	Reachable(ctx context.Context) error
 }
 
-// WhileReachable returns a context that ends when the run is asked to stop and the server does not answer any more: what
-// is under way could not be finished, and after a restart it is done again.
+// WhileReachable returns a context that ends when the run is asked to stop and the server no longer answers: what is
+// under way could not be finished, and after a restart it is done again.
 func (j *Job) WhileReachable(ctx context.Context) (context.Context, context.CancelFunc) {
 	if j.Server == nil {
 		return context.WithCancel(ctx)

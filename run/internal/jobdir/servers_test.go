@@ -51,7 +51,8 @@ func TestServerModels(t *testing.T) {
 // Stopped at any operation, the notes have every model that was noted.
 func TestServerModelsEveryCrash(t *testing.T) {
 	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {
-		n, noted, want := ServerModels{Path: filepath.Join(dir, "m.json"), Server: "http://a"}, 0, []string{"0", "1", "2"}
+		n := ServerModels{Path: filepath.Join(dir, "m.json"), Server: "http://a"}
+		noted, want := 0, []string{"0", "1", "2"}
 		job := func(fs disk.FS) error {
 			n.FS = fs
 			got, err := n.Read()

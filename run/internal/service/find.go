@@ -21,8 +21,8 @@ import (
 // llamaTokenizer is an ungated copy of the tokenizer of Llama 3, which all models of that family share.
 const llamaTokenizer = "baseten/Meta-Llama-3-tokenizer"
 
-// FindModel finds the model and reads its tokenizer. On a server the weights are the server's, and the tokenizer's files
-// will do. read, if it is of the same folder, need not be read again; nil: nothing is read yet.
+// FindModel finds the model that a run trains and reads its tokenizer. On a server the weights are the server's, and
+// the tokenizer's files will do. read, if it is of the same folder, need not be read again; nil: nothing is read yet.
 func FindModel(ctx context.Context, j *job.Job, read *job.Model) (*job.Model, error) {
 	ctx, cancel := j.WhileWanted(ctx)
 	defer cancel()
@@ -42,9 +42,9 @@ func FindModel(ctx context.Context, j *job.Job, read *job.Model) (*job.Model, er
 	return m, err
 }
 
-// FindTokenizer finds the folder with the tokenizer of a model that a server has: in a folder that the configuration names,
-// in the hub's cache, where the server says or from itself, on the hub under the model's own name, or, for Llama 3, in
-// an ungated copy.
+// FindTokenizer finds the folder with the tokenizer of a model that a server has: in a folder that the configuration
+// names, in the hub's cache, where the server says or from itself, on the hub under the model's own name, or, for
+// Llama 3, in an ungated copy.
 func FindTokenizer(ctx context.Context, j *job.Job) (string, error) {
 	name := j.Config.Model.BaseModel()
 	var names []string

@@ -16,7 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
-// FindTeacher finds the teacher of the job's model: of explorer.auxiliary_models the one named teacher, or else the first.
+// FindTeacher finds the teacher of the job's model: the one of explorer.auxiliary_models that is named teacher, or else
+// the first.
 func FindTeacher(ctx context.Context, j *job.Job) (t job.Teacher, err error) {
 	path, err := TeacherPath(j.Config)
 	switch {
