@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -77,7 +76,7 @@ func debugTask(ctx context.Context, j *job.Job) error {
 	if err != nil {
 		return err
 	}
-	seed := rng.New(j.ID.Seed).Stream("debug")
+	seed := j.ID.Stream("debug")
 	task.Batch, task.ID, task.Repeat, task.Seed = "debug", "0", j.Config.Algorithm.RepeatTimes, seed.Uint64()
 	begin := j.Now()
 	j.Busy.With("running the task")

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -39,10 +38,6 @@ func OpenEnvironments(ctx context.Context, o Options, data string, ids ...string
 // a model, who reads in the template of the shipped one.
 func openEnvironments(ctx context.Context, j *job.Job, data string, player func() (outside.Player, error),
 	ids ...string) (*env.Registry, error) {
-	registry, err := game.Registry(data)
-	if err != nil {
-		return nil, err
-	}
 	if player == nil {
 		player = func() (outside.Player, error) {
 			m, err := job.LoadModel("policy", j.Find(shippedModel), nil)
@@ -56,10 +51,7 @@ func openEnvironments(ctx context.Context, j *job.Job, data string, player func(
 	if err := openOutside(ctx, j, outside.Named{Environments: ids}); err != nil {
 		return nil, err
 	}
-	for prefix, find := range j.Outside.Environments {
-		registry = registry.With(prefix, find)
-	}
-	return registry, nil
+	return j.Environments(data)
 }
 
 // playerOf is a model that plays by the keys of trinity gem.

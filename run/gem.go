@@ -8,13 +8,11 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -155,7 +153,7 @@ func (g *gemRun) open(ctx context.Context, pairs []string) error {
 	if g.Model, err = model(); err != nil {
 		return err
 	}
-	if err := CheckGemWrappers(&g.c, g.Outside.Tools); err != nil { // before anything is written
+	if err := g.c.CheckTools(g.Outside.Tools); err != nil { // before anything is written
 		return err
 	}
 	if _, err := g.Outside.Tools.Wrappers(ctx, g.c.ToolSpec()); err != nil {
@@ -180,7 +178,7 @@ func (g *gemRun) open(ctx context.Context, pairs []string) error {
 	if err := service.Open(ctx, g.Job); err != nil {
 		return err
 	}
-	if g.Context, err = service.Context(ctx, g.Job, algorithm.Needs{}); err != nil {
+	if g.Context, err = service.Context(ctx, g.Job); err != nil {
 		return err
 	}
 	g.trainer, err = gem.New(gem.Options{
@@ -214,17 +212,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// CheckGemWrappers refuses unknown wrappers and tools that cannot be used, without opening any. Whether the model has a
-// template is checked later.
-func CheckGemWrappers(c *gem.Config, tools env.Toolbox) error {
-	known, err := tools.Names(c.ToolSpec())
-	if err != nil {
-		return err
-	}
-	_, err = env.Wrappers(c.ToolSpec().Names(), (*chat.Template)(nil), known)
-	return err
-}
-
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
 func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	c := &g.c
@@ -245,7 +232,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	if g.logs = dir; c.LogDir != "" {
 		g.logs = filepath.Join(c.LogDir, filepath.Base(dir))
 	}
-	if err := identify(g.Job); err != nil {
+	if err := g.Identify(); err != nil {
 		return err
 	}
 	fmt.Fprintf(g.Out, "save path %s\n", dir)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
@@ -144,7 +143,7 @@ func openPolicy(ctx context.Context, j *job.Job, c *gem.Config, run string, p *g
 	if err := openSampling(ctx, j); err != nil {
 		return err
 	}
-	if p.Context, err = service.Context(ctx, j, algorithm.Needs{}); err != nil {
+	if p.Context, err = service.Context(ctx, j); err != nil {
 		return err
 	}
 	p.Tokens = j.Model.Tokenizer

@@ -43,7 +43,7 @@ func openModels(ctx context.Context, j *job.Job, read *job.Model) (err error) {
 		return err
 	}
 	j.Ask()
-	j.Context, err = service.Context(ctx, j, need)
+	j.Context, err = service.Context(ctx, j)
 	return err
 }
 
@@ -55,7 +55,7 @@ func openFolder(ctx context.Context, j *job.Job) error {
 	if err := j.Lock(ctx, jobdir.Roles(j.Config)...); err != nil {
 		return err
 	}
-	if err := identify(j); err != nil {
+	if err := j.Identify(); err != nil {
 		return err
 	}
 	text, err := j.Model.Configure(j.Config, j.ID.Date)

@@ -6,13 +6,10 @@ import (
 	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -64,11 +61,11 @@ func (l *loops) openTraining(
 	if err != nil {
 		return t, err
 	}
-	rates, err := plan.Rates(l.Config, t.steps)
+	o, err := trainerOptions(l.Job, t.steps)
 	if err != nil {
 		return t, err
 	}
-	if err := l.noteChanges(ctx, t.steps, rates); err != nil {
+	if err := l.noteChanges(ctx, o); err != nil {
 		return t, err
 	}
 	t.events = &record.Trained{Monitor: l.monitor, Progress: l.Progress, Weights: l.weights,
@@ -82,7 +79,6 @@ func (l *loops) openTraining(
 		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.sync}
 	}
 	t.events.Begin(l.resumed.Step)
-	o := trainerOptions(l.Job, t.steps, rates)
 	o.Republish = versions.Republish()
 	o.Publisher = l.publisher(t.steps, t.samples)
 	t.trainer = trainer.New(o, l.API, source, t.events, l.resumed.State)
@@ -90,12 +86,14 @@ func (l *loops) openTraining(
 }
 
 // trainerOptions are those of a configuration's trainer but for what it publishes.
-func trainerOptions(j *job.Job, steps int, rates algorithm.Schedule) trainer.Options {
+func trainerOptions(j *job.Job, steps int) (trainer.Options, error) {
+	rates, err := plan.Rates(j.Config, steps)
 	verl := j.Config.Verl()
 	var ends []int32
 	if m := j.Model; m.Tokenizer != nil {
 		ends, _ = m.Ends() // for a note alone
 	}
+	rollouts := buffer.Rollouts{FS: j.FS, Dir: j.Dir.File("rollouts")}
 	return trainer.Options{
 		Name: j.Config.Trainer.Name, JobDir: j.Dir.Path, Prefix: jobdir.Prefix(j.Config), TotalSteps: steps,
 		BatchSize: j.Config.Buffer.TrainBatchSize, SaveInterval: j.Config.Trainer.SaveInterval,
@@ -105,19 +103,13 @@ func trainerOptions(j *job.Job, steps int, rates algorithm.Schedule) trainer.Opt
 		Reference: referenceOf(j),
 		Vocab:     service.Vocabulary(j.Model),
 		Epochs:    verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: j.FS,
-		Durable: j.Durable, Measured: measured(j), Ends: ends,
-	}
-}
-
-// measured keeps entropies beside the records of the samples.
-func measured(j *job.Job) func(int, []*experience.Experience, [][]float32) {
-	rollouts := buffer.Rollouts{FS: j.FS, Dir: j.Dir.File("rollouts")}
-	return func(step int, batch []*experience.Experience, h [][]float32) { rollouts.Entropies(step-1, batch, h) }
+		Durable: j.Durable, Measured: rollouts.Measured, Ends: ends,
+	}, err
 }
 
 // noteChanges tells the user what is not as the configuration makes one believe.
-func (l *loops) noteChanges(ctx context.Context, steps int, rates algorithm.Schedule) error {
-	note, err := plan.Changed(l.Config, l.resumed.State, steps, rates)
+func (l *loops) noteChanges(ctx context.Context, o trainer.Options) error {
+	note, err := plan.Changed(l.Config, l.resumed.State, o.TotalSteps, o.Schedule)
 	if err != nil {
 		return err
 	}
@@ -169,11 +161,7 @@ func (l *loops) exportModel() error {
 	if err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}
-	from, err := engine.CheckpointFolder(l.Dir.Checkpoints(), path)
-	if err != nil {
-		return fmt.Errorf("run: export: %w", err)
-	}
-	return l.Dir.ExportModel(step, from)
+	return l.Dir.Export(step, path)
 }
 
 // over says that a run which trained all its steps left samples that the plan did not reckon with; "" when it did not.

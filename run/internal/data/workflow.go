@@ -8,7 +8,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -28,11 +27,8 @@ func Workflow(j *job.Job, t *config.Taskset, key string) (workflow.Workflow, wor
 			t.DefaultWorkflowType))
 	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is not a string the workflow refuses
-		if r.Environments, err = game.Registry(data); err != nil {
+		if r.Environments, err = j.Environments(data); err != nil {
 			return nil, r, job.AtKey(key+".workflow_args.data_dir", err)
-		}
-		for prefix, find := range j.Outside.Environments {
-			r.Environments = r.Environments.With(prefix, find)
 		}
 		r.Chat, r.Tools = j.Model.Template, j.Tools
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -106,6 +107,18 @@ func merged[T any](a, b map[string]T) map[string]T {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
+}
+
+// Environments are the native ones, with the data of the folder data, and those that join from outside.
+func (j *Job) Environments(data string) (*env.Registry, error) {
+	registry, err := game.Registry(data)
+	if err != nil {
+		return nil, err
+	}
+	for prefix, find := range j.Outside.Environments {
+		registry = registry.With(prefix, find)
+	}
+	return registry, nil
 }
 
 // SayBusy has Out say what the run is busy with whenever nothing else was said for a while, until the job is closed. On

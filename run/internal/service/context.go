@@ -12,7 +12,11 @@ import (
 // Context is how many tokens a sequence may have, so that every model that is asked about it can read it: the one that
 // is trained and sampled, the reference and the teacher. 0: the service does not tell, and refuses what is too long
 // itself.
-func Context(ctx context.Context, j *job.Job, need algorithm.Needs) (int, error) {
+func Context(ctx context.Context, j *job.Job) (int, error) {
+	var need algorithm.Needs
+	if j.Method != nil { // trinity gem has none
+		need = j.Method.Needs()
+	}
 	caps, err := j.API.Capabilities(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("run: what the service can do: %w", err)

@@ -5,14 +5,13 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // CreateRequest asks for the model that a run trains.
 func CreateRequest(j *job.Job) tinker.CreateModelRequest {
-	stream := rng.New(j.ID.Seed).Stream("adapter")
+	stream := j.ID.Stream("adapter")
 	seed := int64(stream.Uint64() >> 1)
 	lora := LoRA(j.Config)
 	lora.Seed = &seed

@@ -1,4 +1,4 @@
-package run
+package job
 
 import (
 	"encoding/json"
@@ -8,12 +8,11 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// identify reads run.json or makes it.
-func identify(j *job.Job) (err error) {
+// Identify reads run.json or makes it.
+func (j *Job) Identify() (err error) {
 	arithmetic := "" // on a server it is the server's affair
 	if j.Local() {
 		if arithmetic, err = engine.NumericsOf(j.Dir.Checkpoints(), j.Order); err != nil {
@@ -31,7 +30,7 @@ func identify(j *job.Job) (err error) {
 		j.Note(note)
 	}
 	if err == nil {
-		noteSettings(j)
+		j.noteSettings()
 	}
 	return err
 }
@@ -39,7 +38,7 @@ func identify(j *job.Job) (err error) {
 // noteSettings writes the configuration into the job's folder for trinity studio, and tells a person what changed since
 // the last start. That of what trains is kept: an evaluation beside it changes nothing. The job does not need it, so a
 // failure does not matter.
-func noteSettings(j *job.Job) {
+func (j *Job) noteSettings() {
 	before := source.NotedSettings(j.Dir.Path)
 	mode, noted := before["mode"].Value.(string)
 	if same := mode == string(j.Config.Mode); noted && !same && !j.Config.Mode.Trains() {
