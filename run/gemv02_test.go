@@ -15,25 +15,24 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// Runs that commits 44f7082 and 2022474 began, which had a loop of their own for this, continue to the metrics of a run
-// that was never stopped, wherever they stopped.
-func TestOlderGemRuns(t *testing.T) {
+// Runs that v0.2 began (commit 2022474), which had a loop of its own for this, continue to the metrics of a run that was
+// never stopped, wherever they stopped.
+func TestGemRunsOfV02(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGemInterruptAndResume")
 	four, two := []string{"max_steps=4", "lora_rank=1"}, []string{"max_steps=2", "lora_rank=1", "eval_episodes=64"}
 	for _, older := range []struct {
-		commit, name string
-		pairs        []string
-		ends         bool // with the checkpoints of a run that was never stopped, too
+		name  string
+		pairs []string
+		ends  bool // with the checkpoints of a run that was never stopped, too
 	}{
-		{"44f7082", "killed", four, true},   // behind the requests that step 2 begins with
-		{"2022474", "killed", four, true},   // the same
-		{"2022474", "stopped", four, false}, // by Ctrl-C, which saves
-		{"2022474", "saving", two, true},    // in the evaluation at the end, before the save was committed
+		{"killed", four, true},   // behind the requests that step 2 begins with
+		{"stopped", four, false}, // by Ctrl-C, which saves
+		{"saving", two, true},    // in the evaluation at the end, before the save was committed
 	} {
-		t.Run(older.commit+"/"+older.name, func(t *testing.T) {
+		t.Run(older.name, func(t *testing.T) {
 			dir := t.TempDir()
-			untar(t, filepath.Join("testdata", "gem", older.commit+".tar.gz"), dir)
+			untar(t, filepath.Join("testdata", "gem", "v0.2.tar.gz"), dir)
 			dir = filepath.Join(dir, older.name)
 			fresh, want := gemRunsAs(t, dir, older.pairs)
 			_, got := gemRuns(t, onEngine(), []string{"resume=" + dir})
