@@ -22,6 +22,7 @@ var exposed = map[string]string{
 	"run/Options":    "an alias, since the packages below run read the options too; its fields are open to callers",
 	"run/Plugins":    "the same",
 	"run/Python":     "the same",
+	"run/JobNotes":   "the same",
 }
 
 // TestPublicTypes refuses exported declarations that name a type which another module cannot name.

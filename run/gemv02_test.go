@@ -15,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// Runs that v0.2 began (commit 2022474), which had a loop of its own for this, continue to the metrics of a run that was
-// never stopped, wherever they stopped.
+// Runs that v0.2 began (commit 2022474), which had a loop of its own for this, continue to the metrics of a run that
+// was never stopped, wherever they stopped.
 func TestGemRunsOfV02(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGemInterruptAndResume")
