@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
@@ -74,7 +75,12 @@ func playerWith(j *job.Job, m *job.Model, params tinker.SamplingParams) (p outsi
 		}
 	}
 	text, err := m.Text()
-	return outside.Player{Name: m.Name, Text: text, Params: params}, err
+	if err != nil {
+		return p, err
+	}
+	offers := proxy.NewOffers(proxy.OfferOptions{Name: m.Name, Text: text, Now: j.Now})
+	return outside.Player{Name: m.Name, Text: text, Params: params, Rollouts: offers,
+		URL: localURL(offers, j.Opened)}, nil
 }
 
 // wholePrompts has the player read what environments that call the model themselves say as it is: whole prompts, in the

@@ -83,7 +83,9 @@ type Line struct {
 
 // Player is the model that plays an environment which calls the model itself.
 type Player struct {
-	Name   string
-	Text   *endpoint.Text
-	Params tinker.SamplingParams
+	Name     string
+	Text     *endpoint.Text
+	Params   tinker.SamplingParams
+	Rollouts workflow.Rollouts      // opens a rollout for each episode
+	URL      func() (string, error) // where rollouts are served
 }
