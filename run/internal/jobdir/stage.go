@@ -71,7 +71,7 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	saved, state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
 	if errors.Is(err, fs.ErrNotExist) {
 		last, serr := trainer.ReadState(dir, c.Trainer.Name)
-		_, begun := os.Stat(filepath.Join(dir, "run.json"))
+		_, begun := os.Stat(filepath.Join(dir, identityFile))
 		if begun == nil && serr == nil && last.Step == 0 {
 			return s, nil // nothing was left to train on
 		}
