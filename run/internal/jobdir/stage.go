@@ -101,7 +101,7 @@ func noted(dir, latest, file string) (step, path string, err error) {
 }
 
 // SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun
-// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 where the data are not known.
+// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 if the data are not known.
 func SayPassed(cfg *config.Config, i, steps int, out io.Writer) error {
 	s, err := cfg.Stage(i)
 	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
