@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
@@ -32,39 +30,9 @@ func openRollouts(j *job.Job) (o *proxy.Offers, served bool, err error) {
 	}
 	o = proxy.NewOffers(proxy.OfferOptions{Name: j.Model.Name, Text: text, Now: j.Now,
 		Log: foreign.Limit(j.Progress.Warn), Work: work})
-	j.RolloutServer, j.URL = o, localURL(o, j.Opened)
+	j.Opened(o.Close)
+	j.RolloutServer, j.URL = o, o.URL
 	return o, work || j.Rollouts != "", nil
-}
-
-// localURL returns what gives the address of offers to programs on this machine: it listens when it is first asked.
-func localURL(offers *proxy.Offers, opened func(close func() error)) func() (string, error) {
-	stop, served := make(chan struct{}), make(chan error, 1)
-	listen := sync.OnceValues(func() (string, error) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", fmt.Errorf("run: serving rollouts: %w", err)
-		}
-		go func() { served <- offers.Serve(context.Background(), l, stop) }()
-		return "http://" + l.Addr().String(), nil
-	})
-	var mu sync.Mutex
-	began := false
-	opened(func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		close(stop)
-		if !began {
-			return nil
-		}
-		return <-served
-	})
-	return func() (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		url, err := listen()
-		began = began || err == nil
-		return url, err
-	}
 }
 
 // serving does work while programs can carry rollouts out, if there are any.

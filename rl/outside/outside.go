@@ -12,7 +12,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
 // World joins one kind of outside program to a run. Its options are its fields; making it starts nothing.
@@ -81,11 +80,11 @@ type Line struct {
 	Task  string // of which task; "": not known
 }
 
-// Player is the model that plays an environment which calls the model itself.
+// Player is the model that plays an environment which calls the model itself. The world closes it, when nothing plays.
 type Player struct {
 	Name     string
-	Text     *endpoint.Text
 	Params   tinker.SamplingParams
 	Rollouts workflow.Rollouts      // opens a rollout for each episode
-	URL      func() (string, error) // where rollouts are served
+	URL      func() (string, error) // serves Rollouts
+	Close    func() error           // ends that
 }

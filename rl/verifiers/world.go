@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/carried"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/selfdriven"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
@@ -25,7 +25,8 @@ type World struct {
 	tasksets Tasksets
 
 	mu      sync.Mutex
-	sources map[string]*carried.Source // by id
+	sources map[string]*selfdriven.Source // by id
+	players []outside.Player              // of them
 }
 
 const name = "verifiers" // of the world, and of the workflow's By
@@ -38,7 +39,7 @@ func (w *World) Claims(n outside.Named) bool {
 
 // Open implements outside.World. Servers are started by the first rollout.
 func (w *World) Open(ctx context.Context, _ outside.Named, s outside.Site) (outside.Parts, error) {
-	w.site, w.ctx, w.sources = s, context.WithoutCancel(ctx), map[string]*carried.Source{}
+	w.site, w.ctx, w.sources = s, context.WithoutCancel(ctx), map[string]*selfdriven.Source{}
 	w.log = s.Log(name)
 	w.servers = New(Options{Executable: s.Python, Path: s.Imports,
 		Log: func(line string) { w.log(outside.Line{Text: line}) }})
@@ -57,6 +58,9 @@ func (w *World) Close() error {
 	defer w.mu.Unlock()
 	for _, s := range w.sources {
 		errs = append(errs, s.Close())
+	}
+	for _, p := range w.players {
+		errs = append(errs, p.Close())
 	}
 	if w.servers != nil {
 		errs = append(errs, w.servers.Close())
@@ -86,7 +90,7 @@ func (w *World) spec(id string) (env.Spec, error) {
 }
 
 // open reads the tasks of an id.
-func (w *World) open(id string) (*carried.Source, error) {
+func (w *World) open(id string) (*selfdriven.Source, error) {
 	p, err := Parse(id)
 	if err != nil {
 		return nil, err
@@ -105,8 +109,10 @@ func (w *World) open(id string) (*carried.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return carried.New(w.ctx, carried.Options{ID: id, Carrying: carrying, Tasks: tasks, Text: player.Text,
-		Model: player.Name, Params: player.Params, Now: w.site.Now, Random: p.Random, Note: w.site.Note,
+	w.players = append(w.players, player)
+	return selfdriven.New(w.ctx, selfdriven.Options{ID: id, Carrying: carrying, Tasks: tasks,
+		Rollouts: player.Rollouts, URL: player.URL, Model: player.Name, Params: player.Params, Random: p.Random,
+		Note: w.site.Note,
 		Failed: func(err error) {
 			w.log(outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
 		}}), nil
