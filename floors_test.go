@@ -19,14 +19,15 @@ var rooms = []string{
 	"hf: internal",
 	"tinker: hf internal",
 	"monitor: hf internal",
+	"studio: monitor hf internal",
 	"config: internal",
 	"rl: tinker hf internal",
 	"engine: tinker hf internal",
 	"loop: rl tinker hf monitor internal",
-	"run: config loop engine rl tinker hf monitor internal",
+	"run: config loop engine rl tinker hf monitor studio internal",
 	"examples: run config loop rl tinker hf monitor internal",
-	"bench: run config loop engine rl tinker hf monitor examples internal",
-	"cmd: run config loop engine rl tinker hf monitor examples internal",
+	"bench: run config loop engine rl tinker hf monitor studio examples internal",
+	"cmd: run config loop engine rl tinker hf monitor studio examples internal",
 	"docs:",
 }
 
@@ -34,10 +35,11 @@ var rooms = []string{
 var floors = []string{
 	"internal/foreign internal/charclass internal/moment internal/machine",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
-		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
-	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
-		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
+		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +
+		"engine/fleet/internal/schedule",
+	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
+		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
@@ -46,11 +48,12 @@ var floors = []string{
 		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
 		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
-		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
+		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
-		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
+		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
+		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"engine/internal/checkpoint engine/internal/queue",
 	"engine/internal/weights",
@@ -60,7 +63,7 @@ var floors = []string{
 	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
 		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
-		"engine/fleet/simulate",
+		"engine/fleet/simulate monitor/sink",
 	"tinker/server/internal/sampling tinker/server/internal/training " +
 		"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
@@ -73,7 +76,7 @@ var floors = []string{
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
 	"run/catalog run/speaker",
-	"cmd/trinity",
+	"cmd/trinity cmd/sbom",
 }
 
 // neighbours are the imports within a floor, each with its reason.

@@ -21,9 +21,9 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/run/speaker"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 )
 
 type studioCmd struct {
