@@ -47,14 +47,15 @@ var floors = []string{
 		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
-		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
-		"engine/fleet/simulate",
-	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/selfdriven engine/worker engine/fake " +
+		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch engine/fleet/simulate",
+	"rl/outside rl/env/selfdriven",
+	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
-	"loop/explorer loop/trainer loop/proxy loop/remote",
-	"loop/record loop/bench loop/gem run/budget",
+	"loop/explorer loop/trainer loop/proxy",
+	"loop/record loop/gem run/budget",
 	"config",
-	"run/internal/jobdir run/internal/openai run/internal/place run/internal/site run/internal/base",
+	"run/internal/jobdir",
+	"run/internal/job",
 	"run/internal/plan run/internal/service run/internal/prepare",
 	"run/internal/data",
 	"run/internal/inspect",

@@ -19,6 +19,10 @@ var public = []string{"config", "hf", "monitor", "rl", "run", "tinker"}
 // exposed are the places that name a type of an internal package nevertheless, each with its reason.
 var exposed = map[string]string{
 	"monitor/OpenOn": "run puts the file system of crash tests in",
+	"run/Options":    "an alias, since the packages below run read the options too; its fields are open to callers",
+	"run/Plugins":    "the same",
+	"run/Python":     "the same",
+	"run/JobNotes":   "the same",
 }
 
 // TestPublicTypes refuses exported declarations that name a type which another module cannot name.

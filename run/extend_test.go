@@ -180,7 +180,7 @@ func TestExtendFromSavedStates(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGoesBackToTheSavedState")
 	remote, lost := options(), options()
-	remote.LookupEnv, lost.fleeting = withKey, forgets
+	remote.LookupEnv, lost.Fleeting = withKey, forgets
 	args := and(tiny, "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
 	want := runs(t, load(t, t.TempDir(), and(args, steps(4)...)...), options())
 	for name, o := range map[string]Options{"local": options(), "server": remote, "a service without models": lost} {

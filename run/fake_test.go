@@ -25,7 +25,7 @@ func onEngine() Options {
 // by chance.
 func options() Options {
 	o := onEngine()
-	o.machine = fakeMachine
+	o.Machine = fakeMachine
 	o.Plugins.Rewards = map[string]reward.Func{"math_reward": byChance}
 	return o
 }

@@ -303,7 +303,7 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 		"model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
 	marked := &saveMark{Crash: &disktest.Crash{FS: disk.OS()}}
 	o := options()
-	o.fs = marked
+	o.FS = marked
 	want := runs(t, load(t, t.TempDir(), args...), o)
 	first := int(marked.at.Load())
 	if first == 0 {

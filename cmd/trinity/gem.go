@@ -75,7 +75,7 @@ func gemNames(s *surroundings, c *gem.Config, ids ...string) error {
 			return err
 		}
 	}
-	return run.CheckGemWrappers(c, tool.NewBox(tool.Options{LookupEnv: s.env}))
+	return c.CheckTools(tool.NewBox(tool.Options{LookupEnv: s.env}))
 }
 
 // gemPairs are the pairs of a file followed by those of the command line.

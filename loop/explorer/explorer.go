@@ -147,20 +147,11 @@ func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, sto
 		version: -1, slots: make(chan struct{}, max(1, o.Runners))}
 }
 
-// Run explores until Steps or the end of the tasks. When stop is closed it returns at once: finished groups are stored.
-func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
+// Run explores until Steps or the end of the tasks. When stop ends it returns at once: finished groups are stored.
+func (x *Explorer) Run(ctx, stop context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	done := make(chan struct{})
-	defer func() { cancel(nil); <-done }()
-	go func() {
-		defer close(done)
-		select {
-		case <-stop:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(stop, func() { cancel(errStopped) })()
 	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
 		err := x.step(ctx, step)
 		switch {

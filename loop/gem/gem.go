@@ -92,9 +92,9 @@ func New(o Options) (*Trainer, error) {
 // Step is the number of committed steps.
 func (t *Trainer) Step() int { return t.done }
 
-// Run trains up to max_steps and saves. When stop is closed it finishes the step under way, saves and returns
+// Run trains up to max_steps and saves. When stop ends it finishes the step under way, saves and returns
 // trainer.ErrInterrupted. When ctx ends it stops where it is.
-func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
+func (t *Trainer) Run(ctx, stop context.Context) (err error) {
 	state, again, err := t.resume()
 	if err != nil {
 		return err

@@ -129,12 +129,12 @@ func New(o Options, service tinker.Service, source Source, events Events, state 
 	return t
 }
 
-// ErrInterrupted ends Run when stop was closed: the step under way was finished and saved.
+// ErrInterrupted ends Run when stop ended: the step under way was finished and saved.
 var ErrInterrupted = errors.New("trainer: interrupted")
 
-// Run trains until TotalSteps or the end of the source, and saves. When stop is closed it finishes the step under way,
+// Run trains until TotalSteps or the end of the source, and saves. When stop ends it finishes the step under way,
 // saves and returns ErrInterrupted. When ctx ends it stops where it is.
-func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
+func (t *Trainer) Run(ctx, stop context.Context) error {
 	if err := t.open(ctx); err != nil {
 		return err
 	}
@@ -153,10 +153,8 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 	}
 	for t.TotalSteps == 0 || t.state.Step < t.TotalSteps {
-		select {
-		case <-stop:
+		if stop.Err() != nil {
 			return errors.Join(t.save(ctx), ErrInterrupted)
-		default:
 		}
 		next, err := t.beginStep(ctx)
 		if err != nil {
@@ -180,12 +178,10 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 
 // end saves at the end of the source, and publishes the last weights. A stop may also have ended what the source reads
 // from: then there may be more.
-func (t *Trainer) end(ctx context.Context, stop <-chan struct{}) error {
+func (t *Trainer) end(ctx, stop context.Context) error {
 	err := t.save(ctx)
-	select {
-	case <-stop:
+	if stop.Err() != nil {
 		return errors.Join(err, ErrInterrupted)
-	default:
 	}
 	if err != nil {
 		return err
@@ -249,27 +245,16 @@ func (t *Trainer) saveInterval(ctx context.Context, step int, next *State) error
 	return nil
 }
 
-// read reads a batch, giving up when stop is closed. With PublishFirst it does not give up: the step has begun.
-func (t *Trainer) read(ctx context.Context, stop <-chan struct{}) ([]*experience.Experience, error) {
+// read reads a batch, giving up when stop ends. With PublishFirst it does not give up: the step has begun.
+func (t *Trainer) read(ctx, stop context.Context) ([]*experience.Experience, error) {
 	t.started = time.Now()
-	if t.PublishFirst {
-		return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
+	if !t.PublishFirst {
+		wanted, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(stop, func() { cancel(ErrInterrupted) })()
+		ctx = wanted
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watch := make(chan struct{})
-	go func() {
-		defer close(watch)
-		select {
-		case <-stop:
-			cancel(ErrInterrupted)
-		case <-ctx.Done():
-		}
-	}()
-	batch, err := t.source.Read(ctx, t.state.Step+1, t.BatchSize)
-	cancel(nil)
-	<-watch
-	return batch, err
+	return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
 }
 
 // step trains one batch and commits it. next is what beginStep returned.

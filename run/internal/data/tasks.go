@@ -1,3 +1,5 @@
+// Package data opens what a configuration trains and evaluates on: the rows of its tasksets with their workflows and
+// rewards, and the examples of sft, dpo and experts.
 package data
 
 import (

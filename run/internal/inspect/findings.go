@@ -6,7 +6,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // findings are what is wrong and what is not known.
@@ -42,24 +42,24 @@ func (in *Inspection) add(key string, err error) bool {
 
 func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 	var own *algorithm.KeyError
-	var placed *place.Error
+	var placed *job.KeyError
 	if errors.As(err, &own) {
 		key += "." + own.Key
 	} else if errors.As(err, &placed) {
 		key = placed.Key
 	}
-	names := place.Arguments(err)
+	names := job.Arguments(err)
 	if len(names) == 0 {
 		if placed != nil {
 			err = placed.Err
 		}
 		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "modelname: ")
-		return []*config.Problem{in.cfg.Problem(key, "%s", text)}
+		return []*config.Problem{in.Config.Problem(key, "%s", text)}
 	}
 	for _, a := range names {
-		p := in.cfg.Problem(key+"."+a.Name, "%s", a.Text)
+		p := in.Config.Problem(key+"."+a.Name, "%s", a.Text)
 		if a.Unknown {
-			p = in.cfg.KeyProblem(key+"."+a.Name, "%s", a.Text)
+			p = in.Config.KeyProblem(key+"."+a.Name, "%s", a.Text)
 		}
 		list = append(list, p)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
 // Identity is what a job draws once, at its first start, and keeps: run.json.
@@ -69,6 +70,9 @@ func (d Dir) Identity(fresh Identity) (id Identity, err error) {
 	}
 	return id, nil
 }
+
+// Stream is the stream of random numbers that a job draws by a name.
+func (id Identity) Stream(name string) rng.Stream { return rng.New(id.Seed).Stream(name) }
 
 // Began is the date that templates are told: that of the job's first start, or now.
 func (d Dir) Began(now time.Time) time.Time {

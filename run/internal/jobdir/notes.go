@@ -39,7 +39,7 @@ func (d Dir) KeepNotes(n Notes) error {
 
 // keep writes a file for others to read, unless it has that content.
 func (d Dir) keep(name string, data []byte) error {
-	if d.aside {
+	if d.beside {
 		return nil // the trainer beside it does
 	}
 	path := d.File(name)
