@@ -69,13 +69,16 @@ func (o *Offers) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}
 	return o.door.serve(ctx, o.Handler(), l, stop)
 }
 
+// errClosed ends rollouts with the run.
+var errClosed = errors.New("proxy: rollouts are no longer served")
+
 // URL returns an address for programs on this machine, in front of /rollouts/ID/v1. It listens from the first call on.
 func (o *Offers) URL() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.closed:
-		return "", errors.New("proxy: rollouts are no longer served")
+		return "", errClosed
 	case o.url != "":
 		return o.url, nil
 	}
@@ -88,7 +91,7 @@ func (o *Offers) URL() (string, error) {
 	return o.url, nil
 }
 
-// Close ends the server at URL.
+// Close ends open rollouts and the server at URL.
 func (o *Offers) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,6 +99,7 @@ func (o *Offers) Close() error {
 		return nil
 	}
 	o.closed = true
+	o.door.calls.end(errClosed)
 	close(o.stop)
 	if o.url == "" {
 		return nil

@@ -161,6 +161,16 @@ func (s *rollouts) remove(r *rollout, why error) {
 	}
 }
 
+// end ends all open rollouts.
+func (s *rollouts) end(why error) {
+	s.mu.Lock()
+	open := slices.Collect(maps.Values(s.open))
+	s.mu.Unlock()
+	for _, r := range open {
+		s.remove(r, why)
+	}
+}
+
 // close takes a rollout from the open ones and notes why, unless that was done.
 func (s *rollouts) close(r *rollout, why error) bool {
 	s.mu.Lock()
