@@ -119,13 +119,11 @@ func without(object json.RawMessage, name string) json.RawMessage {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		var quoted bytes.Buffer
-		enc := json.NewEncoder(&quoted)
-		enc.SetEscapeHTML(false)
-		if enc.Encode(key) != nil {
+		quoted, err := encode(key)
+		if err != nil {
 			return object
 		}
-		b.Write(bytes.TrimSpace(quoted.Bytes()))
+		b.Write(quoted)
 		b.WriteByte(':')
 		b.Write(v)
 	}
