@@ -112,7 +112,7 @@ func openEvaluations(j *job.Job) (*buffer.Store, error) {
 	return store, nil
 }
 
-// explorerOptions are those of a configuration's explorer but for what it writes to.
+// explorerOptions returns the explorer's options, except what it writes to.
 func explorerOptions(j *job.Job, x exploring) (explorer.Options, error) {
 	operators, err := plan.Operators(j.Config, j.Operators)
 	if err != nil {

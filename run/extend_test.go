@@ -83,8 +83,8 @@ func TestExtendExamples(t *testing.T) {
 			"algorithm.optimizer.lr_warmup_steps=1")...)...), o); err != nil {
 		t.Fatal(err)
 	}
-	if want := "steps 1 to 5 are those of a run of 5 steps, and from now on those of one of 6"; !strings.Contains(
-		out.String(), want) {
+	want := "steps 1 to 5 had the learning rates of a run of 5 steps; later ones have the rates of a run of 6"
+	if !strings.Contains(out.String(), want) {
 		t.Errorf("said\n%s\nwant %q", out.String(), want)
 	}
 }

@@ -246,7 +246,7 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	return g.c.Write(g.FS, dir)
 }
 
-// record is what is recorded beside metrics.jsonl.
+// record says what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
 	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.Dir.Path),
 		LookupEnv: g.LookupEnv, Settings: map[string]any{}}

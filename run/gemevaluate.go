@@ -17,7 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// GemEvaluation is what trinity gem eval is asked for.
+// GemEvaluation is a request of trinity gem eval.
 type GemEvaluation struct {
 	Pairs  []string         // key=value as of trinity gem; env_id may name several, separated by commas
 	Run    string           // the folder of a run whose last weights play; "" plays the model itself

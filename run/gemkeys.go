@@ -22,7 +22,7 @@ func gemKeys() []gemKey {
 	}
 }
 
-// gemConfig is what parts of a run read of a configuration.
+// gemConfig is the configuration that parts of a run read.
 func gemConfig(c *gem.Config) *config.Config {
 	cfg := config.Default()
 	for _, k := range gemKeys() {

@@ -10,8 +10,8 @@ import (
 // goBacks is how often in a row a run goes back to the same saved state.
 const goBacks = 5
 
-// goingBack counts how often a run goes back because the server lost what it had there. The zero value is that of a run
-// that begins.
+// goingBack counts how often a run goes back because the server lost its model. The zero value is for a run that
+// begins.
 type goingBack struct {
 	saved int // the step whose state the run went back to last
 	again int // how often in a row

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
-// Inspection is what [Run] looks at before it begins: every part of a job that needs no service and writes
+// Inspection is everything that [Run] checks before it begins: every part of a job that needs no service and writes
 // nothing. It must be closed.
 type Inspection struct {
 	Backend config.Backend

@@ -10,7 +10,7 @@ import (
 // date that templates are told there; "" if path belongs to no job that has noted one.
 func JobTemplate(path string) (text string, date time.Time, err error) { return jobdir.Template(path) }
 
-// JobNotes is what a job notes of its model: where it is, and how the job asks it.
+// JobNotes are a job's notes of its model: where it is, and how the job asks it.
 type JobNotes = jobdir.Notes
 
 // ReadJobNotes returns the notes of the job that path, a job directory or something in it, belongs to; nil if path

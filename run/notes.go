@@ -39,7 +39,7 @@ func notesOf(j *job.Job) jobdir.Notes {
 func systemPrompt(t *config.Taskset, own workflow.Own) string {
 	w, err := workflow.New(t.DefaultWorkflowType, own)
 	if err != nil {
-		return t.Format.SystemPrompt // whoever opens the tasks says what is wrong
+		return t.Format.SystemPrompt // the error comes when the tasks are opened
 	}
 	r := workflow.Rollout{RewardName: t.DefaultRewardFnType, SystemPrompt: t.Format.SystemPrompt, Args: t.WorkflowArgs}
 	if with, err := workflow.WithDefaults(t.DefaultWorkflowType, r, own); err == nil {

@@ -46,7 +46,7 @@ func openOutside(ctx context.Context, j *job.Job, n outside.Named) error {
 	return nil
 }
 
-// namedIn is what a configuration names and the program does not bring itself.
+// namedIn lists what a configuration names and the program does not bring itself.
 func namedIn(j *job.Job) (n outside.Named) {
 	n.Folders = slices.Clone(j.Python.Dirs)
 	for _, dir := range filepath.SplitList(j.Config.PluginDir) {

@@ -1,7 +1,7 @@
 // Package run wires a configuration into a running job: model, service, data, loops, records. It is the only package
 // that knows all the others. Nothing is registered or injected, so go-to-definition reaches every part.
 //
-// Start reading at Run. Options are what a caller sets; a job.Job is what is open, and what parts are made from.
+// Start reading at Run. A caller sets Options; a job.Job holds what is open, and further parts are made from it.
 package run
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Options are what a run gets from its caller rather than from its configuration: where it prints, what stops it, where
+// Options come from the caller of a run rather than from its configuration: where it prints, what stops it, where
 // it finds files and models, and the parts that a program brings. The zero value runs on local files.
 type Options = job.Options
 

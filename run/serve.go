@@ -30,7 +30,7 @@ func (l *loops) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return ErrInterrupted // it never comes to an end by itself
+	return ErrInterrupted // it ends only when it is stopped
 }
 
 // serveAndTrain answers programs that sample, and trains on what they commit until the trainer has made its steps.

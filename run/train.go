@@ -85,7 +85,7 @@ func (l *loops) openTraining(
 	return t, nil
 }
 
-// trainerOptions are those of a configuration's trainer but for what it publishes.
+// trainerOptions returns the trainer's options, except what it publishes.
 func trainerOptions(j *job.Job, steps int) (trainer.Options, error) {
 	rates, err := plan.Rates(j.Config, steps)
 	verl := j.Config.Verl()

@@ -83,7 +83,7 @@ func open(address string, query url.Values) (*database, error) {
 				"a path from the root", address)
 		}
 		db := sql.OpenDB(sqliteConnector{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
-		db.SetMaxOpenConns(1) // one writer at a time is what SQLite has
+		db.SetMaxOpenConns(1) // SQLite has one writer at a time
 		return &database{DB: db, fs: disk.OS(), dialect: sqliteDialect()}, nil
 	case "postgresql", "postgres":
 		conf, err := pgx.ParseConfig("postgresql://" + rest)

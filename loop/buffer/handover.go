@@ -47,8 +47,8 @@ func (h *Handover) Put(ctx context.Context, step int, list []*experience.Experie
 	return err
 }
 
-// unread is what of a step has not been read yet; wanted is false for one that is explored again only for what is
-// learned from it.
+// unread is the part of a step that has not been read yet; wanted is false for one that is explored again only for what
+// is learned from it.
 func (h *Handover) unread(step int, list []*experience.Experience) (left []*experience.Experience, wanted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -63,7 +63,7 @@ type Config struct {
 	StrictSeed bool `key:"strict_seed"`
 }
 
-// ToolSpec is what the configuration says of tools.
+// ToolSpec returns the keys about tools.
 func (c *Config) ToolSpec() env.ToolSpec {
 	return env.ToolSpec{Tools: c.Tools, Wrappers: c.EnvWrappers, Python: c.Python, Sandbox: c.Sandbox,
 		Timeout: c.ToolTimeout, SearchURL: c.SearchURL, Rules: env.ToolOptions{Reward: c.ToolReward,

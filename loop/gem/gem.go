@@ -37,7 +37,7 @@ type Options struct {
 	Service tinker.Service
 	Create  tinker.CreateModelRequest
 	Make    func() (env.Env, error) // a new environment with its wrappers
-	// Unsteady says that seeds do not decide how episodes begin: each is reset by itself, those of a group too.
+	// Unsteady says that seeds do not decide how episodes begin: each is reset on its own, in a group too.
 	Unsteady bool
 	Tokens   Tokenizer
 	Context  int // tokens that the model can read and write in all; 0: not known

@@ -27,7 +27,7 @@ type Explored struct {
 	Kept     *explorer.Kept // what the explorer keeps; nil where a program samples for itself
 
 	left   map[int][]*experience.Experience // by step, until the step is written
-	line   int                              // that of the last step
+	line   int                              // of the last step
 	counts map[string]float64               // of its line so far
 
 	resumed int // the metrics of the steps up to this one are from before a restart

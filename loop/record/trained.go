@@ -132,7 +132,7 @@ func (r *Trained) Committed(ctx context.Context, state trainer.State) error {
 	return r.retireOld(ctx, state, back)
 }
 
-// KeepStates deletes the oldest saved states, if there are too many with that of step saved, the last.
+// KeepStates deletes the oldest saved states if there are too many, counting the last, of step saved.
 func (r *Trained) KeepStates(ctx context.Context, saved int) error {
 	if r.Keep == nil || saved == 0 {
 		return nil

@@ -80,7 +80,7 @@ type Publisher interface {
 
 // Source gives the experiences of each step.
 type Source interface {
-	// Read returns the next n experiences, those of the given step, in the same order in every run. dataset.ErrEnd
+	// Read returns the next n experiences, which are the given step's, in the same order in every run. dataset.ErrEnd
 	// means that there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can continue after it.
@@ -117,7 +117,7 @@ type Trainer struct {
 	synced    time.Time // the end of this process's last publication of a step's weights
 }
 
-// New makes a Trainer; state is what ReadState found.
+// New makes a Trainer; state comes from ReadState.
 func New(o Options, service tinker.Service, source Source, events Events, state State) *Trainer {
 	m := *o.Method // its coefficients may change
 	o.Method = &m
@@ -257,7 +257,7 @@ func (t *Trainer) read(ctx, stop context.Context) ([]*experience.Experience, err
 	return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
 }
 
-// step trains one batch and commits it. next is what beginStep returned.
+// step trains one batch and commits it. next comes from beginStep.
 func (t *Trainer) step(ctx context.Context, next State, batch []*experience.Experience) error {
 	metrics := map[string]float64{"time/read_experience": time.Since(t.started).Seconds()}
 	step := next.Step + 1

@@ -26,7 +26,7 @@ type World interface {
 	Close() error
 }
 
-// Named is what a configuration, or the keys of trinity gem, name.
+// Named lists the names in a configuration, or in the keys of trinity gem.
 type Named struct {
 	Folders      []string // of plug-in files
 	Workflows    []string // default_workflow_type of the tasksets
@@ -37,7 +37,7 @@ type Named struct {
 	Environments []string // ids of environments: workflow_args.env_id, or gem's env_id
 }
 
-// Parts is what worlds give to a run, by the names that configurations use.
+// Parts are given to a run by worlds, by the names that configurations use.
 type Parts struct {
 	Workflows    map[string]workflow.Workflow
 	Rewards      map[string]reward.Func
@@ -56,8 +56,8 @@ type Reader func(ctx context.Context, section map[string]any) (*dataset.Source, 
 // Tasks reads the tasks of an environment by its id, with the workflow_args of the taskset.
 type Tasks func(ctx context.Context, id string, args map[string]any) (*dataset.Source, error)
 
-// Site is what a run gives to worlds. No field is nil, unless its comment says so. What is a function for the folder or
-// the models of the job is known only once the job is open: call it when it is needed, not in Open.
+// Site is given to worlds by a run. No field is nil, unless its comment says so. Folder, Judges and Player know their
+// answers only once the job is open: call them when the answer is needed, not in Open.
 type Site struct {
 	Python    string          // the user's: a path, a name in PATH, or a folder; "" is python3
 	Imports   []string        // folders that it imports from
@@ -73,7 +73,7 @@ type Site struct {
 	Player    func() (Player, error) // who plays environments that own their loop; nil: they are not played here
 }
 
-// Line is what a program printed or logged.
+// Line is a line that a program printed or logged.
 type Line struct {
 	Text  string
 	Level string // debug, warning or error; "" is information

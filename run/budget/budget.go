@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
-// Budget is what a configuration takes, reckoned before anything runs. Means are those of the model as it is now,
+// Budget is the cost of a configuration, estimated before anything runs. Means are of the model as it is now,
 // measured on some tasks; they are 0 where nothing was measured, as on a server. What begins with Max holds whatever
 // the model answers.
 type Budget struct {
@@ -32,7 +32,7 @@ type Budget struct {
 	Rates      Rates // zero on a server
 }
 
-// StepTime is what a step takes at the measured rates, 0 where they or the means are not known.
+// StepTime is how long a step takes at the measured rates; 0 if they or the means are not known.
 func (b *Budget) StepTime() time.Duration {
 	if b.Sampled == 0 && b.Samples > 0 {
 		return 0

@@ -54,7 +54,7 @@ func (b *Budget) CountExamples(s *supervised.Examples, batch int) error {
 
 func roundDiv(a, b int) int { return (a + b/2) / max(1, b) }
 
-// Plan is what a run explores and trains on.
+// Plan says what a run explores and trains on.
 type Plan struct {
 	Tasks      explorer.Taskset
 	Rows       int
@@ -151,8 +151,8 @@ func (s *seeing) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Fu
 	return nil, errSeen
 }
 
-// Prompt is what a task's workflow asks first. For a program outside, which makes its own prompts of the row, it is the
-// row; for a workflow in another language the row's prompt, or the row if it has none.
+// Prompt is the first prompt of a task's workflow. For a program outside, which makes its own prompts of the row, it is
+// the row; for a workflow in another language the row's prompt, or the row if it has none.
 func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32, error) {
 	s := &seeing{}
 	w, r := set.Way(t)

@@ -69,7 +69,7 @@ func openExamples(ctx context.Context, j *job.Job, eb *config.ExperienceBuffer, 
 	return s, atColumn(key+".format", err)
 }
 
-// exampleFormat is which columns mean what; those of a table have fixed names.
+// exampleFormat says what columns mean; the columns of a table have fixed names.
 func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	f := eb.Format
 	if eb.StorageType == "sql" {

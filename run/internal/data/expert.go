@@ -28,7 +28,7 @@ func Expert(ctx context.Context, j *job.Job, pos buffer.Position, steps int) (*s
 		return nil, fmt.Errorf("run: expert_data_ratio %v leaves no place for samples among train_batch_size %d; "+
 			"lower it, or use algorithm sft", s.ExpertRatio, j.Config.Buffer.TrainBatchSize)
 	case eb.SchemaType != "" && eb.SchemaType != "sft" && eb.SchemaType != "experience":
-		// the latter is what a buffer has when nothing is given
+		// the latter is the default
 		return nil, fmt.Errorf("run: %s.schema_type is %s; an expert's data are of sft", key, eb.SchemaType)
 	}
 	rows, err := openExamples(ctx, j, &eb, key, dataset.Plan{BatchSize: experts, Epochs: eb.TotalEpochs,

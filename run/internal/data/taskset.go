@@ -132,7 +132,7 @@ func measuresRates(j *job.Job) bool {
 		func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
 }
 
-// taskset is what the explorer runs tasks by.
+// taskset tells the explorer how to run tasks.
 func taskset(j *job.Job, t *Tasks, repeat int) (out explorer.Taskset, err error) {
 	first := &t.sets[0]
 	out = explorer.Taskset{Name: first.name, Tasks: t, Repeat: repeat}

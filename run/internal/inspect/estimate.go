@@ -121,7 +121,7 @@ func (in *Inspection) reckon(ctx context.Context) (*budget.Budget, error) {
 	return nil, fmt.Errorf("run: the amount of work in mode %s depends on the requests that arrive", in.Config.Mode)
 }
 
-// plan is what the budget counts of a run that explores.
+// plan is the part of a run that explores, for the budget.
 func (in *Inspection) plan() *budget.Plan {
 	cfg := in.Config
 	p := &budget.Plan{Tasks: in.train, Steps: in.explored, Batch: cfg.Buffer.BatchSize,
@@ -135,7 +135,7 @@ func (in *Inspection) plan() *budget.Plan {
 	return p
 }
 
-// prompt is what a task's workflow asks first.
+// prompt is the first prompt of a task's workflow.
 func (in *Inspection) prompt(ctx context.Context, t workflow.Task) ([]int32, error) {
 	return budget.Prompt(ctx, in.train, t)
 }

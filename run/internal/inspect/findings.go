@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
-// findings are what is wrong and what is not known.
+// findings lists mistakes, and what could not be checked.
 type findings struct {
 	found   []*config.Problem
 	unknown []string
@@ -21,8 +21,8 @@ type notHere struct{ err error }
 func (n *notHere) Error() string { return n.err.Error() }
 func (n *notHere) Unwrap() error { return n.err }
 
-// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an
-// argument or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
+// add notes what is wrong with the value of a key, each part of a joined error separately; an error that names an
+// argument or a key of its own is noted there. It reports whether nothing is wrong and nothing unknown.
 func (in *Inspection) add(key string, err error) bool {
 	var absent *notHere
 	switch list, joined := err.(interface{ Unwrap() []error }); {

@@ -1,6 +1,6 @@
 // Package inspect looks at a configuration before anything is built of it: every part that needs no service is made,
-// nothing is written, and no server is asked. Every mistake is reported with its key. The rest is what a budget is
-// estimated from.
+// nothing is written, and no server is asked. Every mistake is reported with its key. The rest feeds the estimate
+// of a budget.
 package inspect
 
 import (
@@ -27,7 +27,7 @@ type Inspection struct {
 	work
 }
 
-// work is what there is to do.
+// work is the work that the configuration asks for.
 type work struct {
 	train    explorer.Taskset     // what is trained on; no tasks where it is not known
 	tasks    *data.Tasks          // its tasks
@@ -61,7 +61,7 @@ func (u unopened) Wrappers(_ context.Context, s env.ToolSpec) (map[string]env.Wr
 	return u.Names(s)
 }
 
-// Unknown is what cannot be looked up here, such as a model that is not downloaded yet.
+// Unknown lists what cannot be looked up here, such as a model that is not downloaded yet.
 func (in *Inspection) Unknown() []string { return in.unknown }
 
 // Steps is how many train steps are planned, 0 where that is not known.

@@ -31,7 +31,7 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 	w, _ := in.train.Way(t)
 	if w == (workflow.Program{}) {
 		return errors.New("run: with rollout_workflow the programs that carry its rollouts out make the prompts; " +
-			"GET /sessions/ID/traces shows those of an open rollout")
+			"GET /sessions/ID/traces shows the prompts of an open rollout")
 	}
 	if workflow.Outside(w) {
 		return errors.New("run: the programs that the run starts make the prompts; trinity debug -m workflow runs " +
@@ -65,7 +65,7 @@ func (in *Inspection) showExample(out io.Writer) error {
 	}
 	const key = "buffer.trainer_input.experience_buffer"
 	format := in.Config.Buffer.TrainerInput.ExperienceBuffer.Format
-	system := "that of the row, if it has one"
+	system := "from the row, if it has one"
 	if format.SystemPrompt != "" {
 		system = fmt.Sprintf("%s.format.system_prompt (%s)", key, in.Config.Origin(key+".format.system_prompt"))
 	}

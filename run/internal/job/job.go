@@ -22,8 +22,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Job is what is open of a run. Its parts are opened one after another, each with the help of those that are open; a
-// part that is not open, or that the run does not have, is nil.
+// Job holds the open parts of a run. They are opened one after another, each with the help of the earlier ones; a part
+// that is not open, or that the run does not have, is nil.
 type Job struct {
 	Options
 	Config  *config.Config
@@ -60,7 +60,7 @@ type Job struct {
 
 	Tools         env.Toolbox            // for environments
 	RolloutServer workflow.Rollouts      // where rollout_workflow opens its own
-	URL           func() (string, error) // where those of plug-ins and started programs are served
+	URL           func() (string, error) // serves the rollouts of plug-ins and started programs
 
 	closers *closers
 }

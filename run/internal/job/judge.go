@@ -88,7 +88,7 @@ func (j *Job) openJudge(ctx context.Context, conf config.InferenceModel, date ti
 	return judge, err
 }
 
-// Served is what the local engine must serve for the judge beside the model trained. j may be nil.
+// Served lists the models that the local engine must serve for the judge beside the model trained. j may be nil.
 func (j *Judge) Served(trained string) map[string]engine.Model {
 	served := map[string]engine.Model{}
 	for _, j := range j.all() {

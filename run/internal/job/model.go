@@ -21,7 +21,7 @@ type Model struct {
 	Stops     []int32        // to be named in requests; nil when the service knows them
 }
 
-// LoadModel reads the tokenizer of the model folder dir, or takes that of read, if it is the same folder. read may be
+// LoadModel reads the tokenizer of the model folder dir, or takes it from read, if that is the same folder. read may be
 // nil.
 func LoadModel(name, dir string, read *Model) (*Model, error) {
 	abs, err := filepath.Abs(dir)

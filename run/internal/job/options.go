@@ -1,4 +1,4 @@
-// Package job is what a run is made of: Options, which a caller sets, and Job, which is what is open of it.
+// Package job defines what a run is made of: Options, which a caller sets, and Job, the parts that are open.
 package job
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Options are what a run gets from its caller rather than from its configuration. The zero value runs on local files.
+// Options come from the caller of a run rather than from its configuration. The zero value runs on local files.
 type Options struct {
 	Out       io.Writer                   // progress and summary
 	Terminal  bool                        // Out is a terminal: a live line is shown

@@ -50,7 +50,7 @@ func (m *Model) Text() (*endpoint.Text, error) {
 		Plain: true}, err
 }
 
-// Ends are the tokens that end a turn: those of the template and the tokenizer's.
+// Ends are the tokens that end a turn, the template's and the tokenizer's.
 func (m *Model) Ends() ([]int32, error) {
 	conf, err := tokenizer.LoadConfig(m.Dir)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// Site is what a run gives to the programs that join it from outside. What they print and record goes to the folder of
-// the job that is open: log/WORLD.log and rollouts/WORLD.jsonl. Both are for people: if they cannot be written, the run
+// Site serves the programs that join a run from outside. What they print and record goes to the folder of the job that
+// is open: log/WORLD.log and rollouts/WORLD.jsonl. Nothing reads these files: if they cannot be written, the run
 // continues. Of what is printed before a job is open the first lines are kept. It is safe for concurrent use.
 type Site struct {
 	Player func() (outside.Player, error) // plays environments that call the model themselves; nil: nobody does

@@ -14,7 +14,7 @@ import (
 // notesFile is where a job notes its model.
 const notesFile = "model.json"
 
-// Notes is what a job notes of its model, for whoever talks to what it trains.
+// Notes are a job's notes of its model, for chats with the result.
 type Notes struct {
 	Model       string  `json:"model"`          // as the configuration names it
 	Path        string  `json:"path,omitempty"` // its folder or GGUF file; "" for a name that is found elsewhere

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 )
 
-// Stage is what the stages of a run before one have left to it. The zero Stage is that of the first stage that trains.
+// Stage is the result of the earlier stages of a run. It is zero for the first stage that trains.
 type Stage struct {
 	Dir     string // the job directory of the stage that trained last
 	State   string // the path of the state that it ended with; empty when none has trained
@@ -60,8 +60,8 @@ func (d Dir) BeginStage(i int) error {
 	return disk.WriteJSON(d.FS, d.File("stage_meta.json"), stageMeta{i})
 }
 
-// After is what there is after stage i of a configuration, which is over. A stage that trains nothing leaves what it
-// was left.
+// After returns the result after stage i of a configuration, which is over. A stage that trains nothing does not change
+// it.
 func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	c, err := cfg.Stage(i)
 	if err != nil || !c.Mode.Trains() {

@@ -18,7 +18,7 @@ const (
 type Start struct {
 	State    string // to train from
 	Sampler  string // to sample from
-	Imported bool   // the path is that of the adapter that model.lora_configs[0].path names
+	Imported bool   // the paths name the adapter at model.lora_configs[0].path
 }
 
 // StartOf returns what the run of a configuration begins with after the stages that left stage. local says that the

@@ -11,7 +11,7 @@ import (
 // templateFile is the job's chat template, whichever the configuration chose.
 const templateFile = "chat_template.jinja"
 
-// KeepTemplate notes the chat template, for whoever talks to what the job trains.
+// KeepTemplate notes the chat template, for chats with the result.
 func (d Dir) KeepTemplate(text string) error { return d.keep(templateFile, []byte(text)) }
 
 // Template returns the chat template of the job that path, a job directory or a folder in it, belongs to, and the date

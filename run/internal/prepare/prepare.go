@@ -136,7 +136,7 @@ func (p Pipeline) Folder() (string, error) {
 	return filepath.Clean(p.job.Find(p.folder)), nil
 }
 
-// Before is what stands for a taskset, the i-th, before its pipeline has run: the pipeline's inputs.
+// Before returns the tasksets to read in place of the i-th one before its pipeline has run: the pipeline's inputs.
 func Before(j *job.Job, i int, t config.Taskset) []config.Taskset {
 	p := j.Config.DataProcessor.TaskPipeline
 	if _, err := os.Stat(j.Find(t.Path)); p == nil || p.Output != nil || i > 0 || err == nil {

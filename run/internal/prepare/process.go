@@ -51,7 +51,7 @@ func (p Pipeline) process(ctx context.Context) ([]*taskprep.Sample, error) {
 	return list, nil
 }
 
-// Surroundings is what the operators work with.
+// Surroundings returns what the operators work with.
 func (p Pipeline) Surroundings() taskprep.Surroundings {
 	s := taskprep.Surroundings{TextKey: "text", Workers: p.Conf.NumProcess}
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {

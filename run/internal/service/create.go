@@ -49,7 +49,7 @@ func someModules(l config.LoRA) string {
 	return strings.Join(l.Modules, ",")
 }
 
-// Vocabulary is how many token ids a model has: those of its configuration, which may reserve some after the
+// Vocabulary is how many token ids a model has by its configuration, which may reserve some after the
 // tokenizer's, if that is here.
 func Vocabulary(m *job.Model) int {
 	if c, err := engine.Describe(m.Dir); err == nil {

@@ -68,7 +68,7 @@ func openFleeting(j *job.Job) error {
 	return nil
 }
 
-// EngineOptions are those of the local engine on the job's models.
+// EngineOptions returns the options of the local engine for the job's models.
 func EngineOptions(j *job.Job) (engine.Options, error) {
 	seed := j.ID.Seed
 	var ends []int32

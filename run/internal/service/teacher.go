@@ -57,7 +57,8 @@ func TeacherPath(cfg *config.Config) (string, error) {
 	return list[0].ModelPath, nil
 }
 
-// teacherModel is what the engine serves as the teacher: a model folder, or this run's base model with an adapter.
+// teacherModel is the model that the engine serves as the teacher: a model folder, or this run's base model with an
+// adapter.
 func teacherModel(ctx context.Context, j *job.Job, path string) (engine.Model, error) {
 	dir, err := SavedWeights(j.Find(path))
 	if err != nil {
