@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/selfdriven"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
@@ -18,11 +16,10 @@ import (
 // World is the environments of verifiers: their tasks, what carries their rollouts out, and, for a player, themselves
 // as env.Env. It implements outside.World.
 type World struct {
-	site     outside.Site
-	log      func(outside.Line)
-	ctx      context.Context // without an end
-	servers  *Servers
-	tasksets Tasksets
+	site    outside.Site
+	log     func(outside.Line)
+	ctx     context.Context // without an end
+	servers *Servers
 
 	mu      sync.Mutex
 	sources map[string]*selfdriven.Source // by id
@@ -43,7 +40,7 @@ func (w *World) Open(ctx context.Context, _ outside.Named, s outside.Site) (outs
 	w.servers = New(Options{Executable: s.Python, Path: s.Imports,
 		Log: func(line string) { w.log(outside.Line{Text: line}) }})
 	p := outside.Parts{Carriers: map[string]workflow.Carrier{name: w.servers},
-		Tasks: map[string]outside.Tasks{Prefix: w.tasks}}
+		Tasks: map[string]outside.Tasks{Prefix: w.servers.Rows}}
 	if s.Player != nil {
 		p.Environments = map[string]env.Finder{Prefix: w.spec}
 	}
@@ -62,11 +59,6 @@ func (w *World) Close() error {
 		errs = append(errs, w.servers.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// tasks implements outside.Tasks.
-func (w *World) tasks(ctx context.Context, id string, args map[string]any) (*dataset.Source, error) {
-	return w.tasksets.Rows(ctx, Options{Executable: w.site.Python, Path: w.site.Imports}, id, args)
 }
 
 // spec implements env.Finder.
@@ -95,9 +87,7 @@ func (w *World) open(id string) (*selfdriven.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := maps.Clone(p.Args)
-	delete(args, "env_id")
-	tasks, err := w.tasks(w.ctx, p.Tasks, args)
+	tasks, err := w.servers.Rows(w.ctx, p.Tasks, p.Args)
 	if err != nil {
 		return nil, err
 	}
