@@ -108,8 +108,9 @@ func (s *Source) describe() (env.Spec, error) {
 			return &Env{source: s, task: p["task"]}, nil
 		}}
 	if spec.Unsteady {
-		s.o.Note(fmt.Sprintf("%s: two episodes of one task begin in different ways, so every episode of a group (grpo) "+
-			"is started separately. Let the environment draw everything from its task to compare like with like", s.o.ID))
+		s.o.Note(fmt.Sprintf("%s: two episodes of one task begin in different ways, so every episode of a "+
+			"group (grpo) is started separately. Let the environment draw everything from its task to compare like "+
+			"with like", s.o.ID))
 	}
 	return spec, nil
 }
