@@ -46,7 +46,7 @@ var floors = []string{
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
-	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
+	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/pythonenv " +
 		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch engine/fleet/simulate",
 	"rl/outside rl/env/selfdriven",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/pythonenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
@@ -56,18 +56,18 @@ func run(ctx context.Context, executable, file, rows string) error {
 		return err
 	}
 	h, err := python.Open(ctx, python.Options{Executable: executable, Processes: 2, Dirs: []string{dir},
-		Imports: []string{environments.Module, "patient"}})
+		Imports: []string{pythonenv.Module, "patient"}})
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	s := environments.New(ctx, h, environments.Options{Timeout: time.Hour}) // as long as GEM's own loop waits
+	s := pythonenv.New(ctx, h, pythonenv.Options{Timeout: time.Hour}) // as long as GEM's own loop waits
 	defer s.Close()
 	empty, err := env.NewRegistry()
 	if err != nil {
 		return err
 	}
-	registry := empty.With(environments.Prefix, s.Spec)
+	registry := empty.With(pythonenv.Prefix, s.Spec)
 	all, err := readEpisodes(file)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func readEpisodes(file string) (all [][]gemEpisode, err error) {
 // compare plays the episodes of an id, sixteen at a time, and prints what came of them.
 func compare(registry *env.Registry, rows string, list []gemEpisode) {
 	id := list[0].Env
-	name := environments.Prefix + "gem:" + id
+	name := pythonenv.Prefix + "gem:" + id
 	if list[0].Rows != "" {
 		name += "?dataset=" + url.QueryEscape(filepath.Join(rows, list[0].Rows+".jsonl"))
 	}
