@@ -39,6 +39,7 @@ var floors = []string{
 	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
 		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
+		"engine/internal/lifetime engine/internal/fair " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir rl/env/replay " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
@@ -46,6 +47,11 @@ var floors = []string{
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
+	"engine/internal/checkpoint engine/internal/queue",
+	"engine/internal/weights",
+	"engine/internal/compute engine/internal/sampler",
+	"engine/internal/spread engine/internal/local",
+	"engine/internal/training",
 	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/pythonenv " +
 		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch engine/fleet/simulate",
 	"rl/outside rl/env/selfdriven",

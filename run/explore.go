@@ -60,7 +60,7 @@ func (l *loops) openExploring(ctx context.Context, first int) (x exploring, err 
 }
 
 // openPending opens the metrics of explore steps that wait for their train steps, where the steps' experiences are kept
-// for good; nil where steps without a line are explored again.
+// for good; nil if steps without a line are explored again.
 func (l *loops) openPending() (*record.Pending, error) {
 	if l.exchange == nil || l.Beside() {
 		return nil, nil
@@ -226,7 +226,7 @@ func (l *loops) newExplorer(ctx context.Context, x exploring) (*explorer.Explore
 	return explorer.New(o, l.API, l.sync, store, sink, x.train, x.evals), nil
 }
 
-// lines says in which line of metrics an explore step stands, for a trainer that continues at a state.
+// lines says which line of metrics an explore step has, for a trainer that continues at a state.
 func (l *loops) lines() record.Lines {
 	if l.Beside() {
 		return record.OwnLines{}

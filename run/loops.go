@@ -117,7 +117,7 @@ func explorerState(j *job.Job) string { return j.Dir.File(j.Config.Explorer.Name
 // storePath is where groups are kept until they are trained.
 func storePath(d jobdir.Dir) string { return d.File("buffer", "explored"+d.Suffix()) }
 
-// openMonitor opens the metrics. Its lines stand up to what is done: trained, or in a process that samples beside a
+// openMonitor opens the metrics. It keeps the lines up to what is done: trained, or in a process that samples beside a
 // trainer the steps before explore step next.
 func openMonitor(j *job.Job, next, trained int) (*monitor.Monitor, error) {
 	c := j.Config
@@ -144,7 +144,7 @@ func openMonitor(j *job.Job, next, trained int) (*monitor.Monitor, error) {
 	return m, nil
 }
 
-// linesToKeep is up to which step the lines of metrics stand; -1 is none.
+// linesToKeep is the last step whose line of metrics is kept; -1 is none.
 func linesToKeep(j *job.Job, next, trained int) int {
 	keep := trained
 	switch {
@@ -157,7 +157,7 @@ func linesToKeep(j *job.Job, next, trained int) int {
 		return keep
 	}
 	if lines, err := monitor.ReadLog(j.Dir.File(j.Dir.Metrics())); err == nil && len(lines) > 0 && lines[0].Step == 0 {
-		return 0 // the evaluation at the start stands
+		return 0 // the evaluation at the start is kept
 	}
 	return -1
 }

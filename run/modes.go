@@ -141,7 +141,7 @@ func (l *loops) evaluateEnd(ctx context.Context) error {
 	return l.training.events.Ended(ctx, l.training.trainer.Step())
 }
 
-// train runs the trainer, and tells explorers of other processes how it stands.
+// train runs the trainer, and tells explorers of other processes its state.
 func (l *loops) train(ctx context.Context) error {
 	if l.report == nil {
 		return l.training.trainer.Run(ctx, l.Stopping())

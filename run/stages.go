@@ -55,7 +55,7 @@ func runStages(ctx context.Context, j *job.Job) (sum *console.Summary, err error
 }
 
 // inspectStages refuses what trinity validate refuses in any stage, before the first begins. It returns how many train
-// steps each has by its plan, 0 where that is not known.
+// steps each has by its plan, 0 if that is not known.
 func inspectStages(ctx context.Context, j *job.Job) (steps []int, err error) {
 	ctx, cancel := j.WhileWanted(ctx)
 	defer cancel()

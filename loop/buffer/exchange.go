@@ -34,7 +34,7 @@ type Position struct {
 	Expert int `json:"expert,omitempty"`
 }
 
-// Waiter hears whether the trainer waits for experiences. A Synchronizer is one.
+// Waiter is told whether the trainer waits for experiences. A Synchronizer is one.
 type Waiter interface {
 	SetIdle(idle bool)
 }

@@ -22,8 +22,8 @@ type Handover struct {
 type stepSize struct{ step, n int }
 
 // NewHandover makes a Handover that begins at pos: the first pos.Count experiences of explore step pos.Step are left
-// out. A new run has the zero position, and its first explore step is 1. It owns the queue. trainer hears when a reader
-// waits; all that is put goes to copy too, if that is not nil.
+// out. A new run has the zero position, and its first explore step is 1. It owns the queue. trainer is told when a
+// reader waits; all that is put goes to copy too, if that is not nil.
 func NewHandover(q *Queue, trainer Waiter, copy Copy, pos Position) *Handover {
 	q.Starved = trainer.SetIdle
 	return &Handover{queue: q, copy: copy, pos: Position{Step: max(1, pos.Step), Count: pos.Count}}

@@ -48,7 +48,7 @@ type Sampled struct {
 // Begin says which step is committed when the run begins.
 func (r *Trained) Begin(step int) { r.step.Store(int64(step)) }
 
-// Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with
+// Line implements Lines for programs that sample for themselves: what they commit is of any size, so it goes with
 // the next step.
 func (r *Trained) Line(int, []*experience.Experience) int { return int(r.step.Load()) + 1 }
 

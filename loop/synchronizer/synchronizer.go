@@ -35,8 +35,8 @@ var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 // Synchronizer holds the published versions. It is safe for concurrent use.
 type Synchronizer struct {
 	Schedule
-	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the
-	// version it names.
+	// Tell, if set before use, is told what the explorer is about to do: it asks for weights, or samples a step with
+	// the version it names.
 	Tell func(ExplorerStatus) error
 
 	style   Style
@@ -110,7 +110,7 @@ const replacedWithin = 5 * time.Second
 
 // Replaced waits until a version's weights are elsewhere than at path, or not known any more. It returns false when
 // they stay there for some seconds: then they are gone for good. Only an explorer that follows the trainer of another
-// process hears of it.
+// process learns of it.
 func (s *Synchronizer) Replaced(ctx context.Context, version int, path string) bool {
 	give := time.NewTimer(replacedWithin)
 	defer give.Stop()

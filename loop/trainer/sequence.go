@@ -29,7 +29,7 @@ func data(batch []*experience.Experience) ([]tinker.Datum, error) {
 }
 
 // withAdvantages adds to the data of a batch what a service's policy loss reads, a number per target: the samplers'
-// logprobs and the advantages. Both are 0 where the target is not trained.
+// logprobs and the advantages. Both are 0 if the target is not trained.
 func withAdvantages(batch []*experience.Experience, list []tinker.Datum) {
 	logprobs, advantages := make([][]float32, len(batch)), make([][]float32, len(batch))
 	for i, e := range batch {
@@ -100,6 +100,20 @@ func apart(batch []*experience.Experience, rows [][]float32, K int) [][]float32 
 		}
 	}
 	return out
+}
+
+// withoutLeft sets the rows, one for each datum, of experiences that are left out to nil.
+func withoutLeft(batch []*experience.Experience, rows [][]float32, left []bool) [][]float32 {
+	at := 0
+	for i, e := range batch {
+		for range e.Spans() {
+			if left[i] {
+				rows[at] = nil
+			}
+			at++
+		}
+	}
+	return rows
 }
 
 // recorded are the numbers of one name that a service gave for each datum.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// FreeMemory is how many bytes a program can still have here, 0 where that is not known.
+// FreeMemory is how many bytes a program can still have here, 0 if that is not known.
 func FreeMemory() int64 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -13,7 +13,7 @@ type Rates struct {
 	Alone   float64 // of one sample
 	Sampled float64 // of samples decoded together
 	Trained float64 // of forward_backward
-	Waited  float64 // the share of the measuring that it waited for a processor; 0 where that is not known
+	Waited  float64 // the share of the measuring that it waited for a processor; 0 if that is not known
 }
 
 // Work is the load that rates are measured with.

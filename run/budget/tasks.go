@@ -180,7 +180,7 @@ func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32
 	return nil, errors.New("budget: the workflow asks nothing")
 }
 
-// foreignPrompt stands for what a workflow in another language asks.
+// foreignPrompt is a guess at what a workflow in another language asks.
 func foreignPrompt(r *workflow.Rollout, t workflow.Task) ([]int32, error) {
 	text := t.Prompt
 	if text == "" {

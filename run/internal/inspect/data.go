@@ -155,8 +155,8 @@ func (in *Inspection) try(ctx context.Context, t workflow.Task) error {
 	return job.AtArguments(key+".reward_fn_args", err)
 }
 
-// lookAtInputs lets what goes into the task pipeline stand for what will come out of it, so that there is something to
-// reckon with. What does not fit is not a mistake: the pipeline may mend it.
+// lookAtInputs estimates with the inputs of the task pipeline in place of its output. Rows that do not fit are no
+// mistake: the pipeline may change them.
 func (in *Inspection) lookAtInputs(ctx context.Context) {
 	if in.Config.Mode == config.Train {
 		return

@@ -31,7 +31,7 @@ type Inspection struct {
 type work struct {
 	train    explorer.Taskset     // what is trained on; no tasks where it is not known
 	tasks    *data.Tasks          // its tasks
-	steps    int                  // train steps; 0 where only the data's end tells
+	steps    int                  // train steps; 0 if only the data's end tells
 	explored int                  // explore steps
 	examples *supervised.Examples // of sft and dpo
 	prepared bool                 // what the task pipeline makes is there
@@ -64,7 +64,7 @@ func (u unopened) Wrappers(_ context.Context, s env.ToolSpec) (map[string]env.Wr
 // Unknown lists what cannot be looked up here, such as a model that is not downloaded yet.
 func (in *Inspection) Unknown() []string { return in.unknown }
 
-// Steps is how many train steps are planned, 0 where that is not known.
+// Steps is how many train steps are planned, 0 if that is not known.
 func (in *Inspection) Steps() int { return in.steps }
 
 // look makes one part after the other. A part whose needs are not there is left out: what is missing has been said.

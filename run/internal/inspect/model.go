@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 )
 
-// absent turns the error of something that a name on the hub stands for into one that is not known yet.
+// absent turns the error of something that is named on the hub into one that is not known yet.
 func (in *Inspection) absent(path string, err error) error {
 	fetched := in.later || in.Hub != nil && modelname.OnHub(path)
 	if _, here := os.Stat(in.Find(path)); err == nil || !fetched || here == nil {

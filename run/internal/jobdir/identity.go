@@ -17,6 +17,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
+const identityFile = "run.json"
+
 // Identity is drawn at the first start of a job and kept in run.json.
 type Identity struct {
 	Seed     uint64    `json:"seed"`
@@ -49,7 +51,7 @@ func Draw(cfg *config.Config, numerics string, now time.Time) Identity {
 
 // Identity reads run.json, or makes it of fresh: explorer and trainer in two processes get one identity.
 func (d Dir) Identity(fresh Identity) (id Identity, err error) {
-	path := d.File("run.json")
+	path := d.File(identityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if data, err = disk.Seal(fresh); err != nil {
@@ -77,7 +79,7 @@ func (id Identity) Stream(name string) rng.Stream { return rng.New(id.Seed).Stre
 // Began is the date that templates are told: the date of the job's first start, or now.
 func (d Dir) Began(now time.Time) time.Time {
 	var id Identity
-	if data, err := os.ReadFile(d.File("run.json")); err == nil && json.Unmarshal(data, &id) == nil {
+	if data, err := os.ReadFile(d.File(identityFile)); err == nil && json.Unmarshal(data, &id) == nil {
 		return id.Date
 	}
 	return now.Truncate(time.Second)

@@ -71,7 +71,7 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	saved, state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
 	if errors.Is(err, fs.ErrNotExist) {
 		last, serr := trainer.ReadState(dir, c.Trainer.Name)
-		_, begun := os.Stat(filepath.Join(dir, "run.json"))
+		_, begun := os.Stat(filepath.Join(dir, identityFile))
 		if begun == nil && serr == nil && last.Step == 0 {
 			return s, nil // nothing was left to train on
 		}
@@ -101,7 +101,7 @@ func noted(dir, latest, file string) (step, path string, err error) {
 }
 
 // SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun
-// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 where the data are not known.
+// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 if the data are not known.
 func SayPassed(cfg *config.Config, i, steps int, out io.Writer) error {
 	s, err := cfg.Stage(i)
 	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {
