@@ -39,12 +39,17 @@ var floors = []string{
 	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
 		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
-		"engine/internal/lifetime engine/internal/fair " +
-		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
-	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir rl/env/replay " +
-		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
+		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
+		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
+		"tinker/endpoint/internal/param tinker/server/internal/life",
+	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
+		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
+		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
+		"rl/env/replay rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
-	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
+		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
+		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"engine/internal/checkpoint engine/internal/queue",
@@ -52,13 +57,14 @@ var floors = []string{
 	"engine/internal/compute engine/internal/sampler",
 	"engine/internal/spread engine/internal/local",
 	"engine/internal/training",
-	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/pythonenv " +
+	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
+		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/pythonenv " +
 		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch engine/fleet/simulate",
-	"rl/outside rl/env/selfdriven",
+	"rl/outside rl/env/selfdriven tinker/server/internal/sampling tinker/server/internal/training",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
-	"loop/explorer loop/trainer loop/proxy",
-	"loop/record loop/gem run/budget",
+	"tinker/server/internal/endpoints loop/explorer loop/trainer loop/proxy",
+	"tinker/server loop/record loop/gem run/budget",
 	"config",
 	"run/internal/jobdir",
 	"run/internal/job",
