@@ -45,7 +45,7 @@ var floors = []string{
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
 		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
-		"rl/env/replay rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
+		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
@@ -58,9 +58,10 @@ var floors = []string{
 	"engine/internal/spread engine/internal/local",
 	"engine/internal/training",
 	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
-		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/pythonenv " +
-		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch engine/fleet/simulate",
-	"rl/outside rl/env/selfdriven tinker/server/internal/sampling tinker/server/internal/training",
+		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game " +
+		"rl/env/replay rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
+		"engine/fleet/simulate",
+	"tinker/server/internal/sampling tinker/server/internal/training rl/outside rl/env/pythonenv rl/env/selfdriven",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
 	"tinker/server/internal/endpoints loop/explorer loop/trainer loop/proxy",

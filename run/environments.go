@@ -79,8 +79,7 @@ func playerWith(j *job.Job, m *job.Model, params tinker.SamplingParams) (p outsi
 		return p, err
 	}
 	offers := proxy.NewOffers(proxy.OfferOptions{Name: m.Name, Text: text, Now: j.Now})
-	j.Opened(offers.Close)
-	return outside.Player{Name: m.Name, Params: params, Rollouts: offers, URL: offers.URL}, nil
+	return outside.Player{Name: m.Name, Params: params, Rollouts: offers, URL: offers.URL, Close: offers.Close}, nil
 }
 
 // wholePrompts has the player read what environments that call the model themselves say as it is: whole prompts, in the

@@ -63,8 +63,9 @@ func (t *Trainer) sendGradient(ctx context.Context, step int, req tinker.Forward
 			return nil, err
 		}
 		p.left = make([]bool, len(batch))
+		moves := func(g float32) bool { return g != 0 }
 		for i := range batch {
-			p.left[i] = t.silent && req.LossFnConfig == nil && !slices.ContainsFunc(grad[i], func(g float32) bool { return g != 0 })
+			p.left[i] = t.silent && req.LossFnConfig == nil && !slices.ContainsFunc(grad[i], moves)
 		}
 		return withoutLeft(batch, apart(batch, grad, 1), p.left), nil
 	}

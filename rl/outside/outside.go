@@ -80,10 +80,11 @@ type Line struct {
 	Task  string // of which task; "": not known
 }
 
-// Player is the model that plays an environment which calls the model itself.
+// Player is the model that plays an environment which calls the model itself. The world closes it, when nothing plays.
 type Player struct {
 	Name     string
 	Params   tinker.SamplingParams
 	Rollouts workflow.Rollouts      // opens a rollout for each episode
-	URL      func() (string, error) // where rollouts are served
+	URL      func() (string, error) // serves Rollouts
+	Close    func() error           // ends that
 }
