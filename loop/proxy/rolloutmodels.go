@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// rolloutModels is the model for the calls of one rollout, by any name if the rollout does not limit them. It implements
-// endpoint.Models.
+// rolloutModels is the model for the calls of one rollout, by any name if the rollout does not limit them. It
+// implements endpoint.Models.
 type rolloutModels struct {
 	*handler
 	id      string

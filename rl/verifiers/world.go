@@ -23,7 +23,6 @@ type World struct {
 
 	mu      sync.Mutex
 	sources map[string]*selfdriven.Source // by id
-	players []outside.Player              // of them
 }
 
 const name = "verifiers" // of the world, and of the workflow's By
@@ -55,9 +54,6 @@ func (w *World) Close() error {
 	defer w.mu.Unlock()
 	for _, s := range w.sources {
 		errs = append(errs, s.Close())
-	}
-	for _, p := range w.players {
-		errs = append(errs, p.Close())
 	}
 	if w.servers != nil {
 		errs = append(errs, w.servers.Close())
@@ -99,10 +95,9 @@ func (w *World) open(id string) (*selfdriven.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.players = append(w.players, player)
 	return selfdriven.New(w.ctx, selfdriven.Options{ID: id, Carrying: carrying, Tasks: tasks,
-		Rollouts: player.Rollouts, URL: player.URL, Model: player.Name, Params: player.Params, Random: p.Random,
-		Note: w.site.Note,
+		Rollouts: player.Rollouts, URL: player.URL, Close: player.Close, Model: player.Name,
+		Params: player.Params, Random: p.Random, Note: w.site.Note,
 		Failed: func(err error) {
 			w.log(outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
 		}}), nil

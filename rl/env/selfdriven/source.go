@@ -28,6 +28,7 @@ type Options struct {
 	Tasks    *dataset.Source   // a row each
 	Rollouts workflow.Rollouts
 	URL      func() (string, error) // of Rollouts
+	Close    func() error           // ends Rollouts
 	Model    string                 // its name; policy is a name of it too
 	Params   tinker.SamplingParams
 	Random   []string          // answers of the random player
@@ -69,13 +70,13 @@ func New(ctx context.Context, o Options) *Source {
 	return s
 }
 
-// Close ends the episodes in progress and waits for them.
+// Close ends the episodes in progress, waits for them and ends Options.Rollouts.
 func (s *Source) Close() error {
 	s.end(errClosed)
 	s.mu.Lock() // no episode begins now
 	defer s.mu.Unlock()
 	s.wait.Wait()
-	return nil
+	return s.o.Close()
 }
 
 // Spec begins two episodes of the first task, to see that the environment works and whether a task decides how an
