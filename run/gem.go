@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/sink"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -248,11 +249,13 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 
 // record says what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
-	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.Dir.Path),
+	c := monitor.Config{Project: g.c.WandbProject, Name: filepath.Base(g.Dir.Path),
 		LookupEnv: g.LookupEnv, Settings: map[string]any{}}
+	kind := "tensorboard"
 	if c.Project != "" {
-		c.Type = "wandb"
+		kind = "wandb"
 	}
+	c.Open = sink.Service(kind)
 	for _, k := range g.c.Keys() {
 		c.Settings[k.Name] = k.Value
 	}

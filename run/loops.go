@@ -11,6 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/sink"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
@@ -121,26 +122,23 @@ func storePath(d jobdir.Dir) string { return d.File("buffer", "explored"+d.Suffi
 // trainer the steps before explore step next.
 func openMonitor(j *job.Job, next, trained int) (*monitor.Monitor, error) {
 	c := j.Config
+	open, err := sink.Of(c.Monitor.MonitorType, j.Plugins.Monitors)
+	if err != nil {
+		return nil, err
+	}
 	m, err := monitor.OpenOn(j.FS, monitor.Config{
-		Dir: j.Dir.Path, Log: j.Dir.Metrics(), Type: c.Monitor.MonitorType, Args: c.Monitor.MonitorArgs,
+		Dir: j.Dir.Path, Log: j.Dir.Metrics(), Open: open, Args: c.Monitor.MonitorArgs,
 		Keep: linesToKeep(j, next, trained), Now: j.Now, Project: c.Project, Group: c.Group, Name: c.Name,
-		Roles: monitored(c.Mode), Settings: c.Settings(), Own: j.Plugins.Monitors, LookupEnv: j.LookupEnv,
-		Warn: j.Progress.Warn,
+		Roles: monitored(c.Mode), Settings: c.Settings(), LookupEnv: j.LookupEnv, Warn: j.Progress.Warn,
 	})
 	if err != nil {
 		return nil, err
 	}
 	j.Opened(m.Close)
-	for _, note := range monitor.Idle(c.Monitor.MonitorType, c.Monitor.MonitorArgs) {
+	for _, note := range sink.Idle(c.Monitor.MonitorType, c.Monitor.MonitorArgs) {
 		j.Notes.Add(note)
 	}
-	if c.Monitor.MonitorType == "wandb" {
-		fmt.Fprintf(j.Out, "wandb    kept offline; send it with: wandb sync %s\n", j.Dir.File("monitor", "wandb", "*",
-			"offline-run-*"))
-	}
-	if c.Monitor.MonitorType == "trackio" && c.Monitor.MonitorArgs["dir"] == nil {
-		fmt.Fprintf(j.Out, "trackio  show it with: TRACKIO_DIR=%s trackio show\n", monitor.TrackioDir(j.Dir.Path))
-	}
+	fmt.Fprint(j.Out, sink.Hint(c.Monitor.MonitorType, c.Monitor.MonitorArgs, j.Dir.Path))
 	return m, nil
 }
 

@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // An evaluation beside a job leaves what is noted of the trained run.

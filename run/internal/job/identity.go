@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // Identify reads run.json or makes it.

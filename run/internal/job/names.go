@@ -5,13 +5,16 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
 )
 
-// Names lists the names for [config.Load], so that it does not take them for mistakes.
+// Names returns the names of the built-in functions and of the program's parts, for [config.Load].
 func (p Plugins) Names() config.Names {
-	return config.Names{Advantages: slices.Sorted(maps.Keys(p.Advantages)),
-		PolicyLosses: slices.Sorted(maps.Keys(p.PolicyLosses)), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
+	selectors := dataset.Selectors()
+	maps.Copy(selectors, p.Selectors)
+	return config.Names{Functions: algorithm.Names(p.Tables()), Selectors: slices.Sorted(maps.Keys(selectors)),
 		Monitors: slices.Sorted(maps.Keys(p.Monitors))}
 }
 

@@ -55,8 +55,11 @@ type Options struct {
 	// Wrap lets a caller put something of its own around the service; nil leaves it.
 	Wrap func(tinker.Service) tinker.Service
 
-	// Tests put their own in place of these.
+	Tests
+}
 
+// Tests are what tests of this module put in place of the usual.
+type Tests struct {
 	FS       disk.FS                                       // nil is disk.OS
 	Toolbox  env.Toolbox                                   // nil opens the tools that configurations name
 	Fleeting func(engine.Options) (tinker.Service, error)  // an engine that forgets its models when the process ends
