@@ -122,13 +122,13 @@ func (s *Source) begin(index int) (*episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	url, err := s.o.URL()
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := context.Cause(s.ctx); err != nil {
+		return nil, err
+	}
+	url, err := s.o.URL()
+	if err != nil {
 		return nil, err
 	}
 	e := newEpisode(s.ctx)
