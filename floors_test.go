@@ -43,9 +43,9 @@ var floors = []string{
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
-		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
+		"engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
 	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
-		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
+		"monitor/studio engine/internal/optim engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"engine/internal/checkpoint engine/internal/queue",
 	"engine/internal/weights",

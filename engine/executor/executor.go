@@ -7,7 +7,6 @@
 // version offers them, and an executor gets those that it lacks (see Blobs).
 //
 // The codec (task.go, result.go) turns calls and results into bytes: equal calls into equal bytes. Package
-// engine/executor/executortest is the contract as a test suite.
 package executor
 
 import (
