@@ -240,7 +240,8 @@ func draws(seed *uint64) func() uint64 {
 
 // Capabilities lists the base models by name.
 func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
-	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true}
+	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true,
+		SilentDatums: e.numerics.tree() > 0}
 	for _, name := range e.memory.Names() {
 		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.memory.Find(name).Context})
 	}

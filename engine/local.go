@@ -21,7 +21,7 @@ type Local struct {
 	calls *local.Executor
 }
 
-// OpenLocal opens an executor in the arithmetic of that name, such as trinity-4-blocked. Of the options it uses
+// OpenLocal opens an executor in the arithmetic of that name, such as trinity-5-blocked. Of the options it uses
 // Threads, Kernel, CacheBytes, TapeBytes, MicroBatch, MaxSequences, IdleAfter, Log and Memory, which here limits the
 // versions in memory and is 2 GiB by default.
 func OpenLocal(o Options, numerics string) (*Local, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,18 +19,26 @@ import (
 
 // Numerics names the arithmetic of new folders. It changes whenever the same requests could give different bits. A
 // folder keeps the arithmetic and the order of products that it was begun with, see orderFile.
-const Numerics = "trinity-4"
+const Numerics = "trinity-5"
 
 // arithmetic is what the bits of a folder's results follow from, beside its models and requests.
 type arithmetic struct {
+	name  string
 	order kernel.Order
 }
 
 // partTokens is the most tokens of a part of a gradient.
 const partTokens = 8192
 
-// id is the full name: trinity-4-blocked.
-func (a arithmetic) id() string { return Numerics + "-" + a.order.String() }
+// trees are the most tokens of a tree of datums, by the arithmetics that this version computes. In trinity-4 datums
+// share nothing.
+func trees() map[string]int { return map[string]int{"trinity-4": 0, Numerics: 4096} }
+
+// tree is the most tokens of a tree of datums that share their beginnings.
+func (a arithmetic) tree() int { return trees()[a.name] }
+
+// id is the full name: trinity-5-blocked.
+func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
 
 // orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add. The
 // processor that begins the folder chooses the order and every later one follows it, so that a job keeps its bits on
@@ -39,7 +48,7 @@ const orderFile = "order"
 // arithmeticOf returns the arithmetic of dir. A new dir gets the order want or, if that is empty, the
 // processor's own.
 func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
-	fresh := arithmetic{kernel.Native()}
+	fresh := arithmetic{Numerics, kernel.Native()}
 	if want != "" {
 		var err error
 		if fresh.order, err = parseOrder(want); err != nil {
@@ -89,29 +98,33 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 	if a.order, err = parseOrder(order); err != nil {
 		return a, err
 	}
-	switch name {
-	case Numerics:
+	_, known := trees()[name]
+	switch {
+	case known:
+		a.name = name
 		return a, nil
-	case "trinity-3":
+	case name == "trinity-3":
 		return a, tinker.Userf("engine: the folder was begun with the arithmetic trinity-3, and this version computes "+
 			"%s: continue it with trinity v0.2, or use another folder", Numerics)
 	}
 	return a, tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
-		"that began the folder, or another folder", name, Numerics)
+		"that began the folder, or another folder", name, strings.Join(slices.Sorted(maps.Keys(trees())), " and "))
 }
 
 // Arithmetics lists the names of all that this version computes on every processor.
 func Arithmetics() []string {
 	var names []string
-	for _, o := range orders() {
-		names = append(names, arithmetic{o}.id())
+	for name := range trees() {
+		for _, o := range orders() {
+			names = append(names, arithmetic{name, o}.id())
+		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-// NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-4-blocked.
-func NewNumerics() string { return arithmetic{kernel.Native()}.id() }
+// NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-5-blocked.
+func NewNumerics() string { return arithmetic{Numerics, kernel.Native()}.id() }
 
 // NumericsOf returns the full name of the arithmetic in which an engine on the folder dir computes: that of its
 // beginning or, in a new folder, [Numerics] in the order named, or in this processor's own if order is empty.

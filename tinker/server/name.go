@@ -20,6 +20,7 @@ func (s *Server) capabilities(c *call) (any, error) {
 		SupportedModels: []wire.SupportedModel{},
 		ExactLogprobs:   caps.ExactLogprobs,
 		ExactEntropy:    caps.ExactEntropy,
+		SilentDatums:    caps.SilentDatums,
 	}
 	length := contextsOf(caps)
 	list := func(name, base string) {

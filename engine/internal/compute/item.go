@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/forest"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
@@ -19,6 +20,9 @@ type Item struct {
 	h    []float32 // [N] entropies, nil unless asked for
 	mid  []float32 // [N] their centres
 	sum  float64   // of its loss
+
+	bad   bool // its gradient is not finite
+	badAt int  // at that position
 }
 
 // Check reads a request to a model on b; everything wrong with it is a User error.
@@ -48,20 +52,27 @@ func Check(model string, b *weights.Base, req tinker.ForwardRequest) (loss.Loss,
 	return l, items, nil
 }
 
-// Run computes items in micro-batches with the weights v. into gets their gradient, unless it is nil. The size of
-// micro-batches changes no bit: a gradient adds up token by token in the items' order. It ends early when ctx does.
+// Run computes items with the weights v in micro-batches of whole trees. into gets their gradient, unless it is nil. The
+// size of micro-batches changes no bit: a gradient adds up row by row in the trees' order. It ends early when ctx does.
 func (t *Loop) Run(ctx context.Context, m *Member, v *weights.Version, l loss.Loss, items []Item,
 	into *model.Grads) error {
-	for rest := items; len(rest) > 0; {
+	tokens := make([][]int32, len(items))
+	for i := range items {
+		tokens[i] = items[i].tokens
+	}
+	f := forest.Of(tokens, t.Tree)
+	room := t.Limits.MicroBatch
+	if into != nil {
+		room = t.Limits.Room(v.Base.Config, f.Largest())
+	}
+	for _, trees := range f.Cut(room) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, tokens := t.Limits.cut(v.Base.Config, rest, into != nil)
-		b := microBatch{loss: l, items: rest[:n], into: into, tokens: tokens}
+		b := microBatch{loss: l, items: items, trees: trees, into: into, tokens: trees.Rows}
 		if err := t.do(&job{m: m, version: v, ctx: ctx, microBatch: b}); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	return nil
 }

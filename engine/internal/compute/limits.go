@@ -11,23 +11,6 @@ type Limits struct {
 // enoughRows is the number of rows from which on products of a pass are about as fast as with many.
 const enoughRows = 256
 
-// cut returns the number of items in the next micro-batch, at least one, and their tokens. It takes as many as fit and
-// have the same number of targets per row.
-func (l Limits) cut(c model.Config, items []Item, backward bool) (n, tokens int) {
-	room := l.MicroBatch
-	if backward {
-		room = l.Room(c, len(items[0].tokens))
-	}
-	for n < len(items) && items[n].K == items[0].K {
-		if tokens+len(items[n].tokens) > room && n > 0 {
-			break
-		}
-		tokens += len(items[n].tokens)
-		n++
-	}
-	return n, tokens
-}
-
 // roomFor is the number of tokens of the pass that a job begins.
 func (l Limits) roomFor(j *job) int {
 	if !j.backward() {

@@ -43,6 +43,7 @@ type Options struct {
 	Turn    *fair.Turn
 	Group   *lifetime.Group
 	Limits  Limits
+	Tree    int // most tokens of a tree of items that share their beginnings; 0: they share nothing
 }
 
 // Member is a training run as the loop sees it.
@@ -282,7 +283,7 @@ func (t *Loop) finish(jobs []*job) {
 func (j *job) sharesPass(k *job) bool {
 	return j.alone == nil && k.alone == nil && !j.m.full && !k.m.full && j.version.W == k.version.W &&
 		j.backward() == k.backward() &&
-		j.items[0].K == k.items[0].K && j.loss.Entropic() == k.loss.Entropic()
+		j.loss.Entropic() == k.loss.Entropic()
 }
 
 // repeats reports whether the adapter of a micro-batch with a backward is that of another one: a pass has one gradient

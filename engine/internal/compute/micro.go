@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/forest"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/lifetime"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
@@ -12,35 +13,43 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MicroBatch is data of one training run that is computed in one pass, which may have micro-batches of other runs too.
+// microBatch is data of one training run that is computed in one pass, which may have micro-batches of other runs too.
 type microBatch struct {
 	loss   loss.Loss
-	items  []Item       // with the same number of targets per row
-	into   *model.Grads // where their gradient is added; nil: it is not computed
-	tokens int
+	items  []Item         // of the request or a part of it
+	trees  *forest.Forest // of some of them
+	into   *model.Grads   // where their gradient is added; nil: it is not computed
+	tokens int            // of the trees
 }
 
 func (m *microBatch) backward() bool { return m.into != nil }
 
+// each calls f for the items of the micro-batch, with their place in trees.
+func (m *microBatch) each(f func(i int, it *Item)) {
+	for i, s := range m.trees.Sequences {
+		f(i, &m.items[s.Index])
+	}
+}
+
 // pass computes micro-batches in one pass. An error of one does not affect the others.
 func (t *Loop) pass(jobs []*job) {
-	seqs, pages, tokens := pagedSequences(jobs)
+	seqs, pages, rows := plant(jobs)
 	defer jobs[0].version.Cache.Release(pages)
 	w, back := jobs[0].version.W, jobs[0].backward()
 	var tape *model.Tape
 	if back {
-		tape = t.tape(int64(tokens)*tapeBytes(w.Config, false) > t.Limits.TapeBytes)
+		tape = t.tape(int64(rows)*tapeBytes(w.Config, false) > t.Limits.TapeBytes)
 	}
 	hidden := t.Runner.Forward(w, seqs, tape)
 	t.forwarded(jobs)
-	rows := newRows(jobs, tokens)
+	p := newPositions(jobs, rows)
 	if !back {
-		t.Runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, nil, nil, rows.entropies)
+		t.Runner.ScoreEntropy(w, seqs, hidden, p.targets, p.logp, nil, nil, p.entropies)
 	} else {
-		t.Runner.ScoreEntropy(w, seqs, hidden, rows.targets, rows.k, rows.logp, rows.gradient, tape, rows.entropies)
+		t.Runner.ScoreEntropy(w, seqs, hidden, p.targets, p.logp, p.gradient, tape, p.entropies)
 	}
-	t.counters.pass(len(jobs), tokens, back)
-	if rows.finish(jobs); !back {
+	t.counters.pass(len(jobs), rows, back)
+	if p.finish(jobs); !back {
 		t.stopped(jobs)
 		return
 	}
@@ -58,12 +67,14 @@ func (t *Loop) pass(jobs []*job) {
 func (t *Loop) forwarded(jobs []*job) {
 	at := 0
 	for _, j := range jobs {
-		for i := range j.items {
-			if err := t.Runner.SeqErr(at + i); err != nil && j.err == nil {
-				j.err = tinker.Userf("engine: model %s, datum %d: %w", j.m.ID, j.items[i].index, err)
+		j.each(func(i int, it *Item) {
+			for _, node := range j.trees.Sequences[i].Path {
+				if err := t.Runner.SeqErr(at + node); err != nil && j.err == nil {
+					j.err = tinker.Userf("engine: model %s, datum %d: %w", j.m.ID, it.index, err)
+				}
 			}
-		}
-		at += len(j.items)
+		})
+		at += len(j.trees.Nodes)
 	}
 }
 
@@ -82,108 +93,31 @@ func (t *Loop) stopped(jobs []*job) {
 	}
 }
 
-// pagedSequences gives each item its pages.
-func pagedSequences(jobs []*job) (seqs []model.Seq, pages []*cache.Page, tokens int) {
+// plant gives the trees of all jobs their pages.
+func plant(jobs []*job) (seqs []model.Seq, pages []*cache.Page, rows int) {
 	total := 0
 	for _, j := range jobs {
-		for i := range j.items {
-			total += cache.PagesFor(len(j.items[i].tokens))
-		}
-		tokens += j.tokens
+		total += model.TreePages(j.trees)
+		rows += j.tokens
 	}
 	pages = jobs[0].version.Cache.Alloc(total, true)
 	rest := pages
+	take := func(n int) []*nn.Page {
+		some := make([]*nn.Page, n)
+		for i := range some {
+			some[i] = &rest[i].Page
+		}
+		rest = rest[n:]
+		return some
+	}
 	for _, j := range jobs {
-		for i := range j.items {
-			n := cache.PagesFor(len(j.items[i].tokens))
-			view := make([]*nn.Page, n)
-			for k := range view {
-				view[k] = &rest[k].Page
-			}
-			rest = rest[n:]
-			seqs = append(seqs, model.Seq{Tokens: j.items[i].tokens, Pages: view, Adapter: j.version.Adapter})
-		}
+		seqs = model.Trees(seqs, j.trees, j.version.Adapter, take)
 	}
-	return seqs, pages, tokens
+	return seqs, pages, rows
 }
 
-// passRows is a pass's positions, one after another.
-type passRows struct {
-	k       int
-	at      []rowPosition
-	targets []int32 // none for a job that has failed
-	logp    []float32
-	bad     []bool // gradients that are not finite
-
-	entropies *model.Entropies // nil unless asked for
-}
-
-// rowPosition is the position that a row computes.
-type rowPosition struct {
-	job *job
-	it  *Item
-	pos int
-}
-
-func newRows(jobs []*job, tokens int) *passRows {
-	r := &passRows{k: jobs[0].items[0].K, at: make([]rowPosition, 0, tokens), bad: make([]bool, tokens)}
-	for _, j := range jobs {
-		for i := range j.items {
-			it := &j.items[i]
-			for pos := range it.tokens {
-				r.at = append(r.at, rowPosition{j, it, pos})
-			}
-			from := len(r.targets)
-			r.targets = append(r.targets, it.Targets...)
-			for k := from; k < len(r.targets) && j.err != nil; k++ {
-				r.targets[k] = -1
-			}
-		}
-	}
-	r.logp = make([]float32, len(r.targets))
-	if jobs[0].loss.Entropic() {
-		r.entropies = &model.Entropies{H: make([]float32, tokens), Centre: make([]float32, tokens),
-			G: make([]float32, tokens)}
-		for row, p := range r.at {
-			_, g := p.job.loss.Entropy(p.it.Datum, p.pos, 0)
-			r.entropies.G[row] = float32(g)
-		}
-	}
-	return r
-}
-
-// gradient fills in dLoss/dlogp of a row.
-func (r *passRows) gradient(row int, logp, g []float32) {
-	p := r.at[row]
-	if p.pos == 0 { // the logprobs of all rows are known before the first gradient is computed
-		p.job.loss.Prepare(&p.it.Datum, r.logp[row*r.k:(row+p.it.N)*r.k])
-	}
-	p.job.loss.Row(p.it.Datum, p.pos, logp, g)
-	r.bad[row] = !nn.Finite(g)
-}
-
-// finish hands the log-probabilities to their items and sums up the losses, position by position.
-func (r *passRows) finish(jobs []*job) {
-	row := 0
-	for _, j := range jobs {
-		for i := range j.items {
-			it := &j.items[i]
-			n := len(it.tokens)
-			copy(it.logp, r.logp[row*r.k:(row+n)*r.k])
-			if r.entropies != nil {
-				copy(it.h, r.entropies.H[row:])
-				copy(it.mid, r.entropies.Centre[row:])
-			}
-			if j.err == nil {
-				j.err = j.sum(it, r.bad[row:row+n])
-			}
-			row += n
-		}
-	}
-}
-
-// sum adds up the loss of an item. bad says which rows' gradients are not finite.
-func (j *job) sum(it *Item, bad []bool) error {
+// sum adds up the loss of an item.
+func (j *job) sum(it *Item) error {
 	j.loss.Prepare(&it.Datum, it.logp)
 	for pos := range it.N {
 		logp := it.logp[pos*it.K : (pos+1)*it.K]
@@ -196,7 +130,7 @@ func (j *job) sum(it *Item, bad []bool) error {
 			return tinker.Userf("engine: model %s: the log-probability of datum %d at position %d is %v; the weights "+
 				"have overflowed", j.m.ID, it.index, pos, logp)
 		}
-		if bad[pos] || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
+		if it.bad && it.badAt == pos || math.IsNaN(it.sum) || math.IsInf(it.sum, 0) {
 			return tinker.Userf("engine: model %s: %s of datum %d overflows at position %d (logprob %v)", j.m.ID,
 				j.loss.Name(), it.index, pos, logp)
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/forest"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/loss"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -11,19 +13,40 @@ import (
 // on nothing else than them and the weights; the parts are added to the run's gradient in their order. So whoever
 // computes a part, and wherever, the sum has the same bits.
 
-// Parts cuts a request's datums: consecutive ones with at most most tokens together, or a longer one alone.
-func Parts(items []Item, most int) [][]Item {
+// Parts cuts a request's datums: consecutive ones whose trees have at most most tokens together, or a longer one alone.
+// A tree has at most tree tokens; with 0 they share nothing.
+func Parts(items []Item, most, tree int) [][]Item {
 	var all [][]Item
-	from, tokens := 0, 0
+	from, f := 0, forest.Grow(tree)
 	for i := range items {
-		n := len(items[i].tokens)
-		if i > from && tokens+n > most {
+		if n := f.Missing(items[i].tokens); i > from && n > 0 && f.Tokens+n > most {
 			all = append(all, items[from:i])
-			from, tokens = i, 0
+			from, f = i, forest.Grow(tree)
 		}
-		tokens += n
+		f.Add(items[i].tokens)
 	}
 	return append(all, items[from:])
+}
+
+// Silent separates the datums at which a loss has no derivative, whatever the weights are, from the others.
+func Silent(l loss.Loss, items []Item) (silent, teaching []Item) {
+	for _, it := range items {
+		if l.Silent(it.Datum) {
+			silent = append(silent, it)
+		} else {
+			teaching = append(teaching, it)
+		}
+	}
+	return silent, teaching
+}
+
+// Join puts computed items into their places in a request's.
+func Join(items []Item, computed ...[]Item) {
+	for _, some := range computed {
+		for _, it := range some {
+			items[it.index] = it
+		}
+	}
 }
 
 // Tokens is the number of tokens of items.

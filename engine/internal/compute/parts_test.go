@@ -5,17 +5,20 @@ import (
 	"testing"
 )
 
-// A part is consecutive datums up to its size, or a longer one alone.
+// A part is consecutive datums up to its size, or a longer one alone. What datums of a tree share counts once.
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
 		part    int
-		lengths []int
+		tree    int
+		lengths []int // of datums that begin alike
 		want    []int // datums of each part
 	}{
-		{100, []int{100}, []int{1}},
-		{100, []int{60, 40, 1}, []int{2, 1}},
-		{100, []int{60, 41, 59}, []int{1, 2}},
-		{100, []int{400, 1, 99, 400, 400}, []int{1, 2, 1, 1}},
+		{100, 0, []int{100}, []int{1}},
+		{100, 0, []int{60, 40, 1}, []int{2, 1}},
+		{100, 0, []int{60, 41, 59}, []int{1, 2}},
+		{100, 0, []int{400, 1, 99, 400, 400}, []int{1, 2, 1, 1}},
+		{100, 100, []int{60, 40, 90, 70, 100, 101, 100}, []int{5, 2}},
+		{100, 60, []int{50, 40, 60, 70, 50}, []int{3, 2}},
 	} {
 		var items []Item
 		for i, n := range c.lengths {
@@ -23,7 +26,7 @@ func TestParts(t *testing.T) {
 		}
 		var got []int
 		next := 0
-		for _, part := range Parts(items, c.part) {
+		for _, part := range Parts(items, c.part, c.tree) {
 			got = append(got, len(part))
 			for _, it := range part {
 				if it.index != next {

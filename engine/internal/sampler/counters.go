@@ -21,7 +21,7 @@ func (c *counters) step(sequences []*sequence) {
 		if l.prompting() || l.take > 1 {
 			c.prefill.Add(int64(l.take))
 		} else {
-			c.decode.Add(1)
+			c.decode.Add(int64(len(l.samples)))
 		}
 	}
 }

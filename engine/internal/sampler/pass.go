@@ -85,7 +85,7 @@ func (c *Scheduler) score(w *model.Weights, hidden []float32, want []logitRow, V
 	c.Compute.P.Run(len(want), func(i int, _ *kernel.Scratch) { c.use(&want[i], logits[i*V:(i+1)*V]) })
 	for i := range want {
 		if x := &want[i]; !x.l.prompting() {
-			c.extend(x)
+			c.extend(x.l, x.drawn)
 		}
 	}
 }
@@ -95,8 +95,11 @@ func (c *Scheduler) use(x *logitRow, row []float32) {
 	l, s, k := x.l, x.l.s, c.Compute.K
 	lse := k.LogSumExp(row)
 	if !l.prompting() {
-		x.token = c.draw(row, s, l.stream, len(l.tokens)-len(s.prompt))
-		x.logp, x.top = logprob(row, lse, x.token), s.top(row, lse)
+		top := s.top(row, lse)
+		for _, one := range l.samples {
+			token := c.draw(row, s, one.stream, len(l.tokens)-len(s.prompt))
+			x.drawn = append(x.drawn, drawnToken{token, logprob(row, lse, token), top})
+		}
 		return
 	}
 	if next := x.pos + 1; next < len(l.tokens) {
@@ -112,14 +115,43 @@ func (c *Scheduler) draw(row []float32, s *Request, stream rng.Stream, t int) in
 	return d.draw(c.Compute.K, row, s, stream.Float64At(uint64(t)))
 }
 
-// extend appends the drawn token to its sequence. A sequence that has ended stays in the list, idle and without pages,
-// until begin removes it.
-func (c *Scheduler) extend(x *logitRow) {
-	l := x.l
-	l.tokens = append(l.tokens, x.token)
+// branch is the samples of a sequence that have drawn one token, and what that makes of them.
+type branch struct {
+	samples []sample
+	token   int32
+	tail    []byte
+	ended   bool
+}
+
+// extend appends the tokens that a sequence's samples have drawn. Those that have drawn what the first has stay in it,
+// the others part. A sequence that has ended stays in the list, idle and without pages, until begin removes it.
+func (c *Scheduler) extend(l *sequence, drawn []drawnToken) {
 	c.streamed = c.streamed || l.s.drawn != nil
-	if l.s.sampled(l.sample, x.drawnToken, &l.tail) {
+	branches := l.branches(drawn)
+	for _, b := range branches[1:] {
+		if !b.ended {
+			l.part(b)
+		}
+	}
+	b := branches[0]
+	l.samples, l.tail, l.tokens = b.samples, b.tail, append(l.tokens, b.token)
+	if b.ended {
 		l.drop()
 		l.done = len(l.tokens)
 	}
+}
+
+// branches adds drawn tokens to the answers of the samples, and groups these. Samples that are equal end together.
+func (l *sequence) branches(drawn []drawnToken) (list []branch) {
+	for i, d := range drawn {
+		at := slices.IndexFunc(list, func(b branch) bool { return b.token == d.token })
+		if at < 0 {
+			at = len(list)
+			list = append(list, branch{token: d.token})
+		}
+		b, tail := &list[at], slices.Clone(l.tail)
+		b.ended = l.s.sampled(l.samples[i].index, d, &tail)
+		b.samples, b.tail = append(b.samples, l.samples[i]), tail
+	}
+	return list
 }

@@ -54,10 +54,10 @@ type Scheduler struct {
 
 // logitRow is a row of logits that a sequence needs: that after token pos.
 type logitRow struct {
-	l   *sequence
-	row int // in the pass
-	pos int
-	drawnToken
+	l     *sequence
+	row   int // in the pass
+	pos   int
+	drawn []drawnToken // of each of the sequence's samples
 }
 
 // drawnToken is a token of a sample.
@@ -218,9 +218,9 @@ func (c *Scheduler) admit() {
 // first is the queue that comes first among those with room. A tenant without a running request may exceed the limit
 // by a quarter, so that it need not wait for the end of another tenant's long samples. c.mu is held.
 func (c *Scheduler) first(closed bool) (best *Queue) {
-	most := c.MaxSequences
+	most, n := c.MaxSequences, c.samples()
 	for _, l := range c.queues {
-		room := closed || len(c.sequences) < most || len(c.sequences) < most+most/4 && l.share.Owner.Running == 0
+		room := closed || n < most || n < most+most/4 && l.share.Owner.Running == 0
 		if room && len(l.waiting) > 0 && (best == nil || l.share.Compare(best.share) < 0) {
 			best = l
 		}

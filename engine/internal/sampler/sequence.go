@@ -10,19 +10,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// sequence is a sequence the scheduler computes: the prompt of a request (sample -1), or one of its samples. A
-// sequence that has lost its pages recomputes its tokens, to the same bits.
+// sequence is a sequence the scheduler computes: the prompt of a request, or those of its samples that have drawn the
+// same tokens so far, each with its own random numbers. A sequence that has lost its pages recomputes its tokens, to the
+// same bits.
 type sequence struct {
-	s      *Request
-	sample int
-	stream rng.Stream
-	tokens []int32 // prompt, then what was drawn
-	done   int     // tokens whose keys and values are in pages
-	pages  []*cache.Page
-	view   []*nn.Page // the same
-	tail   []byte     // see stops.after
-	logits []float32  // [V] after the prompt, while samples have not begun
-	asked  bool       // the prefix cache was asked since the pages were last empty
+	s       *Request
+	samples []sample    // none: it is the prompt
+	parted  []*sequence // of samples that have drawn another token than these in the present step
+	tokens  []int32     // prompt, then what was drawn
+	done    int         // tokens whose keys and values are in pages
+	pages   []*cache.Page
+	view    []*nn.Page // the same
+	tail    []byte     // see stops.after
+	logits  []float32  // [V] after the prompt, while samples have not begun
+	asked   bool       // the prefix cache was asked since the pages were last empty
 
 	// for the present step
 	take    int // tokens to compute
@@ -32,9 +33,13 @@ type sequence struct {
 	granted int  // samples that may begin
 }
 
-func newPromptSequence(s *Request) *sequence {
-	return &sequence{s: s, sample: -1, tokens: s.prompt}
+// sample is a sample by its number in the request.
+type sample struct {
+	index  int
+	stream rng.Stream
 }
+
+func newPromptSequence(s *Request) *sequence { return &sequence{s: s, tokens: s.prompt} }
 
 func (l *sequence) cache() *cache.Cache { return l.s.version.Cache }
 
@@ -45,8 +50,11 @@ func (l *sequence) ready() bool {
 	return l.prompting() && l.logits != nil && l.s.next < l.s.n && !l.s.closed
 }
 
-// prompting reports whether the sequence is the prompt and not a sample.
-func (l *sequence) prompting() bool { return l.sample < 0 }
+// prompting reports whether the sequence is the prompt and not of samples.
+func (l *sequence) prompting() bool { return len(l.samples) == 0 }
+
+// last is the last token.
+func (l *sequence) last() int32 { return l.tokens[len(l.tokens)-1] }
 
 // idle reports whether there is nothing to compute: the sequence only waits to begin more samples.
 func (l *sequence) idle() bool { return l.done == len(l.tokens) }
@@ -111,9 +119,9 @@ func (l *sequence) computed() {
 
 // fork makes the sequence of the next sample, which has drawn its first token. The last sample takes over the prompt's
 // pages. fork returns nil if there are not enough pages.
-func (l *sequence) fork(token int32, force bool) *sequence {
+func (l *sequence) fork(one sample, token int32, force bool) *sequence {
 	s := l.s
-	c := &sequence{s: s, sample: s.next, stream: s.stream(s.next), asked: true, done: l.done}
+	c := &sequence{s: s, samples: []sample{one}, asked: true, done: l.done}
 	if s.next == s.n-1 {
 		c.pages, c.view = l.pages, l.view
 		l.pages, l.view = nil, nil
@@ -143,9 +151,20 @@ func (l *sequence) copyPages(from *sequence, force bool) bool {
 	return true
 }
 
-// stream is the random numbers of a sample.
-func (s *Request) stream(sample int) rng.Stream {
-	return s.seed.Stream("sample", s.first+sample)
+// sample returns a sample with its random numbers.
+func (s *Request) sample(index int) sample {
+	return sample{index, s.seed.Stream("sample", s.first+index)}
+}
+
+// part makes a sequence of samples that have drawn another token than the others. Without room for a page they
+// recompute their tokens.
+func (l *sequence) part(b branch) {
+	c := &sequence{s: l.s, samples: b.samples, tail: b.tail, asked: true, done: l.done}
+	if !c.copyPages(l, false) {
+		c.asked, c.done = false, 0
+	}
+	c.tokens = append(append(make([]int32, 0, cap(l.tokens)), l.tokens...), b.token)
+	l.parted = append(l.parted, c)
 }
 
 // sampled adds a drawn token to the answer and reports whether the sample has ended.

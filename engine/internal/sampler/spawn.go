@@ -18,6 +18,8 @@ func (c *Scheduler) begin() {
 		} else {
 			now = append(now, l)
 		}
+		now = append(now, l.parted...)
+		l.parted = nil
 	}
 	clear(old)
 	c.sequences, c.spare = now, old[:0]
@@ -28,7 +30,7 @@ func (c *Scheduler) begin() {
 func (c *Scheduler) grant() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	room, next := c.MaxSequences-len(c.sequences), c.first(false)
+	room, next := c.MaxSequences-c.samples(), c.first(false)
 	ready := c.some[:0]
 	defer func() { clear(c.some[:cap(c.some)]) }()
 	for _, l := range c.sequences {
@@ -58,17 +60,35 @@ func (c *Scheduler) grant() {
 	}
 }
 
-// spawn begins at most room samples of a finished prompt and appends those that continue to sequences.
+// samples is the number of samples in progress, with prompts as one each: that of sequences once all samples part.
+func (c *Scheduler) samples() (n int) {
+	for _, l := range c.sequences {
+		n += max(1, len(l.samples))
+	}
+	return n
+}
+
+// spawn begins at most room samples of a finished prompt and appends those that continue to sequences: samples that
+// draw the same token are one.
 func (c *Scheduler) spawn(l *sequence, sequences []*sequence, room int) []*sequence {
-	s := l.s
+	s, old := l.s, len(sequences)
 	lse := c.Compute.K.LogSumExp(l.logits)
 	for ; s.next < s.n && room > 0; s.next++ {
-		token := c.draw(l.logits, s, s.stream(s.next), 0)
-		child := l.fork(token, c.stuck(sequences))
+		one := s.sample(s.next)
+		token := c.draw(l.logits, s, one.stream, 0)
+		d := drawnToken{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}
+		if i := slices.IndexFunc(sequences[old:], func(v *sequence) bool { return v.last() == token }); i >= 0 {
+			v, tail := sequences[old+i], []byte(nil)
+			s.sampled(s.next, d, &tail) // it does not end, as those before it did not
+			v.samples = append(v.samples, one)
+			room--
+			continue
+		}
+		child := l.fork(one, token, c.stuck(sequences))
 		if child == nil {
 			break // no pages: try again in the next step
 		}
-		if s.sampled(s.next, drawnToken{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}, &child.tail) {
+		if s.sampled(s.next, d, &child.tail) {
 			child.drop()
 			continue
 		}

@@ -27,15 +27,24 @@ func (r *Run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardO
 	return compute.Result(items), nil
 }
 
-// scores computes a request without a gradient.
+// scores computes datums without a gradient.
 func (r *Run) scores(req tinker.ForwardRequest, l loss.Loss, items []compute.Item) error {
-	if cut := compute.Parts(items, r.t.Part); r.t.Spread.Spreads(len(cut)) {
+	if len(items) == 0 {
+		return nil
+	}
+	cut := compute.Parts(items, r.t.Part, r.t.Loop.Tree)
+	if r.t.Spread.Spreads(len(cut)) {
 		if err := r.t.Spread.Train(r.work(req, l, cut)); !errors.Is(err, spread.ErrDoubted) {
 			return err
 		}
 		compute.Clear(items)
 	}
-	return r.run(l, items, nil)
+	for _, part := range cut {
+		if err := r.run(l, part, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run computes items on the compute loop. into gets their gradient, unless it is nil.

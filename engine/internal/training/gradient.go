@@ -13,10 +13,31 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// gradient adds the gradient of a request to the run's, which an error leaves as it was.
+// gradient adds the gradient of a request to the run's, which an error leaves as it was. Datums that teach nothing have
+// no place in it, but in the older arithmetic, which counts them in its parts.
 func (r *Run) gradient(req tinker.ForwardRequest, l loss.Loss, items []compute.Item) error {
+	if r.t.Loop.Tree == 0 {
+		return r.teach(req, l, items)
+	}
+	silent, teaching := compute.Silent(l, items)
+	if err := r.scores(req, l, silent); err != nil {
+		return err
+	}
+	if err := r.teach(req, l, teaching); err != nil {
+		return err
+	}
+	compute.Join(items, silent, teaching)
+	return nil
+}
+
+// teach adds the gradient of datums to the run's, which an error leaves as it was. That of none is zero.
+func (r *Run) teach(req tinker.ForwardRequest, l loss.Loss, items []compute.Item) error {
+	if len(items) == 0 {
+		r.Gathered = true
+		return nil
+	}
 	undo := r.mark()
-	cut := compute.Parts(items, r.t.Part)
+	cut := compute.Parts(items, r.t.Part, r.t.Loop.Tree)
 	if r.t.Spread.Spreads(len(cut)) {
 		w := r.work(req, l, cut)
 		w.Grads, w.Collect = r.Grads, r.collect
