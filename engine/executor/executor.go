@@ -6,7 +6,7 @@
 // A call names its weights by a Version, which consists of hashes. The bytes behind the hashes are blobs: whoever has a
 // version offers them, and an executor gets those that it lacks (see Blobs).
 //
-// The codec (task.go, result.go) turns calls and results into bytes: equal calls into equal bytes. Package
+// The codec (task.go, result.go) turns calls and results into bytes: equal calls into equal bytes.
 package executor
 
 import (
