@@ -44,8 +44,10 @@ func roundsOf(b *testing.B, e *Engine, f func()) (rounds []round) {
 // (flops per token and weight × weights), and the peak.
 func report(b *testing.B, rounds []round, tokens, flops float64) {
 	for unit, of := range map[string]func(round) float64{
-		"tokens/s":     func(r round) float64 { return tokens / r.seconds },
-		"%peak":        func(r round) float64 { return 100 * tokens * flops * shapeParams / (r.peak * 1e9) / r.seconds },
+		"tokens/s": func(r round) float64 { return tokens / r.seconds },
+		"%peak": func(r round) float64 {
+			return 100 * tokens * flops * shapeParams / (r.peak * 1e9) / r.seconds
+		},
 		"GFLOP/s-peak": func(r round) float64 { return r.peak },
 	} {
 		var all []float64

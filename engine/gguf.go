@@ -15,12 +15,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// GGUF is what GGUF files are written of.
+// GGUF is a model, with or without an adapter, to be written as GGUF files.
 type GGUF struct {
 	Base     string   // the folder of the model
 	Adapter  *Adapter // added to its weights; nil: nothing is
 	Name     string   // of the model in the file
-	Template string   // the chat template; "": that of Base
+	Template string   // the chat template; "" takes Base's
 }
 
 // Write writes the model with its adapter as one file. The sums of weights are rounded once, from float32. The file is

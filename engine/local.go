@@ -49,7 +49,7 @@ func (l *Local) Close() error {
 	return nil
 }
 
-// Executor returns the executor that this engine is itself, for answers of others that are checked or that nobody else
+// Executor returns this engine as an executor, for answers of others that are checked or that nobody else
 // gives. It computes with the engine's base models and threads; blobs gives adapters and full parameters.
 func (e *Engine) Executor(blobs executor.Blobs) executor.Executor {
 	return e.self.With(ownSource{blobs, e.memory})

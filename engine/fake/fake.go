@@ -68,7 +68,7 @@ func Open(o engine.Options) (*Service, error) {
 	return s, nil
 }
 
-// description is what the fake reads of config.json.
+// description is the part of config.json that the fake reads.
 type description struct {
 	Vocab   int   `json:"vocab_size"`
 	Context int   `json:"max_position_embeddings"`

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
-// classes is the number of classes of tokens besides that of the end tokens: token v is in class v mod classes.
+// classes is the number of classes of tokens besides the class of end tokens: token v is in class v mod classes.
 const classes = 128
 
 // The shape of the distributions.
@@ -69,7 +69,7 @@ type row struct {
 	mass [classes + 1]float64 // of the class
 }
 
-// factors are what the biases of a state multiply the weights of the classes by; the largest is 1.
+// factors multiply the weights of the classes by the biases of a state; the largest is 1.
 func (t *table) factors(bias *[classes + 1]float64) (f [classes + 1]float64) {
 	top := slices.Max(bias[:])
 	for c, b := range bias {

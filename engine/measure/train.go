@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 )
 
-// training is what a training pass computes with, made once for a rank.
+// training has the tensors of a training pass, made once for a rank.
 type training struct {
 	adapter *model.Adapter
 	grads   *model.Grads
@@ -35,7 +35,8 @@ func (b *Bench) Train(sequences [][]int32, rank int) (Result, error) {
 	t.grads.Zero()
 	start := time.Now()
 	hidden := b.runner.Forward(b.w, seqs, t.tape)
-	b.runner.Score(b.w, seqs, hidden, model.Even(targets, 1), logp, func(_ int, _, g []float32) { g[0] = -1 / n }, t.tape)
+	gradient := func(_ int, _, g []float32) { g[0] = -1 / n }
+	b.runner.Score(b.w, seqs, hidden, model.Even(targets, 1), logp, gradient, t.tape)
 	b.runner.Backward(b.w, seqs, t.tape, t.grads)
 	seconds := time.Since(start).Seconds()
 	sum := 0.0

@@ -105,7 +105,7 @@ func (p *pass) headStretches(rows []int) kernel.Stretches {
 	return append(starts, len(rows))
 }
 
-// Logits computes the logits of chosen rows into out [len(rows),V]. hidden is what Forward returned for the same seqs.
+// Logits computes the logits of chosen rows into out [len(rows),V]. hidden is the result of Forward for the same seqs.
 func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, out []float32) {
 	p, err := r.newPass(w, seqs)
 	if err != nil {
@@ -144,7 +144,7 @@ func Even(tokens []int32, K int) Targets {
 // all rows never exist at once.
 //
 // With dlogp, the gradient of the caller's loss is computed too: dlogp is called once for each row with a target, in
-// order, to fill g with dLoss/dlogp of its targets. tape, which must be that of the Forward, stores it for Backward.
+// order, to fill g with dLoss/dlogp of its targets. tape, which must be the Forward's, stores it for Backward.
 func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets Targets, logp []float32,
 	dlogp func(row int, logp, g []float32), tape *Tape) {
 	r.ScoreEntropy(w, seqs, hidden, targets, logp, dlogp, tape, nil)
@@ -172,7 +172,8 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 		if !r.between() {
 			return
 		}
-		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, targets.of(logp),
+		in := nn.Rows{Data: hidden, Cols: w.Config.Dim}
+		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), in, targets.of(logp),
 			entropies) {
 			return
 		}

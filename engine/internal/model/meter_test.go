@@ -111,8 +111,8 @@ func (m *meter) bandwidth() float64 {
 	})
 }
 
-// TestMeterSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at least
-// the float32 peak.
+// TestMeterSample: every path of this processor has a roof, and vectors that can multiply bf16 in two ways have at
+// least the float32 peak.
 func TestMeterSample(t *testing.T) {
 	p := kernel.NewPool(2)
 	defer p.Close()
@@ -139,8 +139,8 @@ func TestMeterSample(t *testing.T) {
 	}
 }
 
-// TestMeterTime: a round has the work's seconds and the mean roof of two samples. The first sample is the second one of the
-// previous round, unless that is old.
+// TestMeterTime: a round has the work's seconds and the mean roof of two samples. The first sample is the second one of
+// the previous round, unless that is old.
 func TestMeterTime(t *testing.T) {
 	p := kernel.NewPool(1)
 	defer p.Close()

@@ -26,7 +26,7 @@ const (
 	serverDays     = 398
 )
 
-// Certificate is what the embedded server shows, and what vouches for it.
+// Certificate is the embedded server's certificate, and the authority that signed it.
 type Certificate struct {
 	TLS        tls.Certificate
 	CA         []byte // PEM; nil: the system's
