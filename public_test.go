@@ -25,7 +25,9 @@ var exposed = map[string]string{
 func TestPublicTypes(t *testing.T) {
 	walkGo(t, func(file string) {
 		room, _, _ := strings.Cut(filepath.ToSlash(file), "/")
-		internal := strings.Contains(filepath.ToSlash(file), "/internal/")
+		internal := strings.Contains(filepath.ToSlash(file), "/internal/") ||
+			strings.HasPrefix(filepath.ToSlash(file), "tinker/server/") || // compatibility.md does not promise these
+			strings.HasPrefix(filepath.ToSlash(file), "tinker/endpoint/")
 		if strings.HasSuffix(file, "_test.go") || internal || !slices.Contains(public, room) {
 			return
 		}
