@@ -52,7 +52,7 @@ var floors = []string{
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/studio engine/internal/optim engine/internal/cache engine/internal/model " +
 		"engine/fleet",
-	"engine/internal/checkpoint engine/internal/queue",
+	"engine/internal/checkpoint engine/internal/queue engine/internal/merge",
 	"engine/internal/weights",
 	"engine/internal/compute engine/internal/sampler",
 	"engine/internal/spread engine/internal/local",

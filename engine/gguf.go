@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/merge"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
@@ -36,7 +37,7 @@ func (g GGUF) write(to disk.FS, kind modelfile.Kind, path string) (f *modelfile.
 	if g.Adapter != nil {
 		peft = &g.Adapter.peft
 	}
-	m, err := model.OpenMerged(g.Base, peft, k)
+	m, err := merge.Open(g.Base, peft, k)
 	if err != nil {
 		return nil, warning, err
 	}
