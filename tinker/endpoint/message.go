@@ -135,3 +135,6 @@ func readCall(v jinja.Value) jinja.Value {
 	call.Set("function", function)
 	return call
 }
+
+// ReadMessages reads the messages of a chat as clients send them: a list of objects with role and content.
+func ReadMessages(raw json.RawMessage) ([]chat.Message, error) { return readMessages(raw) }

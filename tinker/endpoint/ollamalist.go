@@ -24,16 +24,7 @@ type LoadedModels interface {
 
 // OllamaTags answers GET api/tags with the models that the tenant can name.
 func (a *API) OllamaTags(ctx context.Context, w http.ResponseWriter, tenant string) error {
-	cards, err := a.models.List(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	list := make([]any, len(cards))
-	for i, c := range cards {
-		list[i] = a.tag(c)
-	}
-	param.Reply(w, http.StatusOK, param.Object{"models": list})
-	return nil
+	return a.cards(ctx, w, tenant, "models", a.tag, param.Object{})
 }
 
 // keptFor stands for a model that stays in memory until others need it.

@@ -28,6 +28,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Models finds the models of a tenant. It is safe for concurrent use.
@@ -119,3 +120,9 @@ func newID(prefix string) string {
 	rand.Read(b[:]) // never fails
 	return prefix + hex.EncodeToString(b[:])
 }
+
+// Error is an error as clients read it.
+type Error = param.Error
+
+// ErrorOf returns err in OpenAI's form.
+func ErrorOf(err error) *Error { return param.ErrorOf(err) }
