@@ -39,6 +39,7 @@ var floors = []string{
 	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
 		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
+		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
 		"tinker/endpoint/internal/param tinker/server/internal/life",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
@@ -51,6 +52,11 @@ var floors = []string{
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
+	"engine/internal/checkpoint engine/internal/queue",
+	"engine/internal/weights",
+	"engine/internal/compute engine/internal/sampler",
+	"engine/internal/spread engine/internal/local",
+	"engine/internal/training",
 	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
 		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +

@@ -60,7 +60,7 @@ func BenchmarkSample(b *testing.B) {
 	e := benchEngine(b)
 	c := create(b, e, 0, lora(32))
 	train(b, c, 1, tokens(1, 100))
-	s := sampler(b, e, c, "w")
+	s := samplerOf(b, e, c, "w")
 	n, calls, seed := 0, 0, uint64(0)
 	rounds := roundsOf(b, e, func() {
 		calls++
@@ -108,7 +108,7 @@ func BenchmarkGroup(b *testing.B) {
 		"num_attention_heads": 8,
 		"num_key_value_heads": 4, "head_dim": 64, "intermediate_size": 1536, "max_position_embeddings": 1024}, 2)
 	e := open(b, Options{Models: map[string]Model{baseName: {Dir: dir}}})
-	s := sampler(b, e, create(b, e, 0, lora(8)), "w")
+	s := samplerOf(b, e, create(b, e, 0, lora(8)), "w")
 	var seconds [2][]float64
 	seed := uint64(0)
 	for b.Loop() {

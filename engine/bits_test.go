@@ -66,7 +66,7 @@ func bits(t *testing.T, p kernel.Path) []string {
 			train(t, c, 2, mixed[0], mixed[1], mixed[3])
 			trained := logprobs(t, c, mixed[0], mixed[1])
 			tokens, sampled := sha256.New(), [][]float32(nil)
-			for _, q := range draw(t, sampler(t, e, c, "last"), sampleRequest(2, 12, 3, mixed[3])).Sequences {
+			for _, q := range draw(t, samplerOf(t, e, c, "last"), sampleRequest(2, 12, 3, mixed[3])).Sequences {
 				sampled = append(sampled, q.Logprobs)
 				fmt.Fprintln(tokens, q.Tokens)
 			}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -54,7 +55,7 @@ func TestFilesOfCheckpoints(t *testing.T) {
 		if _, err := saveState(c, "one", false); err != nil {
 			t.Fatal(err)
 		}
-		sampler(t, e, c, "two")
+		samplerOf(t, e, c, "two")
 	}
 	adapter := []string{"adapter_config.json", "adapter_model.safetensors", "trinity.json"}
 	whole := []string{"config.json", "generation_config.json", "model.safetensors", "trinity.json"}
@@ -260,7 +261,7 @@ func TestRefusedStates(t *testing.T) {
 	if _, err := saveState(c, "s", false); err != nil {
 		t.Fatal(err)
 	}
-	sampler(t, e, c, "w")
+	samplerOf(t, e, c, "w")
 	narrow := lora(4)
 	narrow.TrainMLP = false
 	other, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "o", BaseModel: "other",
@@ -340,7 +341,7 @@ func TestSnapshotGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, Options{Threads: 1, Models: map[string]Model{baseName: {Dir: dir, Tokens: letters{}}}})
 		c := create(t, e, 0, lora(2))
-		e.turn.take(forTraining) // the request below waits for its turn
+		e.turn.Take(fair.ForTraining) // the request below waits for its turn
 		f, err := c.ForwardBackward(testContext(t), batch(mixed...))
 		if err != nil {
 			t.Fatal(err)
@@ -352,7 +353,7 @@ func TestSnapshotGivesUp(t *testing.T) {
 		if _, err := e.Snapshot(ctx, "s:train:0", &w); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("snapshot: %v", err)
 		}
-		e.turn.done(forTraining)
+		e.turn.Done(fair.ForTraining)
 		value(t, f, nil)
 		if n, err := e.Snapshot(testContext(t), "s:train:0", &w); err != nil || n != 1 {
 			t.Errorf("snapshot at %d: %v", n, err)
@@ -373,7 +374,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Add(w.Bytes())
 	f.Add(bytes.Replace(w.Bytes(), []byte(`"shape":[1,8]`), []byte(`"shape":[9,8]`), 1))
-	f.Add([]byte(snapshotMagic))
+	f.Add([]byte("TRNSNAP1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		id, _, err := e.Restore(t.Context(), bytes.NewReader(b))
 		if err == nil && id == "s:train:0" {

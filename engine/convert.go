@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/checkpoint"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
@@ -79,7 +80,7 @@ func copyModel(to disk.FS, from, out, template string) error {
 			names = append(names, name)
 		}
 	}
-	tmp := out + unfinished
+	tmp := out + checkpoint.Unfinished
 	err = to.RemoveAll(tmp) // an earlier call may have left it
 	if err == nil {
 		err = copyFiles(to, from, tmp, names, template)

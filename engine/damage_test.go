@@ -44,7 +44,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 	folder := filepath.Join(dir, "s%3Atrain%3A0", "weights", "x")
 	refused, equal := 0, 0
-	for _, name := range []string{manifestFile, adapterFile, optimizerFile} {
+	for _, name := range []string{"trinity.json", "adapter_model.safetensors", "optimizer.safetensors"} {
 		file := filepath.Join(folder, name)
 		whole, err := os.ReadFile(file)
 		if err != nil {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 )
 
 // DefaultContext is the context length of a model whose config.json names none, tokens.
-const DefaultContext = 32768
+const DefaultContext = weights.DefaultContext
 
 // Description is the contents of a model folder's config.json in the engine's terms.
 type Description struct {
@@ -44,7 +45,8 @@ func Describe(dir string) (Description, error) {
 	}
 	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads,
 		KVHeads: c.KVHeads,
-		HeadDim: c.HeadDim, MLP: c.FF, Context: contextOf(c), Tied: c.Tied, DType: "float32", RoPETheta: c.RoPE.Theta,
+		HeadDim: c.HeadDim, MLP: c.FF, Context: weights.ContextOf(c), Tied: c.Tied, DType: "float32",
+		RoPETheta:  c.RoPE.Theta,
 		Parameters: c.Parameters(), config: c}
 	if c.BF16 {
 		d.DType = "bfloat16"
@@ -71,13 +73,14 @@ func CheckWeights(dir string) error {
 // CheckConfig returns an error for the contents of a config.json of which the engine would compute the model wrongly.
 func CheckConfig(data []byte) error { return model.CheckConfig(data) }
 
-// contextOf is the longest sequence that a model takes, tokens.
-func contextOf(c model.Config) int {
-	if c.MaxPos > 0 {
-		return c.MaxPos
-	}
-	return DefaultContext
-}
-
 // AdapterParameters is the number of parameters of a LoRA of that rank on attention, MLP and unembedding.
 func (d Description) AdapterParameters(rank int) int64 { return d.config.AdapterParameters(rank) }
+
+// FolderEnds returns the tokens that end an answer by config.json and generation_config.json of the model folder dir.
+func FolderEnds(dir string) ([]int32, error) {
+	c, err := model.LoadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	return weights.FolderEnds(dir, c)
+}

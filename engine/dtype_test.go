@@ -57,7 +57,7 @@ func TestStoredDType(t *testing.T) {
 				}
 				train(t, c, 1, mixed...)
 				logps[i] = logprobs(t, c, mixed...)
-				s := draw(t, sampler(t, e, c, "odd"), sampleRequest(2, 40, 7, tokens(3, 70)))
+				s := draw(t, samplerOf(t, e, c, "odd"), sampleRequest(2, 40, 7, tokens(3, 70)))
 				for _, q := range s.Sequences {
 					logps[i] = append(logps[i], q.Logprobs)
 				}
@@ -88,7 +88,7 @@ func TestRandomInitDType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []tinker.SamplingClient{base, sampler(t, e, c, "random"), base} {
+	for _, s := range []tinker.SamplingClient{base, samplerOf(t, e, c, "random"), base} {
 		if got := draw(t, s, sampleRequest(1, 5, 7, tokens(3, 40))); len(got.Sequences[0].Tokens) == 0 {
 			t.Error("nothing was sampled")
 		}

@@ -1,14 +1,22 @@
 // Package engine trains and samples language models in this process: it is tinker.Service on the CPU.
 //
-// The life of a request: a call of a TrainingClient gets a number and enters the training run's queue (queue.go),
-// which executes requests in SeqID order. A backward is cut into parts (gradient.go), these and a forward into
-// micro-batches (train.go, micro.go); an optimizer step runs as a whole (trainingrun.go). The compute loop
-// (computeloop.go) takes this work from all training runs in a fair order (share.go). A failed request does not change
-// the run's state. Samples of all requests are computed together by the scheduler (scheduler.go, plan.go, spawn.go)
-// over KV pages of package engine/internal/cache. The compute loop and the scheduler alternate on the same threads
-// (turn.go), in the order of the computing time that each tenant has used (clock.go); training can be interrupted
-// between two layers. The memory of training runs and samplers is reserved before it is allocated (memory.go,
-// footprint.go).
+// Engine joins the parts that do the work, each of which has its package below engine/internal:
+//   - training: the state machine of a model. A training run applies forwards, backwards and optimizer steps, saves and
+//     loads checkpoints, and writes and restores snapshots;
+//   - queue: the order of a run's requests, and the answers to repeated ones;
+//   - compute: the loop that computes the micro-batches of all training runs;
+//   - sampler: the scheduler that computes the samples of all requests together, over the KV pages of package cache;
+//   - weights: the base models and versions of weights, and the memory of all of them;
+//   - checkpoint: the folder of checkpoints;
+//   - spread, local: work that goes to other machines, and the executor that another machine runs;
+//   - fair, lifetime: how tenants, training and sampling share the threads; goroutines that end with the engine.
+//
+// The life of a request: a call of a TrainingClient gets a number and enters the run's queue, which executes requests
+// in SeqID order. A forward or backward is cut into parts, and these into micro-batches; the compute loop takes them
+// from all runs in a fair order. A failed request does not change the run's state. Samples of all requests advance
+// together, one token each in a step. The compute loop and the scheduler alternate on the same threads, in the order of
+// the computing time that each tenant has used; training can be interrupted between two layers. Memory is reserved
+// before it is allocated.
 //
 // The tenant of a request is its Owner; an empty one is a tenant too.
 //
@@ -24,23 +32,31 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/local"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/sampler"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/spread"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
+
+// Model is a base model that an engine serves.
+type Model = weights.Model
+
+// TokenBytes is the part of a tokenizer that stop strings need.
+type TokenBytes = weights.TokenBytes
 
 // Options configure an engine. Dir and Models are required; the zero value of any other field means its default.
 type Options struct {
@@ -124,35 +140,22 @@ func def[T int | int64](v *T, d T) {
 	}
 }
 
-// Engine is a tinker.Service, with the methods that package journal needs to make it durable.
+// Engine is a tinker.Service, with the methods that package journal needs to make it durable. It joins the parts that
+// do the work, each of which has its package below engine/internal.
 type Engine struct {
-	opts      Options
-	numerics  arithmetic
-	compute   nn.Compute
-	turn      turn
-	bases     map[string]*base
-	store     store
-	scheduler *scheduler
-	training  *computeLoop
-	waiting   [2]backlog // by tinker.Work
-	figures   counters
-	memory    memory
-	spread    spreading // of work over Options.Pool
-	self      *Local    // of Executor; nil before its first call
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	work   sync.WaitGroup // goroutines of queues, compute loop and scheduler
-
-	versions atomic.Uint64 // the last id given to weights
+	core
+	opts     Options
+	training *fair.Backlog // of requests to training runs
+	store    *checkpoint.Store
+	spread   *spread.Spreader // nil without Options.Pool
+	trainer  *training.Trainer
+	self     *local.Executor // of Executor
+	clients  sampler.ClientOptions
+	draw     func() uint64
 
 	mu       sync.Mutex
-	closed   bool
-	runs     map[string]*trainingRun
+	runs     map[string]*training.Run
 	unloaded map[string]bool
-	saved    map[string]weak.Pointer[version] // by checkpoint path, while in use
-	damaged  map[string]string                // the logged reasons of unreadable checkpoints, by path
-	drawn    func() uint64
 
 	making sync.Mutex // held while a training run is made
 }
@@ -167,51 +170,66 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(opts, numerics)
-}
-
-// newEngine makes an engine that computes in an arithmetic. opts are complete.
-func newEngine(opts Options, numerics arithmetic) (*Engine, error) {
-	k, err := pick(opts.Kernel, numerics.order, opts.Log)
+	c, err := newCore(opts, numerics)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: opts, numerics: numerics, bases: map[string]*base{}, runs: map[string]*trainingRun{},
-		unloaded: map[string]bool{},
-		saved:    map[string]weak.Pointer[version]{}, damaged: map[string]string{},
-		drawn: draws(opts.Seed)}
-	e.memory.total, e.memory.idle, e.memory.dropped = max(0, opts.Memory), opts.IdleAfter, e.reclaim
-	e.store.dir, e.store.fs, e.store.now = opts.Dir, opts.FS, opts.Now
-	for name, m := range opts.Models {
-		b, err := newBase(name, m, opts.CacheBytes)
-		if err == nil {
-			e.bases[name] = b
-			e.memory.bases = append(e.memory.bases, b)
-		} else if !opts.SkipMissing {
-			return nil, err
-		} else {
-			opts.Log.Error("base model is unavailable; requests to its training runs are refused", "error", err)
-		}
+	e := &Engine{core: c, opts: opts, runs: map[string]*training.Run{}, unloaded: map[string]bool{},
+		draw: draws(opts.Seed)}
+	if e.store, err = checkpoint.New(opts.Dir, opts.FS, opts.Now, opts.Beside); err == nil {
+		err = e.serve(opts.Models)
 	}
-	if !opts.Beside && opts.Dir != "" {
-		if err := e.store.tidy(); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		c.compute.P.Close()
+		return nil, err
 	}
-	e.compute = nn.Compute{K: k, P: kernel.NewPool(opts.Threads)}
-	e.scheduler, e.training = newScheduler(e), newComputeLoop(e)
-	for i := range e.waiting {
-		e.waiting[i].most = tinker.Queue{Requests: opts.MaxWaiting, Tokens: opts.MaxTokens}
-	}
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.join()
 	return e, nil
 }
 
-// draws returns a source of random numbers: derived from seed, or the system's.
+// serve adds the base models.
+func (e *Engine) serve(models map[string]Model) error {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		err := e.memory.Serve(name, models[name])
+		if err != nil && !e.opts.SkipMissing {
+			return err
+		}
+		if err != nil {
+			e.opts.Log.Error("base model is unavailable; requests to its training runs are refused", "error", err)
+		}
+	}
+	return nil
+}
+
+// join makes the parts that only an engine with models has.
+func (e *Engine) join() {
+	o := e.opts
+	e.self = local.New(local.Options{Memory: e.memory, Loop: e.loop, Scheduler: e.scheduler, Numerics: e.numerics.id(),
+		Limit: 1 << 30, Named: true})
+	e.clients = sampler.ClientOptions{Memory: e.memory, Submit: e.scheduler.Submit, Draw: e.draw,
+		SharePrefixes: o.SharePrefixes}
+	if o.Pool != nil {
+		e.spread = spread.New(spread.Options{Pool: o.Pool, PoolOnly: o.PoolOnly, PoolBytes: o.PoolBytes,
+			Numerics: e.numerics.id(), Loop: e.loop, Scheduler: e.scheduler, Backlog: e.sampling, Group: e.group,
+			Log: o.Log})
+		e.clients.Submit = e.spread.Submit
+	}
+	e.training = fair.NewBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})
+	e.trainer = training.New(training.Options{Numerics: e.numerics.id(), Part: partTokens, Memory: e.memory,
+		Loop: e.loop, Store: e.store, Spread: e.spread, Group: e.group, Backlog: e.training, KeepResults: o.KeepResults,
+		KeepBytes: o.KeepBytes, Draw: e.draw, Now: o.Now, Log: o.Log})
+}
+
+// draws returns a source of random numbers, safe for concurrent use: derived from seed, or the system's.
 func draws(seed *uint64) func() uint64 {
 	if seed != nil {
+		var mu sync.Mutex
 		s := rng.New(*seed).Stream("engine")
-		return s.Uint64
+		return func() uint64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return s.Uint64()
+		}
 	}
 	return func() uint64 {
 		var b [8]byte
@@ -220,63 +238,25 @@ func draws(seed *uint64) func() uint64 {
 	}
 }
 
-func (e *Engine) draw() uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.drawn()
-}
-
-// Kernel names the kernel path in use.
-func (e *Engine) Kernel() string { return e.compute.K.Path().String() }
-
 // Capabilities lists the base models by name.
 func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
-	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true}
-	for _, name := range slices.Sorted(maps.Keys(e.bases)) {
-		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.bases[name].context})
+	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true,
+		SilentDatums: e.numerics.tree() > 0}
+	for _, name := range e.memory.Names() {
+		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.memory.Find(name).Context})
 	}
 	return c, nil
 }
 
-// base returns the base model of that name.
-func (e *Engine) base(name string) (*base, error) {
-	if b, ok := e.bases[name]; ok {
-		return b, nil
-	}
-	return nil, tinker.Userf("engine: base model %q is not served; there are %q: %w", name,
-		slices.Sorted(maps.Keys(e.bases)), tinker.ErrUnserved)
-}
-
 // Close fails every request with tinker.ErrClosed and returns when no goroutine of the engine is left.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	first := !e.closed
-	e.closed = true
-	runs := slices.Collect(maps.Values(e.runs))
-	e.mu.Unlock()
-	if !first {
-		e.work.Wait()
-		return nil
-	}
-	e.cancel(errClosed())
-	for _, r := range runs {
-		r.q.close()
-	}
-	e.work.Wait()
-	e.memory.end()
-	e.compute.P.Close()
+	e.close(func() {
+		e.mu.Lock()
+		runs := slices.Collect(maps.Values(e.runs))
+		e.mu.Unlock()
+		for _, r := range runs {
+			r.Close()
+		}
+	})
 	return nil
-}
-
-func errClosed() error { return fmt.Errorf("engine: %w", tinker.ErrClosed) }
-
-// start runs f on a goroutine that Close waits for; false means that the engine is closed.
-func (e *Engine) start(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.work.Go(f)
-	return true
 }

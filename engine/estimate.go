@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+import (
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/sampler"
+)
 
 // MemoryEstimate estimates the most memory that a model takes on this engine, in bytes.
 type MemoryEstimate struct {
@@ -45,12 +48,12 @@ func (d Description) Memory(machine int64, samples, length, rank int) MemoryEsti
 		trained = c.Parameters()
 	}
 	tapeBytes := int(o.TapeBytes)
-	rows := min(o.room(c, length), tapeBytes/c.TapeBytes(1, rank, true))
+	rows := min(o.limits().Room(c, length), tapeBytes/c.TapeBytes(1, rank, true))
 	m := MemoryEstimate{
 		Program: programBytes,
 		Weights: c.WeightBytes(),
 		Cache:   max(pages, min(2*int64(samples)*pages, o.CacheBytes)),
-		Step: int64(c.PassBytes(min(prefillTokens+samples, samples*length), rank) +
+		Step: int64(c.PassBytes(min(sampler.PrefillTokens+samples, samples*length), rank) +
 			min(stepLogits, 4*samples*c.Vocab)),
 		Optimizer: 24 * trained,
 		Tape:      int64(c.TapeBytes(rows, rank, false)),

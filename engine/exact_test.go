@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -27,7 +28,7 @@ func TestSampledIsTrained(t *testing.T) {
 			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
 			c := create(t, e, 0, lora(k.rank))
 			for step := range 3 {
-				s := sampler(t, e, c, fmt.Sprint(step))
+				s := samplerOf(t, e, c, fmt.Sprint(step))
 				var seqs [][]int32
 				var want [][]float32
 				for i, prompt := range mixed {
@@ -38,7 +39,7 @@ func TestSampledIsTrained(t *testing.T) {
 					}
 				}
 				f, err := c.ForwardBackward(testContext(t), batch(seqs...))
-				trained, forwarded := outputs(value(t, f, err)), logprobs(t, c, seqs...)
+				trained, forwarded := logprobsOf(value(t, f, err)), logprobs(t, c, seqs...)
 				for i := range seqs {
 					n := len(trained[i]) - len(want[i])
 					if !sameBits(trained[i][n:], want[i]) || !sameBits(forwarded[i], trained[i]) {
@@ -60,10 +61,10 @@ func TestSampledIsTrained(t *testing.T) {
 func history(t *testing.T, e *Engine, c tinker.TrainingClient) [][]float32 {
 	train(t, c, 2, mixed...)
 	f, err := c.ForwardBackward(testContext(t), batch(mixed[1:]...))
-	all := outputs(value(t, f, err))
+	all := logprobsOf(value(t, f, err))
 	o, err := c.OptimStep(testContext(t), adam(3e-2))
 	all = append(all, []float32{float32(value(t, o, err).Metrics["grad_norm"])})
-	s := sampler(t, e, c, "history")
+	s := samplerOf(t, e, c, "history")
 	for _, q := range draw(t, s, sampleRequest(4, 30, 3, mixed[0])).Sequences {
 		all = append(all, q.Logprobs)
 	}
@@ -109,7 +110,7 @@ func TestForwardAddsNoGradient(t *testing.T) {
 			}
 			logprobs(t, mixedIn, mixed[2])
 		}
-		a, b := plain.(*trainingRun).grads.Accumulators(), mixedIn.(*trainingRun).grads.Accumulators()
+		a, b := plain.(*training.Run).Grads.Accumulators(), mixedIn.(*training.Run).Grads.Accumulators()
 		if !allSame(a, b) || slices.Max(a[0]) == 0 {
 			t.Errorf("%s: the gradients differ", k.name)
 		}
@@ -187,7 +188,7 @@ func TestSamplerFromDisk(t *testing.T) {
 		c := create(t, e, 0, lora(k.rank))
 		train(t, c, 2, mixed...)
 		r := sampleRequest(2, 30, 1, mixed[0])
-		want := draw(t, sampler(t, e, c, "w"), r)
+		want := draw(t, samplerOf(t, e, c, "w"), r)
 		fresh := open(t, Options{Models: models, Dir: dir})
 		s, err := fresh.SamplingClient(testContext(t),
 			tinker.SamplingClientRequest{ModelPath: "tinker://s:train:0/sampler_weights/w"})
@@ -207,17 +208,13 @@ func TestOtherWeightsAreSeen(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))
 	train(t, c, 3, mixed...)
-	stale := sampler(t, e, c, "stale")
+	stale := samplerOf(t, e, c, "stale")
 	want := logprobs(t, c, mixed...)
 	q := draw(t, stale, sampleRequest(1, 30, 1, mixed[0])).Sequences[0]
-	r := c.(*trainingRun)
-	v := &r.params[1].Data[3]
+	r := c.(*training.Run)
+	v := &r.Params[1].Data[3]
 	*v = math.Float32frombits(math.Float32bits(*v) ^ 1<<16)
-	packed, err := r.pack(r.params, r.version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.version = packed
+	repack(t, e, r)
 	if got := logprobs(t, c, mixed...); allSame(got, want) {
 		t.Error("a flipped bit of the adapter changed no logprob")
 	}

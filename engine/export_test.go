@@ -4,19 +4,21 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 )
 
 // For tests in package engine_test, which may import packages above this one.
 
 // SetPart sets the most tokens of a gradient's part.
-func (e *Engine) SetPart(tokens int) { e.numerics.part = tokens }
+func (e *Engine) SetPart(tokens int) { e.trainer.Part = tokens }
 
 var (
 	WriteModel    = writeModel
 	OpenEngine    = open
 	Create        = create
 	Train         = train
-	Sampler       = sampler
+	Sampler       = samplerOf
 	Draw          = draw
 	SampleRequest = sampleRequest
 	Logprobs      = logprobs
@@ -41,4 +43,4 @@ type Letters = letters
 const BaseName = baseName
 
 // Accumulators are a training run's gradient.
-func Accumulators(c any) [][]float32 { return c.(*trainingRun).grads.Accumulators() }
+func Accumulators(c any) [][]float32 { return c.(*training.Run).Grads.Accumulators() }

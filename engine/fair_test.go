@@ -4,89 +4,45 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
-
-// One tenant has ten models with endless requests, another two, and a third one model that comes late. Tenants take
-// turns by tokens, and so do the models of a tenant; the late one begins at the share of the others.
-func TestTrainingIsFair(t *testing.T) {
-	e := open(t, Options{MicroBatch: 1}) // one job per pass
-	tr := e.training
-	next := func(r *trainingRun, tokens int) {
-		if !r.present {
-			tr.shares.enter(r.share)
-			r.present = true
-		}
-		tr.jobs = append(tr.jobs, &job{r: r, microBatch: microBatch{tokens: tokens}, alone: func() {},
-			done: make(chan struct{})})
-	}
-	model := func(owner string, tokens int) {
-		next(&trainingRun{e: e, id: owner + fmt.Sprint(len(tr.jobs)), owner: owner, share: newShare(owner),
-			lora: lora(1)}, tokens)
-	}
-	for range 10 {
-		model("a", 9)
-	}
-	model("b", 9)
-	model("b", 19)
-	var order []string
-	for i := range 60 {
-		if i == 40 {
-			model("c", 9)
-		}
-		j := tr.choose()[0]
-		order = append(order, j.r.id)
-		tr.finish([]*job{j})
-		tr.settle(j.r)
-		next(j.r, j.tokens)
-	}
-	want := strings.Fields("a0 b10 a1 b11 a2 a3 b10 a4 b10 a5 b11 a6 a7 b10 a8 b10 a9 b11 a0 a1 b10")
-	if got := order[:len(want)]; !slices.Equal(got, want) {
-		t.Errorf("models had their turns in the order\n%v, want\n%v", got, want)
-	}
-	if late := order[40:46]; !slices.Contains(late[:3], "c12") ||
-		strings.Count(strings.Join(order[40:], " "), "c12") > 8 {
-		t.Errorf("after the late one's coming: %v", order[40:])
-	}
-}
 
 // A client's single request does not wait for another client's thousand.
 func TestThousandRequestsWaitForOne(t *testing.T) {
 	e := open(t, Options{})
 	release := hold(e)
 	big, small := create(t, e, 0, lora(2)), create(t, e, 1, lora(2))
-	var last *tinker.Future[tinker.ForwardOutput]
+	var many []*tinker.Future[tinker.ForwardOutput]
 	for range 1000 {
 		f, err := big.ForwardBackward(testContext(t), batch(mixed[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		last = f
+		many = append(many, f)
 	}
 	f, err := small.ForwardBackward(testContext(t), batch(mixed[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, between := int64(-1), e.training.runner.Between
-	e.training.runner.Between = func() error {
+	seen, between := -1, e.loop.Runner.Between
+	e.loop.Runner.Between = func() error {
 		select {
 		case <-f.Done():
-			if q := &big.(*trainingRun).q; seen < 0 {
-				q.mu.Lock()
-				seen = q.done
-				q.mu.Unlock()
+			if seen < 0 {
+				seen = slices.IndexFunc(many, func(f *tinker.Future[tinker.ForwardOutput]) bool { return !done(f) })
 			}
 		default:
 		}
 		return between()
 	}
 	release(2)
-	value(t, last, nil)
+	value(t, many[len(many)-1], nil)
 	if seen < 0 || seen > 10 {
 		t.Errorf("%d requests of the big client were done when the small one's was seen to be", seen)
 	}
@@ -116,15 +72,15 @@ func TestSamplingIsFair(t *testing.T) {
 					names, futures[name] = append(names, name), f.Done()
 				}
 			}
-			e.turn.take(forTraining)
+			e.turn.Take(fair.ForTraining)
 			send("a", requests, 300/requests)
 			send("b", 3, 1)
-			e.scheduler.runner.Between = watch(names, futures, &order)
-			e.turn.done(forTraining)
+			e.scheduler.Runner.Between = watch(names, futures, &order)
+			e.turn.Done(fair.ForTraining)
 			for _, done := range futures {
 				<-done
 			}
-			e.scheduler.runner.Between()
+			e.scheduler.Runner.Between()
 			for i := range 3 {
 				// every sample of a has 12 steps: the first eight may end before, and those that began beside b's
 				if at := slices.Index(order, fmt.Sprintf("b.%d", i)); at < 0 || at > 20 {
@@ -151,7 +107,8 @@ func TestNeitherSideStarves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.scheduler.runner.Between = func() error { time.Sleep(time.Millisecond); return nil }
+		var slept stopwatch
+		e.scheduler.Runner.Between = func() error { slept.sleep(time.Millisecond); return nil }
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() { // always three more
@@ -167,17 +124,15 @@ func TestNeitherSideStarves(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		layers, between, first := 0, e.training.runner.Between, e.figures.steps.Load()
-		var begun, ended [2]time.Duration
-		e.training.runner.Between = func() error {
+		layers, between, first := 0, e.loop.Runner.Between, e.Stats().Steps
+		var training, before, sampling time.Duration // the times that have passed in both
+		e.loop.Runner.Between = func() error {
 			time.Sleep(3 * time.Millisecond)
 			err := between()
-			c := &e.turn.clock
-			c.mu.Lock()
-			if ended = c.owners[""].sides; layers == 0 {
-				begun = ended
+			if training += 3 * time.Millisecond; layers == 0 {
+				training, before = 0, slept.total()
 			}
-			c.mu.Unlock()
+			sampling = slept.total() - before
 			layers++
 			return err
 		}
@@ -187,74 +142,28 @@ func TestNeitherSideStarves(t *testing.T) {
 		}
 		f, err := c.ForwardBackward(testContext(t), batch(data...))
 		value(t, f, err)
-		steps, sampling, training := e.figures.steps.Load()-first, ended[forSamples]-begun[forSamples],
-			ended[forTraining]-begun[forTraining]
+		steps := e.Stats().Steps - first
 		if layers < 10 || steps < 5 || (sampling-training).Abs() > 10*time.Millisecond {
 			t.Errorf("%d layers of training had %v, %d steps of sampling %v", layers, training, steps, sampling)
 		}
 	})
 }
 
-// A model whose next request takes long to read does not delay the others.
-func TestLongPauseHoldsNobodyUp(t *testing.T) {
-	e := open(t, Options{})
-	c := create(t, e, 0, lora(2))
-	pause := func(n int) {
-		e.training.mu.Lock()
-		defer e.training.mu.Unlock()
-		e.training.coming += n
-		e.training.changed.Signal()
-	}
-	pause(1) // as if its next job were here in a moment
-	defer pause(-1)
-	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
-	value(t, f, err)
+// stopwatch adds up the time that it slept.
+type stopwatch struct{ ns atomic.Int64 }
+
+func (s *stopwatch) sleep(d time.Duration) {
+	time.Sleep(d)
+	s.ns.Add(int64(d))
 }
 
-// A step has no more tokens of any other tenant than of its leader. So the steps of a small sample stay small beside
-// another tenant's hundred samples, whose own steps still have all of them.
-func TestStepsOfOneOwnerStaySmall(t *testing.T) {
-	e := open(t, Options{})
-	client := func(owner string) tinker.SamplingClient {
-		c, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName, Owner: owner})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+func (s *stopwatch) total() time.Duration { return time.Duration(s.ns.Load()) }
+
+func done[T any](f *tinker.Future[T]) bool {
+	select {
+	case <-f.Done():
+		return true
+	default:
+		return false
 	}
-	many, few := client("many"), client("few")
-	led, most, wrong := map[string]int{}, 0, ""
-	both := false
-	e.scheduler.runner.Between = func() error {
-		rows := map[string]int{}
-		for _, l := range e.scheduler.batch {
-			rows[l.owner().name] += l.take
-		}
-		if most = max(most, rows["many"]); rows["few"] > 0 {
-			both = true
-		}
-		led[e.scheduler.leader]++
-		if n := rows[e.scheduler.leader]; n == 0 || rows["many"] > n || rows["few"] > n {
-			wrong = fmt.Sprintf("%s leads %v", e.scheduler.leader, rows)
-		}
-		return nil
-	}
-	e.turn.take(forTraining)
-	f, err := many.Sample(testContext(t), sampleRequest(100, 60, 1, mixed[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := few.Sample(testContext(t), sampleRequest(1, 30, 2, mixed[1]))
-	e.turn.done(forTraining)
-	value(t, g, err)
-	value(t, f, nil)
-	if wrong != "" || led["few"] == 0 || led["many"] == 0 || most < 90 || !both {
-		t.Errorf("steps led by %v, with at most %d tokens of the many; %s", led, most, wrong)
-	}
-	until(func() bool { // no tenant is active when nothing is in progress
-		c := &e.turn.clock
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.owners) == 0
-	})
 }

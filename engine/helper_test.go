@@ -54,7 +54,9 @@ func write(t testing.TB, path string, raw []byte) {
 }
 
 // cacheOf is the KV cache of the base model's own weights.
-func cacheOf(e *Engine) *cache.Cache { return e.bases[baseName].kv.of(e.bases[baseName].config) }
+func cacheOf(e *Engine) *cache.Cache {
+	return e.memory.Find(baseName).KV.Of(e.memory.Find(baseName).Config)
+}
 
 // letters gives every token two bytes, so that stop strings cross tokens: token 5 is "5;".
 type letters struct{}
@@ -195,10 +197,10 @@ func train(t testing.TB, c tinker.TrainingClient, steps int, seqs ...[]int32) {
 func logprobs(t testing.TB, c tinker.TrainingClient, seqs ...[]int32) [][]float32 {
 	t.Helper()
 	f, err := c.Forward(testContext(t), batch(seqs...))
-	return outputs(value(t, f, err))
+	return logprobsOf(value(t, f, err))
 }
 
-func outputs(o tinker.ForwardOutput) [][]float32 {
+func logprobsOf(o tinker.ForwardOutput) [][]float32 {
 	var all [][]float32
 	for _, r := range o.LossFnOutputs {
 		all = append(all, r[tinker.Logprobs].Float)
@@ -212,8 +214,8 @@ func sameBits(a, b []float32) bool {
 
 func allSame(a, b [][]float32) bool { return slices.EqualFunc(a, b, sameBits) }
 
-// sampler opens the weights of a training client as they are.
-func sampler(t testing.TB, e *Engine, c tinker.TrainingClient, name string) tinker.SamplingClient {
+// samplerOf opens the weights of a training client as they are.
+func samplerOf(t testing.TB, e *Engine, c tinker.TrainingClient, name string) tinker.SamplingClient {
 	t.Helper()
 	f, err := c.SaveWeightsForSampler(testContext(t), tinker.SaveRequest{Name: name})
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{ModelPath: value(t, f, err).Path})

@@ -27,7 +27,7 @@ func TestIdleCostsNothing(t *testing.T) {
 	e := open(t, Options{Threads: 2})
 	c := create(t, e, 0, lora(2))
 	train(t, c, 2, mixed...)
-	draw(t, sampler(t, e, c, "w"), sampleRequest(2, 20, 1, mixed[0]))
+	draw(t, samplerOf(t, e, c, "w"), sampleRequest(2, 20, 1, mixed[0]))
 	var more []string
 	eventually(t, "one worker sleeps beside the caller, and nothing else is left", func() bool {
 		more = nil

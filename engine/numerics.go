@@ -19,30 +19,36 @@ import (
 
 // Numerics names the arithmetic of new folders. It changes whenever the same requests could give different bits. A
 // folder keeps the arithmetic and the order of products that it was begun with, see orderFile.
-const Numerics = "trinity-4"
+const Numerics = "trinity-5"
 
 // arithmetic is what the bits of a folder's results follow from, beside its models and requests.
 type arithmetic struct {
 	name  string
 	order kernel.Order
-	part  int // most tokens of a gradient's part; 0: a request has one part, which is added to the gradient row by row
 }
 
-// partTokens are the sizes of a gradient's parts in the arithmetics that this version computes.
-func partTokens() map[string]int { return map[string]int{"trinity-3": 0, Numerics: 8192} }
+// partTokens is the most tokens of a part of a gradient.
+const partTokens = 8192
 
-// id is the full name: trinity-4-blocked.
+// trees are the most tokens of a tree of datums, by the arithmetics that this version computes. In trinity-4 datums
+// share nothing.
+func trees() map[string]int { return map[string]int{"trinity-4": 0, Numerics: 4096} }
+
+// tree is the most tokens of a tree of datums that share their beginnings.
+func (a arithmetic) tree() int { return trees()[a.name] }
+
+// id is the full name: trinity-5-blocked.
 func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
 
-// orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add; folders of
-// trinity-3 have the order alone in it. The processor that begins the folder chooses the order and every later one
-// follows it, so that a job keeps its bits on another machine.
+// orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add. The
+// processor that begins the folder chooses the order and every later one follows it, so that a job keeps its bits on
+// another machine.
 const orderFile = "order"
 
-// arithmeticOf returns the arithmetic of dir. A new dir gets the newest in the order want or, if that is empty, the
+// arithmeticOf returns the arithmetic of dir. A new dir gets the order want or, if that is empty, the
 // processor's own.
 func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
-	fresh := arithmetic{Numerics, kernel.Native(), partTokens()[Numerics]}
+	fresh := arithmetic{Numerics, kernel.Native()}
 	if want != "" {
 		var err error
 		if fresh.order, err = parseOrder(want); err != nil {
@@ -83,28 +89,42 @@ func keptArithmetic(dir string) (arithmetic, error) {
 	return a, nil
 }
 
-// parseArithmetic reads the content of orderFile.
+// parseArithmetic reads the content of orderFile. That of trinity-3 has the order alone.
 func parseArithmetic(id string) (a arithmetic, err error) {
-	a.name = "trinity-3"
-	order := id
+	name, order := "trinity-3", id
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
-		a.name, order = id[:i], id[i+1:]
+		name, order = id[:i], id[i+1:]
 	}
-	known := partTokens()
-	part, ok := known[a.name]
-	if !ok {
-		return a,
-			tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
-				"that began the folder, or another folder", a.name,
-				strings.Join(slices.Sorted(maps.Keys(known)), " and "))
+	if a.order, err = parseOrder(order); err != nil {
+		return a, err
 	}
-	a.part = part
-	a.order, err = parseOrder(order)
-	return a, err
+	_, known := trees()[name]
+	switch {
+	case known:
+		a.name = name
+		return a, nil
+	case name == "trinity-3":
+		return a, tinker.Userf("engine: the folder was begun with the arithmetic trinity-3, and this version computes "+
+			"%s: continue it with trinity v0.2, or use another folder", Numerics)
+	}
+	return a, tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
+		"that began the folder, or another folder", name, strings.Join(slices.Sorted(maps.Keys(trees())), " and "))
 }
 
-// NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-4-blocked.
-func NewNumerics() string { return arithmetic{name: Numerics, order: kernel.Native()}.id() }
+// Arithmetics lists the names of all that this version computes on every processor.
+func Arithmetics() []string {
+	var names []string
+	for name := range trees() {
+		for _, o := range orders() {
+			names = append(names, arithmetic{name, o}.id())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-5-blocked.
+func NewNumerics() string { return arithmetic{Numerics, kernel.Native()}.id() }
 
 // NumericsOf returns the full name of the arithmetic in which an engine on the folder dir computes: that of its
 // beginning or, in a new folder, [Numerics] in the order named, or in this processor's own if order is empty.

@@ -58,7 +58,7 @@ func TestDimuonContinues(t *testing.T) {
 	if _, err := e.Snapshot(testContext(t), "s:train:0", &snapshot); err != nil {
 		t.Fatal(err)
 	}
-	if magic := snapshot.String()[:8]; magic != snapshotMagic2 {
+	if magic := snapshot.String()[:8]; magic != "TRNSNAP2" {
 		t.Errorf("the snapshot begins with %q, which older versions would read as AdamW's", magic)
 	}
 	finish := func(c tinker.TrainingClient) [][]float32 {
@@ -229,7 +229,7 @@ func TestOldSnapshot(t *testing.T) {
 	numbers := func(b []byte) []byte {
 		return b[16+binary.LittleEndian.Uint64(b[8:]) : len(b)-4]
 	}
-	if string(old[:8]) != snapshotMagic || !bytes.Equal(numbers(again.Bytes()), numbers(old)) {
+	if string(old[:8]) != "TRNSNAP1" || !bytes.Equal(numbers(again.Bytes()), numbers(old)) {
 		t.Error("other numbers")
 	}
 	c, err := e.OpenModel(testContext(t), id)

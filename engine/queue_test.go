@@ -1,155 +1,17 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/numbered"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
-
-// newQueue returns a queue whose requests record that they ran.
-func newQueue(t *testing.T, keep int, keepBytes int64) (q *queue,
-	send func(seq int64, what byte) (*tinker.Future[string], error), ran func() string) {
-	var mu sync.Mutex
-	var log []byte
-	var wg sync.WaitGroup
-	t.Cleanup(wg.Wait)
-	q = &queue{id: "m", start: func(f func()) bool { wg.Go(f); return true }, idle: func() {},
-		backlog: &backlog{most: tinker.Queue{Requests: 100, Tokens: 1}}, keep: keep, keepBytes: keepBytes, oldest: 1,
-		requests: numbered.New[*queuedRequest]("m")}
-	send = func(seq int64, what byte) (*tinker.Future[string], error) {
-		return submit(context.Background(), q, seq, digest{what}, 0, func() (string, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if log = append(log, what); what == 'x' {
-				return "", errors.New("failed")
-			}
-			return "result " + string(what), nil
-		}, func(s string) int64 { return int64(len(s)) })
-	}
-	return q, send, func() string { mu.Lock(); defer mu.Unlock(); return string(log) }
-}
-
-func TestQueueRunsInOrder(t *testing.T) {
-	_, send, ran := newQueue(t, 100, 1<<20)
-	var futures []*tinker.Future[string]
-	for _, r := range []struct {
-		seq  int64
-		what byte
-	}{{3, 'c'}, {2, 'b'}, {5, 'x'}, {0, 'f'}, {4, 'd'}} { // 0 takes 6
-		f, err := send(r.seq, r.what)
-		if err != nil {
-			t.Fatal(err)
-		}
-		futures = append(futures, f)
-	}
-	if got := ran(); got != "" {
-		t.Fatalf("%q ran before request 1 came", got)
-	}
-	f, err := send(1, 'a')
-	value(t, f, err)
-	for i, f := range futures {
-		if _, err := f.Wait(testContext(t)); (err != nil) != (i == 2) {
-			t.Errorf("request %d: %v", i, err)
-		}
-	}
-	if got := ran(); got != "abcdxf" {
-		t.Errorf("ran in the order %q, want abcdxf", got)
-	}
-}
-
-func TestQueueAnswersRepeats(t *testing.T) {
-	_, send, ran := newQueue(t, 3, 1<<20)
-	for i := range 5 {
-		f, err := send(int64(i+1), byte('a'+i))
-		value(t, f, err)
-	}
-	f, err := send(5, 'e')
-	if got := value(t, f, err); got != "result e" || ran() != "abcde" {
-		t.Errorf("repeated: %q, ran %q", got, ran())
-	}
-	for _, c := range []struct {
-		seq  int64
-		what byte
-		want string
-	}{
-		{5, 'z', "used for another request"}, {1, 'a', "no longer kept; the next free seq_id is 6"},
-		{-1, 'a', "out of range"}, {1 << 40, 'a', "out of range"},
-	} {
-		if _, err := send(c.seq, c.what); err == nil || !strings.Contains(err.Error(), c.want) ||
-			tinker.CategoryOf(err) != tinker.User {
-			t.Errorf("request %d: %v, want %q", c.seq, err, c.want)
-		}
-	}
-	_, send, _ = newQueue(t, 100, 20) // two results of 8 bytes fit
-	for i := range 5 {
-		f, err := send(int64(i+1), byte('a'+i))
-		value(t, f, err)
-	}
-	if _, err := send(3, 'c'); err == nil {
-		t.Error("results were kept beyond their bytes")
-	}
-	f, err = send(4, 'd')
-	value(t, f, err)
-}
-
-func TestQueueCloses(t *testing.T) {
-	q, send, ran := newQueue(t, 10, 1<<20)
-	waiting, err := send(2, 'b')
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.close()
-	if _, err := waiting.Wait(testContext(t)); !errors.Is(err, tinker.ErrClosed) {
-		t.Errorf("waiting request: %v", err)
-	}
-	if _, err := send(1, 'a'); !errors.Is(err, tinker.ErrClosed) || ran() != "" {
-		t.Errorf("after close: %v, ran %q", err, ran())
-	}
-	q.between(func(err error) {
-		if !errors.Is(err, tinker.ErrClosed) {
-			t.Errorf("control after close: %v", err)
-		}
-	})
-}
-
-func TestRequestsDiffer(t *testing.T) {
-	base := func() tinker.ForwardRequest { return batch(mixed[1], mixed[0]) }
-	seen := map[digest]string{newHasher("forward").forward(base()): "base"}
-	if again := newHasher("forward").forward(base()); seen[again] == "" {
-		t.Error("equal requests have different digests")
-	}
-	for name, change := range map[string]func(*tinker.ForwardRequest){
-		"loss":      func(r *tinker.ForwardRequest) { r.LossFn = "ppo" },
-		"config":    func(r *tinker.ForwardRequest) { r.LossFnConfig = map[string]float64{"beta": 1} },
-		"config 2":  func(r *tinker.ForwardRequest) { r.LossFnConfig = map[string]float64{"beta": 2} },
-		"order":     func(r *tinker.ForwardRequest) { slices.Reverse(r.Data) },
-		"fewer":     func(r *tinker.ForwardRequest) { r.Data = r.Data[:1] },
-		"token":     func(r *tinker.ForwardRequest) { r.Data[0] = datum(tokens(9, 3)) },
-		"weight":    func(r *tinker.ForwardRequest) { r.Data[0].LossFnInputs["weights"].Float[0] = 7 },
-		"no weight": func(r *tinker.ForwardRequest) { delete(r.Data[0].LossFnInputs, "weights") },
-		"image":     func(r *tinker.ForwardRequest) { r.Data[0].ModelInput.Chunks[0].Image = &tinker.Image{} },
-	} {
-		r := base()
-		change(&r)
-		d := newHasher("forward").forward(r)
-		if other, dup := seen[d]; dup {
-			t.Errorf("%s has the digest of %s", name, other)
-		}
-		seen[d] = name
-	}
-	if newHasher("forward").forward(base()) == newHasher("forward_backward").forward(base()) {
-		t.Error("the method is not in the digest")
-	}
-}
 
 // A failed request uses its number and changes neither weights nor optimizer nor gradient, whatever its error.
 func TestFailedRequestsChangeNothing(t *testing.T) {
@@ -220,27 +82,24 @@ func TestFailedRequestsChangeNothing(t *testing.T) {
 func TestOverflowNamesTheLayer(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(2))
-	r := c.(*trainingRun)
-	for _, p := range r.params {
+	r := c.(*training.Run)
+	for _, p := range r.Params {
 		if strings.Contains(p.Name, "layers.1.mlp.down_proj") {
 			for i := range p.Data {
 				p.Data[i] = 3e38
 			}
 		}
 	}
-	var err error
-	if r.version, err = r.pack(r.params, r.version); err != nil {
-		t.Fatal(err)
-	}
+	repack(t, e, r)
 	f, err := c.ForwardBackward(testContext(t), batch(mixed...))
 	if err := failure(t, f, err); !strings.Contains(err.Error(),
 		"model s:train:0, datum 0: model: not finite after layer 1") {
 		t.Error(err)
 	}
-	if r.gathered {
+	if r.Gathered {
 		t.Error("it left a gradient")
 	}
-	s, err := sampler(t, e, c, "w").Sample(testContext(t), sampleRequest(2, 5, 1, mixed[0]))
+	s, err := samplerOf(t, e, c, "w").Sample(testContext(t), sampleRequest(2, 5, 1, mixed[0]))
 	if err := failure(t, s, err); !strings.Contains(err.Error(), "not finite after layer 1") {
 		t.Error(err)
 	}
@@ -330,7 +189,7 @@ func TestRandomInit(t *testing.T) {
 			t.Fatal(err)
 		}
 		train(t, c, 1, mixed...)
-		draw(t, sampler(t, e, c, "w"), sampleRequest(1, 4, 1, mixed[0]))
+		draw(t, samplerOf(t, e, c, "w"), sampleRequest(1, 4, 1, mixed[0]))
 		got = append(got, logprobs(t, c, mixed[0])[0])
 	}
 	if !sameBits(got[0], got[1]) || sameBits(got[0], got[2]) {

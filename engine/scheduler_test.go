@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/cache"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -50,7 +50,7 @@ func TestSamplesDoNotDependOnCompany(t *testing.T) {
 		clients := []tinker.SamplingClient{base}
 		for i := range 2 {
 			train(t, c, 1, mixed...)
-			clients = append(clients, sampler(t, e, c, fmt.Sprint(i)))
+			clients = append(clients, samplerOf(t, e, c, fmt.Sprint(i)))
 		}
 		if want == nil {
 			for _, w := range all {
@@ -136,7 +136,7 @@ func TestForgottenWeights(t *testing.T) {
 	e := open(t, Options{})
 	c, pages := create(t, e, 0, lora(2)), cacheOf(e)
 	for i := range 3 {
-		draw(t, sampler(t, e, c, fmt.Sprint(i)), sampleRequest(1, 2, 1, tokens(i, 100)))
+		draw(t, samplerOf(t, e, c, fmt.Sprint(i)), sampleRequest(1, 2, 1, tokens(i, 100)))
 		train(t, c, 1, mixed[0])
 	}
 	if pages.InUse() == 0 {
@@ -175,10 +175,10 @@ func TestStops(t *testing.T) {
 		t.Errorf("stop token %d: %v", free.Tokens[12], draw(t, s, r).Sequences[0])
 	}
 	// without stop tokens, the ends of config.json and generation_config.json and those of the options
-	if got := e.bases[baseName].ends; !slices.Equal(got, []int32{0, 7}) {
+	if got := e.memory.Find(baseName).Ends; !slices.Equal(got, []int32{0, 7}) {
 		t.Errorf("end tokens %v, want [0 7]", got)
 	}
-	e.bases[baseName].ends = []int32{free.Tokens[20]}
+	e.memory.Find(baseName).Ends = []int32{free.Tokens[20]}
 	r.Params.StopTokens = nil
 	for _, strs := range [][]string{nil, {"never"}} {
 		r.Params.StopStrings = strs
@@ -235,14 +235,14 @@ func TestCancelledSampleFreesItsPages(t *testing.T) {
 	}
 	gone := errors.New("the client is gone")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	e.turn.take(forTraining) // nothing is sampled until this turn ends
+	e.turn.Take(fair.ForTraining) // nothing is sampled until this turn ends
 	f, err := s.Sample(ctx, sampleRequest(50, 100, 1, mixed[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other, err := s.Sample(testContext(t), sampleRequest(2, 20, 1, mixed[1]))
 	cancel(gone)
-	e.turn.done(forTraining)
+	e.turn.Done(fair.ForTraining)
 	if err := failure(t, f, nil); !errors.Is(err, gone) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -284,50 +284,4 @@ func TestCloseEndsSamples(t *testing.T) {
 	if err := failure(t, f, err); !errors.Is(err, tinker.ErrClosed) {
 		t.Error(err)
 	}
-}
-
-// The two sides alternate, and training yields in the middle of its turn.
-func TestTurns(t *testing.T) {
-	var turns turn
-	waiting := func(s side) {
-		for there := false; !there; runtime.Gosched() {
-			turns.mu.Lock()
-			there = turns.waiting[s] != nil
-			turns.mu.Unlock()
-		}
-	}
-	var order []string // guarded by the turn
-	var wg sync.WaitGroup
-	turns.take(forTraining)
-	wg.Go(func() {
-		for range 3 {
-			turns.take(forSamples)
-			order = append(order, "sample")
-			waiting(forTraining)
-			turns.done(forSamples)
-		}
-	})
-	waiting(forSamples)
-	order = append(order, "layer")
-	if !turns.yield(forTraining) {
-		t.Error("training did not yield")
-	}
-	order = append(order, "layer")
-	waiting(forSamples)
-	turns.done(forTraining)
-	turns.take(forTraining)
-	waiting(forSamples)
-	order = append(order, "layer")
-	turns.yield(forTraining)
-	wg.Wait()
-	order = append(order, "layer")
-	if turns.yield(forTraining) {
-		t.Error("training yielded to a side that did not wait")
-	}
-	turns.done(forTraining)
-	if want := []string{"layer", "sample", "layer", "sample", "layer", "sample", "layer"}; !slices.Equal(order, want) {
-		t.Errorf("turns were taken by %q, want %q", order, want)
-	}
-	turns.take(forSamples) // and it is free again
-	turns.done(forSamples)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"runtime"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/fair"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -27,12 +30,6 @@ func until(ok func() bool) {
 	}
 }
 
-func (t *turn) waits(s side) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.waiting[s] != nil
-}
-
 // A sample that arrives while any layer of a training step is computed gets its first step before the next layer.
 // Neither side changes the other's bits.
 func TestSamplingWaitsForOneLayer(t *testing.T) {
@@ -47,13 +44,13 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 		}
 		r := sampleRequest(1, 1, 7, mixed[0]) // one step each
 		want := draw(t, base, r)
-		between := e.training.runner.Between
+		between := e.loop.Runner.Between
 		pauses, late := 0, 0
 		arrived, steps := false, int64(0)
 		var futures []*tinker.Future[tinker.SampleResponse]
-		e.training.runner.Between = func() error { // a sample arrives in every layer
+		e.loop.Runner.Between = func() error { // a sample arrives in every layer
 			err := between()
-			if arrived && e.figures.steps.Load() <= steps {
+			if arrived && e.Stats().Steps <= steps {
 				late++
 			}
 			pauses++
@@ -61,13 +58,13 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 			if serr != nil {
 				t.Error(serr)
 			}
-			futures, arrived, steps = append(futures, f), true, e.figures.steps.Load()
-			until(func() bool { return e.turn.waits(forSamples) })
+			futures, arrived, steps = append(futures, f), true, e.Stats().Steps
+			until(func() bool { return e.turn.Waits(fair.ForSamples) })
 			return err
 		}
 		train(t, c, 2, mixed...)
 		train(t, twin, 2, mixed...)
-		e.training.runner.Between = between
+		e.loop.Runner.Between = between
 		// each micro-batch of the two steps has at least 5 layers forward, 5 backward and the head twice
 		if late > 0 || pauses < 2*2*12 || e.Stats().Preemptions < int64(pauses)*9/10 {
 			t.Errorf("%d of %d samples waited for more than a layer; %d preemptions", late, pauses,
@@ -78,24 +75,38 @@ func TestSamplingWaitsForOneLayer(t *testing.T) {
 				t.Fatalf("a sample between layers differs: %v, alone %v", got, want)
 			}
 		}
-		if !allSame(c.(*trainingRun).opt.adam.M, twin.(*trainingRun).opt.adam.M) ||
-			!allSame(logprobs(t, c, mixed...), logprobs(t,
-				twin, mixed...)) {
+		if !bytes.Equal(snapshotOf(t, e), snapshotOf(t, alone)) {
 			t.Error("training with samples between its layers has other bits")
 		}
 	}
 }
 
+// snapshotOf is the state of the first model.
+func snapshotOf(t testing.TB, e *Engine) []byte {
+	t.Helper()
+	var w bytes.Buffer
+	if _, err := e.Snapshot(testContext(t), "s:train:0", &w); err != nil {
+		t.Fatal(err)
+	}
+	return w.Bytes()
+}
+
+// repack makes a run compute with parameters that were changed.
+func repack(t testing.TB, e *Engine, r *training.Run) {
+	t.Helper()
+	v, err := e.memory.Pack(r.Shape, r.Params, r.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Version = v
+}
+
 // hold keeps the compute loop from beginning until release, which waits for that many jobs.
 func hold(e *Engine) (release func(jobs int)) {
-	e.turn.take(forSamples)
+	e.turn.Take(fair.ForSamples)
 	return func(jobs int) {
-		until(func() bool {
-			e.training.mu.Lock()
-			defer e.training.mu.Unlock()
-			return len(e.training.jobs) == jobs
-		})
-		e.turn.done(forSamples)
+		until(func() bool { return e.turn.Clock.Waiting(fair.ForTraining) == jobs })
+		e.turn.Done(fair.ForSamples)
 	}
 }
 
@@ -138,9 +149,9 @@ func draft(t *rapid.T, i int) work {
 }
 
 // prepare makes the model of w; some have weights that overflow.
-func (w work) prepare(t testing.TB, e *Engine, seq int64) *trainingRun {
-	r := create(t, e, seq, lora(w.rank)).(*trainingRun)
-	for _, p := range r.params {
+func (w work) prepare(t testing.TB, e *Engine, seq int64) *training.Run {
+	r := create(t, e, seq, lora(w.rank)).(*training.Run)
+	for _, p := range r.Params {
 		for i := range p.Data {
 			p.Data[i] += 0.02 * float32(i%7-3)
 			if w.wrong == 1 && strings.Contains(p.Name, "layers.1.mlp.down_proj") {
@@ -148,11 +159,7 @@ func (w work) prepare(t testing.TB, e *Engine, seq int64) *trainingRun {
 			}
 		}
 	}
-	v, err := r.pack(r.params, r.version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.version = v
+	repack(t, e, r)
 	return r
 }
 
@@ -163,7 +170,7 @@ func outcome(t testing.TB, futures []*tinker.Future[tinker.ForwardOutput]) (all 
 		if err != nil {
 			errs += err.Error() + "\n"
 		}
-		all = append(append(all, outputs(o)...), []float32{float32(o.Metrics["loss:sum"])})
+		all = append(append(all, logprobsOf(o)...), []float32{float32(o.Metrics["loss:sum"])})
 		for _, rec := range o.LossFnOutputs {
 			all = append(all, rec[tinker.Entropy].Float, rec[tinker.EntropyCentre].Float)
 		}
@@ -182,15 +189,15 @@ func TestModelsShareAPass(t *testing.T) {
 		e, alone := open(t, Options{Models: models, MicroBatch: rapid.SampledFrom([]int{64, 300, 2048}).Draw(rt,
 			"micro")}), open(t, Options{Models: models})
 		var all []work
-		var runs, twins []*trainingRun
+		var runs, twins []*training.Run
 		for i := range rapid.IntRange(2, 5).Draw(rt, "models") {
 			w := draft(rt, i)
 			all = append(all, w)
 			runs, twins = append(runs, w.prepare(t, e, int64(i))), append(twins, w.prepare(t, alone, int64(i)))
 		}
-		e.training.wait = time.Hour
+		e.loop.Wait = time.Hour
 		release := hold(e)
-		send := func(r *trainingRun, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
+		send := func(r *training.Run, w work) (futures []*tinker.Future[tinker.ForwardOutput]) {
 			for _, req := range w.reqs {
 				f, err := r.ForwardBackward(testContext(t), req)
 				if err != nil {
@@ -211,7 +218,7 @@ func TestModelsShareAPass(t *testing.T) {
 			if !allSame(got, want) || errs != wantErrs || (w.wrong > 0) != (errs != "") {
 				rt.Fatalf("model %d of %+v: other results; errors %q, alone %q", i, w, errs, wantErrs)
 			}
-			if !allSame(runs[i].grads.Accumulators(), twins[i].grads.Accumulators()) {
+			if !allSame(runs[i].Grads.Accumulators(), twins[i].Grads.Accumulators()) {
 				rt.Fatalf("model %d of %+v: another gradient", i, w)
 			}
 		}
@@ -228,7 +235,7 @@ func TestModelsShareAPass(t *testing.T) {
 // Models whose next requests are already queued stay together: none runs ahead while another is between two requests.
 func TestModelsStayTogether(t *testing.T) {
 	e := open(t, Options{})
-	e.training.wait = time.Hour // no pass begins without a model that is only late
+	e.loop.Wait = time.Hour // no pass begins without a model that is only late
 	const n, steps = 6, 10
 	release := hold(e)
 	var last []*tinker.Future[tinker.OptimStepOutput]

@@ -112,7 +112,7 @@ func reinforce(t *testing.T, e *engine.Engine, c tinker.TrainingClient, step int
 	var futures []*tinker.Future[tinker.SampleResponse]
 	var prompts [][]int32
 	for g := range 3 {
-		prompts = append(prompts, engine.Tokens(10*step+g, 20+33*g))
+		prompts = append(prompts, engine.Tokens(g, 20+33*g)) // every step has the same ones
 		r := engine.SampleRequest(5, 24, uint64(100*step+g), prompts[g])
 		if g == 2 {
 			r.Params.StopStrings, r.Params.TopK, r.Params.Temperature = []string{"3;4", ";7;"}, 20, 0.8

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"io"
 	"sync"
@@ -54,42 +53,4 @@ func TestStreamsGiveTheSamplesOfSample(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// Tokens are handed out in the step that draws them, and a reader that goes away ends its request before the next step
-// and leaves no page behind.
-func TestVanishedReaderEndsItsStream(t *testing.T) {
-	e := open(t, Options{CacheBytes: 1 << 21})
-	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := errors.New("the reader is gone")
-	for range 20 {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		r := sampleRequest(4, 100, 1, mixed[0])
-		r.Params.StopTokens, r.Params.NoStop = nil, true
-		f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-		drawn := 0
-		err := s.(*samplingClient).submit(ctx, r, resolve, func(tinker.Drawn) {
-			if drawn++; drawn == 10 {
-				cancel(gone)
-			}
-		})
-		if err := failure(t, f, err); !errors.Is(err, gone) {
-			t.Fatalf("the result is %v", err)
-		}
-		if drawn > 12 {
-			t.Errorf("%d tokens were drawn; the reader was gone at the tenth, and a step draws 4", drawn)
-		}
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := e.Stats(); n.Running != 0 || n.Waiting[tinker.Sampling] != (tinker.Queue{}) {
-		t.Errorf("left behind: %d sequences, %+v", n.Running, n.Waiting[tinker.Sampling])
-	}
-	if c := cacheOf(e); c.Alloc(c.Limit(), false) == nil {
-		t.Errorf("%d pages are still held", c.InUse())
-	}
 }

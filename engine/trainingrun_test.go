@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -25,14 +26,14 @@ func TestStepWithoutMemory(t *testing.T) {
 		f, err := c.ForwardBackward(testContext(t), batch(mixed...))
 		value(t, f, err)
 		if i == 1 {
-			r := c.(*trainingRun)
-			whole := r.base.config.Vocab
-			r.base.config.Vocab = 1 << 42
+			r := c.(*training.Run)
+			whole := r.Base.Config.Vocab
+			r.Base.Config.Vocab = 1 << 42
 			o, err := c.OptimStep(testContext(t), tinker.OptimStepRequest{Adam: tinker.DefaultAdam()})
 			if err := failure(t, o, err); !strings.Contains(err.Error(), "of memory for weights") {
 				t.Errorf("no memory: %v", err)
 			}
-			r.base.config.Vocab = whole
+			r.Base.Config.Vocab = whole
 		}
 		got[i] = finish(c)
 	}

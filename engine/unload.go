@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/lifetime"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -15,18 +17,18 @@ func (e *Engine) UnloadModel(ctx context.Context, modelID string) (*tinker.Futur
 	}
 	out := tinker.UnloadOutput{ModelID: modelID}
 	e.mu.Lock()
-	r, gone, closed := e.runs[modelID], e.unloaded[modelID], e.closed
+	r, gone, closed := e.runs[modelID], e.unloaded[modelID], e.group.Ended()
 	e.mu.Unlock()
 	switch {
 	case closed:
-		return nil, errClosed()
+		return nil, lifetime.Closed()
 	case gone:
 		return tinker.Resolved(out, nil), nil
 	case r == nil:
 		return nil, tinker.Userf("engine: model %s: %w", modelID, tinker.ErrNotFound)
 	}
 	f, resolve := tinker.NewFuture[tinker.UnloadOutput]()
-	r.q.retire(func(err error) {
+	r.Retire(func(err error) {
 		if err == nil {
 			e.forget(r, true)
 		}
@@ -42,7 +44,7 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 		return err
 	}
 	done := make(chan error, 1)
-	r.q.retire(func(err error) {
+	r.Retire(func(err error) {
 		if err == nil {
 			e.forget(r, false)
 		}
@@ -57,51 +59,12 @@ func (e *Engine) Evict(ctx context.Context, modelID string) error {
 }
 
 // forget releases a run's state. An unloaded run can never be opened again.
-func (e *Engine) forget(r *trainingRun, unloaded bool) {
-	r.trainingState = trainingState{}
-	e.memory.release(r.id)
-	r.held.end()
+func (e *Engine) forget(r *training.Run, unloaded bool) {
+	r.Release()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.runs, r.id)
+	delete(e.runs, r.ID())
 	if unloaded {
-		e.unloaded[r.id] = true
+		e.unloaded[r.ID()] = true
 	}
-}
-
-// errUnloaded is the error of every request to an unloaded model.
-func errUnloaded(modelID string) error {
-	return tinker.Userf("engine: model %s: %w; create another from one of its checkpoints", modelID, tinker.ErrUnloaded)
-}
-
-// retire accepts no more requests. When every request that can run has run, those that wait for a missing one fail,
-// and f is called. f gets an error if the engine closes before that.
-func (q *queue) retire(f func(error)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.closed:
-		f(errClosed())
-	case q.retired:
-		f(nil)
-	default:
-		q.leaving = append(q.leaving, f)
-		q.kick()
-	}
-}
-
-// depart ends a queue in which nothing can run any more; q.mu is held.
-func (q *queue) depart() {
-	q.retired = true
-	for seq, e := range q.requests.All() {
-		if seq > q.done {
-			e.fail(errUnloaded(q.id))
-		}
-	}
-	q.requests.ForgetAll()
-	q.bytes = 0
-	for _, f := range q.leaving {
-		f(nil)
-	}
-	q.leaving = nil
 }

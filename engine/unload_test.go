@@ -7,6 +7,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -16,8 +17,8 @@ func TestUnloadFreesMemory(t *testing.T) {
 	e := open(t, Options{})
 	c := create(t, e, 0, lora(4))
 	train(t, c, 1, mixed...)
-	r := c.(*trainingRun)
-	v, g := weak.Make(r.version), weak.Make(r.grads)
+	r := c.(*training.Run)
+	v, g := weak.Make(r.Version), weak.Make(r.Grads)
 	back, err := c.ForwardBackward(testContext(t), batch(mixed...)) // request 3
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,8 @@ import (
 )
 
 // CustomLoss gets the logprobs of every datum's targets, nats, shape [N] each. It returns the gradient of the caller's
-// loss with respect to each of them, in the same shapes.
+// loss with respect to each of them, in the same shapes, or nil for a datum whose gradient is zero and that need not be
+// sent: on a service with Capabilities.SilentDatums this changes no bit.
 type CustomLoss func(logprobs [][]float32) (gradient [][]float32, err error)
 
 // ForwardBackwardCustom adds the gradient of a custom loss: a forward gives the logprobs, loss gives d loss/d logprob,
@@ -34,20 +35,11 @@ func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardReq
 	if err != nil {
 		return nil, used, fmt.Errorf("tinker: custom loss: %w", err)
 	}
-	if len(grad) != len(data) {
-		return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for %d datums", len(grad), len(data))
+	sent, err := weigh(data, grad)
+	if err != nil {
+		return nil, used, err
 	}
-	for i, g := range grad {
-		if len(g) != data[i].LossFnInputs[TargetTokens].Len() {
-			return nil, used, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d",
-				len(g), data[i].LossFnInputs[TargetTokens].Len(), i)
-		}
-		w := data[i].LossFnInputs[Weights].Float
-		for j, v := range g {
-			w[j] = -v
-		}
-	}
-	back := ForwardRequest{SeqID: req.SeqID, Data: data, LossFn: CrossEntropy}
+	back := ForwardRequest{SeqID: req.SeqID, LossFn: CrossEntropy}
 	if coef, ok := req.LossFnConfig[EntropyCoef]; ok {
 		back.LossFnConfig = map[string]float64{EntropyCoef: coef}
 		for i, d := range req.Data {
@@ -56,8 +48,64 @@ func ForwardBackwardCustom(ctx context.Context, c TrainingClient, req ForwardReq
 			}
 		}
 	}
+	back.Data = pick(data, sent)
 	f, n, err := Submit(ctx, c, back, true)
+	if err == nil && len(sent) < len(data) {
+		f = Then(f, func(out ForwardOutput) (ForwardOutput, error) { return withKnown(out, data, sent, known) })
+	}
 	return f, used + n, err
+}
+
+// weigh sets the weights of data to minus a gradient. It returns which datums are sent: those with a gradient, and at
+// least one.
+func weigh(data []Datum, grad [][]float32) (sent []int, err error) {
+	if len(grad) != len(data) {
+		return nil, fmt.Errorf("tinker: custom loss returned %d gradients for %d datums", len(grad), len(data))
+	}
+	for i, g := range grad {
+		if g == nil {
+			continue
+		}
+		sent = append(sent, i)
+		if len(g) != data[i].LossFnInputs[TargetTokens].Len() {
+			return nil, fmt.Errorf("tinker: custom loss returned %d gradients for the %d targets of datum %d", len(g),
+				data[i].LossFnInputs[TargetTokens].Len(), i)
+		}
+		w := data[i].LossFnInputs[Weights].Float
+		for j, v := range g {
+			w[j] = -v
+		}
+	}
+	if len(sent) == 0 {
+		sent = []int{0}
+	}
+	return sent, nil
+}
+
+func pick(data []Datum, which []int) []Datum {
+	some := make([]Datum, len(which))
+	for i, at := range which {
+		some[i] = data[at]
+	}
+	return some
+}
+
+// withKnown puts the logprobs of datums that were not sent between the results of the others.
+func withKnown(out ForwardOutput, data []Datum, sent []int, known [][]float32) (ForwardOutput, error) {
+	if len(out.LossFnOutputs) != len(sent) {
+		return out, Serverf("tinker: the service returned %d results for %d datums", len(out.LossFnOutputs), len(sent))
+	}
+	all := make([]map[string]Tensor, len(data))
+	for i, at := range sent {
+		all[at] = out.LossFnOutputs[i]
+	}
+	for i := range all {
+		if all[i] == nil {
+			all[i] = map[string]Tensor{Logprobs: {Shape: data[i].LossFnInputs[TargetTokens].Shape, Float: known[i]}}
+		}
+	}
+	out.LossFnOutputs = all
+	return out, nil
 }
 
 func withWeights(d Datum, w []float32) Datum {

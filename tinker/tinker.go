@@ -75,6 +75,9 @@ type Capabilities struct {
 	// ExactEntropy: every loss takes entropy_coef in its loss_fn_config and then returns the entropies over the whole
 	// vocabulary.
 	ExactEntropy bool `json:"exact_entropy"`
+	// SilentDatums: a datum at which a request's loss has no derivative, whatever the weights, changes no bit of the
+	// gradient. It may be left out of the request.
+	SilentDatums bool `json:"silent_datums"`
 	// FullParameter: rank 0 trains all weights.
 	FullParameter bool `json:"full_parameter"`
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -14,6 +15,7 @@ type pass struct {
 	step     *tinker.Future[tinker.OptimStepOutput]
 	trained  tinker.ForwardOutput
 	outcome  map[string]float64 // metrics
+	left     []bool             // by experience: it has no gradient and was not sent
 }
 
 // send sends a pass. known are the logprobs that its forward would return, [L−1] per experience, or nil.
@@ -55,9 +57,16 @@ func (t *Trainer) sendGradient(ctx context.Context, step int, req tinker.Forward
 		known = apart(batch, known, 1)
 	}
 	t.askEntropies(step, batch, &req)
-	loss := func(logprobs [][]float32) (grad [][]float32, err error) {
-		grad, p.outcome, err = t.gradient(step, batch, logprobs, fetched)
-		return grad, err
+	loss := func(logprobs [][]float32) (rows [][]float32, err error) {
+		var grad [][]float32
+		if grad, p.outcome, err = t.gradient(step, batch, logprobs, fetched); err != nil {
+			return nil, err
+		}
+		p.left = make([]bool, len(batch))
+		for i := range batch {
+			p.left[i] = t.silent && req.LossFnConfig == nil && !slices.ContainsFunc(grad[i], func(g float32) bool { return g != 0 })
+		}
+		return withoutLeft(batch, apart(batch, grad, 1), p.left), nil
 	}
 	return tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
 }

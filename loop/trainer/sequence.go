@@ -102,6 +102,20 @@ func apart(batch []*experience.Experience, rows [][]float32, K int) [][]float32 
 	return out
 }
 
+// withoutLeft sets the rows, one for each datum, of experiences that are left out to nil.
+func withoutLeft(batch []*experience.Experience, rows [][]float32, left []bool) [][]float32 {
+	at := 0
+	for i, e := range batch {
+		for range e.Spans() {
+			if left[i] {
+				rows[at] = nil
+			}
+			at++
+		}
+	}
+	return rows
+}
+
 // recorded are the numbers of one name that a service gave for each datum.
 func recorded(o tinker.ForwardOutput, name string) [][]float32 {
 	rows := make([][]float32, len(o.LossFnOutputs))

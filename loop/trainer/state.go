@@ -126,7 +126,7 @@ func (t *Trainer) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("trainer: %w", err)
 	}
-	t.exact, t.entropies = caps.ExactLogprobs, caps.ExactEntropy
+	t.exact, t.entropies, t.silent = caps.ExactLogprobs, caps.ExactEntropy, caps.SilentDatums
 	t.Method.Objective.Entropy.Exact = caps.ExactEntropy
 	if err := t.openOthers(ctx); err != nil {
 		return fmt.Errorf("trainer: %w", err)

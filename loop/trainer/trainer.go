@@ -107,6 +107,7 @@ type Trainer struct {
 	events    Events
 	exact     bool // the service's samplers and trainers agree to the bit
 	entropies bool // the service gives exact entropies
+	silent    bool // datums without a gradient need not be sent
 	client    tinker.TrainingClient
 	reference tinker.SamplingClient // only if the method needs one
 	teacher   tinker.SamplingClient // only if the method needs one

@@ -55,9 +55,11 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 		if err != nil {
 			return nil, err
 		}
-		if err := checkExact(sampled, onPolicy, trained); err != nil {
+		checked, err := checkExact(sampled, onPolicy, passes[0].left, trained)
+		if err != nil {
 			return nil, err
 		}
+		metrics["train/gap_checked_tokens"] = float64(checked)
 	}
 	ofCritic, err := learned(ctx)
 	if err != nil {
@@ -95,7 +97,8 @@ func collect(into map[string]float64, from ...map[string]float64) {
 	}
 }
 
-// gradient evaluates the algorithm's loss at logprobs, [L−1] per datum, and returns d loss/d logprob in the same shape.
+// gradient evaluates the algorithm's loss at logprobs, [L−1] per datum, and returns d loss/d logprob, [L−1] per
+// experience.
 func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs [][]float32,
 	fetched []algorithm.Fetched) ([][]float32, map[string]float64, error) {
 	logprobs, err := joined(batch, logprobs, 1)
@@ -111,7 +114,7 @@ func (t *Trainer) gradient(step int, batch []*experience.Experience, logprobs []
 		grad[i] = make([]float32, len(e.Tokens)-1)
 		copy(grad[i][e.PromptLength-1:], outs[i].Gradient)
 	}
-	return apart(batch, grad, 1), metrics, nil
+	return grad, metrics, nil
 }
 
 // sequences shows the responses of a step's batch to the algorithm, an episode of several sequences as one.
@@ -129,10 +132,11 @@ func sequences(step int, batch []*experience.Experience, logprobs [][]float32,
 	return seqs
 }
 
-// checkExact compares, bit for bit, what the sampler said of its tokens with what training computed for them.
-func checkExact(batch []*experience.Experience, onPolicy []bool, trained [][]float32) error {
+// checkExact compares, bit for bit, what the sampler said of its tokens with what training computed for them. It
+// returns the number of tokens. Experiences that were left out were not computed.
+func checkExact(batch []*experience.Experience, onPolicy, left []bool, trained [][]float32) (checked int, err error) {
 	for i, e := range batch {
-		if !onPolicy[i] {
+		if !onPolicy[i] || left != nil && left[i] {
 			continue
 		}
 		got := trained[i][e.PromptLength-1:]
@@ -141,12 +145,13 @@ func checkExact(batch []*experience.Experience, onPolicy []bool, trained [][]flo
 				continue // shown to the model in the middle of an episode, not sampled
 			}
 			if math.Float32bits(got[j]) != math.Float32bits(want) {
-				return fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights it "+
+				return checked, fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights it "+
 					"claims to come from (version %d) give %v: the samples are not on-policy; the sampler served "+
 					"other weights, or a checkpoint was changed", j,
 					e.EID, want, e.Info.ModelVersion, got[j])
 			}
+			checked++
 		}
 	}
-	return nil
+	return checked, nil
 }

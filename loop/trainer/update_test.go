@@ -114,16 +114,16 @@ func TestSequencesCarryStepAndExpert(t *testing.T) {
 func TestOneBitIsNoticed(t *testing.T) {
 	e := sample(6, -1, -2)
 	trained := [][]float32{{-9, -9, -1, -2}}
-	if err := checkExact([]*experience.Experience{e}, []bool{true}, trained); err != nil {
+	if _, err := checkExact([]*experience.Experience{e}, []bool{true}, nil, trained); err != nil {
 		t.Errorf("equal bits: %v", err)
 	}
 	trained[0][3] = math.Nextafter32(-2, 0)
-	err := checkExact([]*experience.Experience{e}, []bool{true}, trained)
+	_, err := checkExact([]*experience.Experience{e}, []bool{true}, nil, trained)
 	if err == nil || !strings.Contains(err.Error(), "token 1 of sample") ||
 		!strings.Contains(err.Error(), "version 6") {
 		t.Errorf("one bit off: %v", err)
 	}
-	if err := checkExact([]*experience.Experience{e}, []bool{false}, trained); err != nil {
+	if _, err := checkExact([]*experience.Experience{e}, []bool{false}, nil, trained); err != nil {
 		t.Errorf("a stale sample is not compared: %v", err)
 	}
 }

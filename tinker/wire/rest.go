@@ -9,9 +9,10 @@ import (
 // Capabilities is the answer of get_server_capabilities.
 type Capabilities struct {
 	SupportedModels []SupportedModel `json:"supported_models"`
-	// this and the next are not of the official protocol
+	// these are not of the official protocol
 	ExactLogprobs bool `json:"exact_logprobs,omitempty"`
 	ExactEntropy  bool `json:"exact_entropy,omitempty"`
+	SilentDatums  bool `json:"silent_datums,omitempty"`
 }
 
 // SupportedModel is one base model.

@@ -15,6 +15,9 @@ import (
 // PageLen is the number of positions of a page.
 const PageLen = kernel.PageLen
 
+// PagesFor is the number of pages that so many positions need.
+func PagesFor(positions int) int { return (positions + PageLen - 1) / PageLen }
+
 // Page is a KV page with a count of its users. Each use must be released.
 type Page struct {
 	nn.Page

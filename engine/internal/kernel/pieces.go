@@ -13,6 +13,8 @@ type Pieces struct {
 	// Then is the memory that is likely to be read next, or nil. It does not change results: it is prefetched while
 	// the last piece is computed, as each piece is while the previous one is.
 	Then []float32
+	// Continue lets MatMulColumns continue the sums that out holds: W's columns before these are in other pieces.
+	Continue bool
 }
 
 // Len returns the number of rows or columns.
@@ -72,6 +74,6 @@ func (v portable) matMulRows(sc *Scratch, out []float32, ldo int, x []float32, l
 func (v portable) matMulColumns(sc *Scratch, out []float32, ldo int, x []float32, ldx, M, N int, w *Pieces) {
 	for i, piece := range w.Data {
 		p := ViewPanels(piece, N, PageLen, w.BF16)
-		v.matMul(sc, out, ldo, x[i*PageLen:], ldx, M, &p, 0, p.Count(), i > 0)
+		v.matMul(sc, out, ldo, x[i*PageLen:], ldx, M, &p, 0, p.Count(), w.Continue || i > 0)
 	}
 }

@@ -34,7 +34,7 @@ func (f *family) matMulColumns(sc *Scratch, out []float32, ldo int, x []float32,
 	for i, piece := range w.Data {
 		p.a, p.ahead = a[i*width:], w.ahead(i)
 		for n := 0; n < N; n += NR {
-			p.multiply(0, p.tiles.count, steps, &piece[n*steps], n, min(NR, N-n), i > 0)
+			p.multiply(0, p.tiles.count, steps, &piece[n*steps], n, min(NR, N-n), w.Continue || i > 0)
 		}
 	}
 }

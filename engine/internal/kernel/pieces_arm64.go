@@ -20,7 +20,7 @@ func (v neon) matMulColumns(sc *Scratch, out []float32, ldo int, x []float32, ld
 	for i, piece := range w.Data {
 		p.ahead = w.ahead(i)
 		for n := 0; n < N; n += NR {
-			p.multiply(0, M, i*width, steps, piece[n*steps:], n, min(NR, N-n), i > 0)
+			p.multiply(0, M, i*width, steps, piece[n*steps:], n, min(NR, N-n), w.Continue || i > 0)
 		}
 	}
 }

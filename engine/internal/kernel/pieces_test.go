@@ -56,7 +56,12 @@ func TestPiecesAreTheWholeMatrix(t *testing.T) {
 				p.Then = x
 			}
 			if columns {
-				s.MatMulColumns(NewScratch(), out, ldo, x, ldx, M, N, p)
+				first := rapid.IntRange(0, count-1).Draw(t, "pieces of a first product")
+				if first > 0 {
+					s.MatMulColumns(NewScratch(), out, ldo, x, ldx, M, N, &Pieces{Data: p.Data[:first], BF16: bf16})
+					p.Data, p.Continue = p.Data[first:], true
+				}
+				s.MatMulColumns(NewScratch(), out, ldo, x[first*PageLen:], ldx, M, N, p)
 			} else {
 				s.MatMulRows(NewScratch(), out, ldo, x, ldx, M, K, p)
 			}

@@ -150,6 +150,22 @@ func (l Loss) Entropy(d Datum, pos int, h float32) (loss, grad float64) {
 	return -(w * float64(h)), -w
 }
 
+// Silent reports whether the loss has no derivative at any position of d, whatever the log-probabilities are.
+func (l Loss) Silent(d Datum) bool {
+	some := func(x float32) bool { return x != 0 }
+	switch {
+	case l.entropy != 0 && (d.EntropyWeights == nil || slices.ContainsFunc(d.EntropyWeights, some)):
+		return false
+	case l.name == tinker.CrossEntropy:
+		return d.Weights != nil && !slices.ContainsFunc(d.Weights, some)
+	case l.name == tinker.DRO && l.beta != 0:
+		return false
+	case l.name == tinker.StableReinforce && l.kl != 0:
+		return !slices.ContainsFunc(d.Sampled, some)
+	}
+	return !slices.ContainsFunc(d.Advantages, some)
+}
+
 // element is the loss of element i and its derivative by logp. A zero weight or advantage makes both zero, even if the
 // ratio overflows.
 func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {

@@ -56,10 +56,14 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	if err != nil || p.rows() == 0 {
 		return
 	}
-	if r.err = p.train(grads); r.err != nil {
+	if p, r.err = p.prune(tape); r.err != nil {
+		return
+	}
+	if r.err = p.train(grads); r.err != nil || p.rows() == 0 {
 		return
 	}
 	tape.attach(p)
+	p.plant()
 	d := &r.back
 	d.resize(w.Config, p.rows(), p.rank)
 	d.tasks = d.tasks[:0]
@@ -115,9 +119,9 @@ func (p *pass) layerGradients(l int) {
 		p.attendBackward(l, a, b, on)
 	})
 	kv := p.w.Config.KVHeads
-	p.P.Run(len(p.seqs)*kv, func(i int, sc *kernel.Scratch) {
+	p.P.Run(len(p.roots)*kv, func(i int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
-		p.attentionBackward(l, i/kv, i%kv, sc, ws)
+		p.attentionBackward(l, p.roots[i/kv], i%kv, sc, ws)
 		p.ws.Put(ws)
 	})
 	p.layer(func(a, b int, on nn.Products) { p.projectBackward(l, a, b, on) })

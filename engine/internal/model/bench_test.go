@@ -83,7 +83,7 @@ func BenchmarkForward(b *testing.B) {
 			began := cpuSeconds()
 			for b.Loop() {
 				hidden := m.r.Forward(m.w, seqs, nil)
-				m.r.Score(m.w, seqs, hidden, targets, 1, logp, nil, nil)
+				m.r.Score(m.w, seqs, hidden, Even(targets, 1), logp, nil, nil)
 			}
 			base, lora := flops(m.w.Config, 32)
 			report(b, len(logp), base+lora, began)
@@ -110,7 +110,7 @@ func BenchmarkTrain(b *testing.B) {
 						tokens := m.tokens[i : i+32]
 						seqs := batch(m.w.Config, adapter, tokens...)
 						hidden := m.r.Forward(m.w, seqs, tape)
-						m.r.Score(m.w, seqs, hidden, next(tokens...), 1, logp,
+						m.r.Score(m.w, seqs, hidden, Even(next(tokens...), 1), logp,
 							func(_ int, _, g []float32) { g[0] = -1 }, tape)
 						m.r.Backward(m.w, seqs, tape, grads)
 					}

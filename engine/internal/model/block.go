@@ -54,12 +54,13 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 	p.linear(a, b, on, w.qkv, s.qkv, s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
 	on.Rows(a, b, func(a, b int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
-		p.eachSeq(a, b, func(seq Seq, a, b int) {
+		p.eachSeq(a, b, func(i int, seq Seq, a, b int) {
 			keys, values := &ws.Rows[0], s.qkv.Slice(a, b).From(c.QDim()+c.KVDim())
 			keys.Resize(b-a, c.KVDim())
 			for t := a; t < b; t++ {
 				p.rotate(l, t, seq.Pos+t-a, keys.Row(t-a))
 			}
+			p.fillForks(i, l, seq.Pos, sc, *keys, values)
 			c.Pages().StoreRows(p.K, sc, seq.Pages, seq.Pos, l, *keys, values)
 		})
 		p.ws.Put(ws)
@@ -95,7 +96,7 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
-		p.eachSeq(a, b, func(seq Seq, a, b int) {
+		p.eachSeq(a, b, func(_ int, seq Seq, a, b int) {
 			for t := a; t < b; t++ {
 				p.rotateBack(l, t, seq.Pos+t-a)
 			}
@@ -144,9 +145,12 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 	w, s := &p.w.layers[l], &p.layers[l]
 	on.RowHeads(a, b, p.w.Config.KVHeads, func(a, b, from, to int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
-		p.eachSeq(a, b, func(seq Seq, a, b int) {
-			p.attention(l).Forward(p.K, sc, ws, s.att.Slice(a, b), s.q.Slice(a, b), seq.Pos, seq.Pages, from, to)
+		ws.Stretches = ws.Stretches[:0]
+		p.eachSeq(a, b, func(_ int, seq Seq, a, b int) {
+			ws.Stretches = append(ws.Stretches, nn.Stretch{From: a, To: b, Pos: seq.Pos, Pages: seq.Pages})
 		})
+		p.attention(l).Forwards(p.K, sc, ws, s.att, s.q, ws.Stretches, from, to)
+		clear(ws.Stretches)
 		p.ws.Put(ws)
 	})
 	y := afterNorm(w.afterAttn, s.o, s.h)
@@ -155,21 +159,18 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 }
 
 // attendBackward computes the gradient of attention's output, d.datt, from that of h. attentionBackward continues for
-// each sequence with all its rows.
+// each tree of sequences with all its rows.
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	dy := p.residualBackward(d.do, d.dh, s.o, w.afterAttn, s.invO, a, b, on)
 	p.linearBackward(a, b, on, w.o, d.datt, dy, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
 }
 
-// attentionBackward fills d.dqkv for one KV head of sequence i.
-func (p *pass) attentionBackward(l, i, head int, sc *kernel.Scratch, ws *nn.Workspace) {
-	s, d, seq := &p.layers[l], &p.back, p.seqs[i]
-	a, b := p.start[i], p.start[i+1]
-	if a < b {
-		p.attention(l).Backward(p.K, sc, ws, d.dqkv.Slice(a, b), d.datt.Slice(a, b), s.att.Slice(a, b), s.q.Slice(a, b),
-			seq.Pos, head, seq.Pages)
-	}
+// attentionBackward fills d.dqkv for one KV head of the tree of sequences that begins with sequence root.
+func (p *pass) attentionBackward(l, root, head int, sc *kernel.Scratch, ws *nn.Workspace) {
+	s, d := &p.layers[l], &p.back
+	rows := nn.AttentionRows{DQKV: d.dqkv, Dout: d.datt, Out: s.att, Q: s.q}
+	p.attention(l).Backward(p.K, sc, ws, rows, p.stretches, root, head)
 }
 
 func (p *pass) mlp(l, a, b int, on nn.Products) {

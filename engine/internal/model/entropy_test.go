@@ -30,7 +30,7 @@ func TestEntropyGolden(t *testing.T) {
 	}
 	for i, want := range golden {
 		var s score
-		s.collect([]int32{want.Target}, 1)
+		s.collect(Even([]int32{want.Target}, 1))
 		e := &Entropies{H: []float32{99}, Centre: []float32{99}, G: []float32{float32(want.E)}}
 		s.want(e)
 		logp := []float32{0}
@@ -71,7 +71,7 @@ func TestEntropyFiniteDifferences(t *testing.T) {
 	var seqs []Seq
 	run := func(w *Weights, tape *Tape) (sum float64) {
 		seqs = batch(m.c, nil, ids)
-		r.ScoreEntropy(w, seqs, r.Forward(w, seqs, tape), next(ids), 1, make([]float32, len(ids)), nil, tape, e)
+		r.ScoreEntropy(w, seqs, r.Forward(w, seqs, tape), Even(next(ids), 1), make([]float32, len(ids)), nil, tape, e)
 		for i, h := range e.H[:len(ids)-1] {
 			sum += float64(e.G[i]) * float64(h)
 		}
@@ -119,7 +119,7 @@ func TestEntropyIsExact(t *testing.T) {
 		}
 		e := &Entropies{H: make([]float32, n), Centre: make([]float32, n)}
 		seqs := batch(m.c, m.adapters[1], tokens...)
-		r.ScoreEntropy(m.w, seqs, r.Forward(m.w, seqs, nil), next(tokens...), 1, make([]float32, n), nil, nil, e)
+		r.ScoreEntropy(m.w, seqs, r.Forward(m.w, seqs, nil), Even(next(tokens...), 1), make([]float32, n), nil, nil, e)
 		return append(e.H, e.Centre...)
 	}
 	alone := run(r1, two)

@@ -10,10 +10,10 @@ import (
 // score is the result of Score on a tape: the rows that have targets and, for each, the gradient of its
 // log-probabilities.
 type score struct {
-	K       int
 	rows    []int     // [R] rows with a target, upward
-	targets []int32   // [R*K]
-	g       []float32 // [R*K] dLoss/dlogp
+	first   []int     // [R+1] row i's targets are targets[first[i]:first[i+1]]
+	targets []int32   // [first[R]]
+	g       []float32 // [first[R]] dLoss/dlogp
 	lse     []float32 // [R] log-sum-exp of the row's logits
 	h, e    []float32 // [R] entropy and dLoss/dentropy; empty unless requested
 }
@@ -123,19 +123,35 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 	})
 }
 
-// Score computes log-probabilities: row t has K targets targets[t*K:], and logp[t*K+k] = logit - LogSumExp(logits),
-// which are the bits that Logits and the kernel's LogSumExp give. A negative target is none, and its logp is 0; rows
-// without a target are not computed. The logits of all rows never exist at once.
+// Targets are the tokens whose log-probabilities a Score computes: those of row t are Tokens[First[t]:First[t+1]]. A
+// negative token is none. A row that stands for several sequences has the targets of all.
+type Targets struct {
+	Tokens []int32
+	First  []int // [T+1]
+}
+
+// Even returns targets of which every row has K.
+func Even(tokens []int32, K int) Targets {
+	t := Targets{Tokens: tokens, First: make([]int, len(tokens)/K+1)}
+	for i := range t.First {
+		t.First[i] = i * K
+	}
+	return t
+}
+
+// Score computes log-probabilities: logp[i] = logit - LogSumExp(logits) for target i, which are the bits that Logits
+// and the kernel's LogSumExp give. The logp of no target is 0; rows without a target are not computed. The logits of
+// all rows never exist at once.
 //
 // With dlogp, the gradient of the caller's loss is computed too: dlogp is called once for each row with a target, in
-// order, to fill g [K] with dLoss/dlogp. tape, which must be that of the Forward, stores it for Backward.
-func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32,
+// order, to fill g with dLoss/dlogp of its targets. tape, which must be that of the Forward, stores it for Backward.
+func (r *Runner) Score(w *Weights, seqs []Seq, hidden []float32, targets Targets, logp []float32,
 	dlogp func(row int, logp, g []float32), tape *Tape) {
-	r.ScoreEntropy(w, seqs, hidden, targets, K, logp, dlogp, tape, nil)
+	r.ScoreEntropy(w, seqs, hidden, targets, logp, dlogp, tape, nil)
 }
 
 // ScoreEntropy is Score that also computes entropies and adds their gradient, unless entropies is nil.
-func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets []int32, K int, logp []float32,
+func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets Targets, logp []float32,
 	dlogp func(row int, logp, g []float32), tape *Tape, entropies *Entropies) {
 	clear(logp)
 	p, err := r.newPass(w, seqs)
@@ -146,7 +162,7 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	if tape != nil {
 		s = &tape.score
 	}
-	s.collect(targets, K)
+	s.collect(targets)
 	s.want(entropies)
 	chunk := r.headChunk(w.Config)
 	if tape == nil {
@@ -156,7 +172,7 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 		if !r.between() {
 			return
 		}
-		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, logp,
+		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, targets.of(logp),
 			entropies) {
 			return
 		}
@@ -167,14 +183,15 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 	clear(s.g)
 	if dlogp != nil {
 		for i, t := range s.rows {
-			dlogp(t, logp[t*K:][:K], s.g[i*K:][:K])
+			dlogp(t, targets.of(logp)(t), s.g[s.first[i]:s.first[i+1]])
 		}
 	}
 }
 
 // scoreRows computes the logits of s.rows[from:to], in r.back.head, and the requested scores. It reports whether the
 // call continues.
-func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32, entropies *Entropies) bool {
+func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp func(row int) []float32,
+	entropies *Entropies) bool {
 	c, head := p.w.Config, &p.back.head
 	p.back.held = nil
 	head.resize(c, to-from, p.rank)
@@ -183,7 +200,7 @@ func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp []float32,
 		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 			for i := a; i < b; i++ {
 				logits := head.logits.Row(i)
-				s.score(p.K, from+i, logits, logp[s.rows[from+i]*s.K:][:s.K])
+				s.score(p.K, from+i, logits, logp(s.rows[from+i]))
 				if entropies != nil {
 					s.entropy(p.K, from+i, logits, entropies)
 				}
@@ -228,17 +245,19 @@ func layerRows(c Config, rows int) int {
 	return max(block, rows*layer/(c.Dim*c.Vocab)/block*block)
 }
 
+// of returns the part of v, one number per target, of a row.
+func (t Targets) of(v []float32) func(row int) []float32 {
+	return func(row int) []float32 { return v[t.First[row]:t.First[row+1]] }
+}
+
 // collect finds the rows that have targets.
-func (s *score) collect(targets []int32, K int) {
-	s.K, s.rows, s.targets = K, s.rows[:0], s.targets[:0]
-	for t := range len(targets) / K {
-		row := targets[t*K:][:K]
-		for _, v := range row {
-			if v >= 0 {
-				s.rows = append(s.rows, t)
-				s.targets = append(s.targets, row...)
-				break
-			}
+func (s *score) collect(t Targets) {
+	s.rows, s.first, s.targets = s.rows[:0], append(s.first[:0], 0), s.targets[:0]
+	for row := range len(t.First) - 1 {
+		some := t.Tokens[t.First[row]:t.First[row+1]]
+		if slices.ContainsFunc(some, func(id int32) bool { return id >= 0 }) {
+			s.rows, s.targets = append(s.rows, row), append(s.targets, some...)
+			s.first = append(s.first, len(s.targets))
 		}
 	}
 	s.g = floats(s.g, len(s.targets))
@@ -248,7 +267,7 @@ func (s *score) collect(targets []int32, K int) {
 // score fills the log-probabilities of one row's targets.
 func (s *score) score(k *kernel.Set, i int, logits, logp []float32) {
 	s.lse[i] = k.LogSumExp(logits)
-	for j, target := range s.targets[i*s.K:][:s.K] {
+	for j, target := range s.targets[s.first[i]:s.first[i+1]] {
 		if target >= 0 {
 			logp[j] = logits[target] - s.lse[i]
 		}
@@ -257,7 +276,7 @@ func (s *score) score(k *kernel.Set, i int, logits, logp []float32) {
 
 // gradient replaces row i's logits by their gradient: sum over targets of g*(onehot - softmax), and the entropy's.
 func (s *score) gradient(k *kernel.Set, i int, logits []float32) {
-	g, targets := s.g[i*s.K:][:s.K], s.targets[i*s.K:][:s.K]
+	g, targets := s.g[s.first[i]:s.first[i+1]], s.targets[s.first[i]:s.first[i+1]]
 	sum := float32(0)
 	for j, target := range targets {
 		if target >= 0 {

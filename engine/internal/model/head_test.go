@@ -38,7 +38,7 @@ func TestScoreGradient(t *testing.T) {
 		return sum
 	}
 	var s score
-	s.collect(targets, K)
+	s.collect(Even(targets, K))
 	logp := make([]float32, K)
 	s.score(k, 0, logits, logp)
 	copy(s.g, g)

@@ -31,7 +31,7 @@ func TestHeadPartsByWhoWaits(t *testing.T) {
 		seqs, tape := batch(c, adapter, ids), r.NewTape(false)
 		logp, grads = make([]float32, len(ids)), NewGrads(lora)
 		hidden := r.Forward(w, seqs, tape)
-		r.Score(w, seqs, hidden, next(ids), 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+		r.Score(w, seqs, hidden, Even(next(ids), 1), logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
 		r.Backward(w, seqs, tape, grads)
 		if r.Err() != nil {
 			t.Fatal(r.Err())

@@ -15,13 +15,17 @@ type pass struct {
 	seqs     []Seq
 	start    []int // [len(seqs)+1] first row of each sequence
 	segments []segment
-	rank     int // largest rank of an adapter
+	forks    map[int][]fork // pages that a sequence's rows fill for those that continue it
+	rank     int            // largest rank of an adapter
 	table    *nn.RoPETable
 	local    *nn.RoPETable // of sliding layers, or nil
 	layers   []acts
-	last     nn.Rows   // [T,D] input of the final norm
-	invF     []float32 // [T]
-	hidden   nn.Rows   // [T,D]
+	// of a backward:
+	stretches []nn.Stretch // the sequences
+	roots     []int        // the sequences that continue none
+	last      nn.Rows      // [T,D] input of the final norm
+	invF      []float32    // [T]
+	hidden    nn.Rows      // [T,D]
 }
 
 // segment is rows a to b-1, which have the same adapter.
@@ -50,6 +54,9 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 		if err := w.checkSeq(s); err != nil {
 			return nil, fmt.Errorf("model: sequence %d: %w", i, err)
 		}
+	}
+	if err := p.findForks(); err != nil {
+		return nil, err
 	}
 	p.table = w.rope.Table(end)
 	if w.local != nil {
@@ -92,8 +99,8 @@ func (p *pass) eachSegment(a, b int, pick func(*Adapter) *nn.LoRA, f func(l *nn.
 	}
 }
 
-// eachSeq calls f for the stretches of rows a to b-1 that belong to one sequence.
-func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
+// eachSeq calls f for the stretches of rows a to b-1 that belong to one sequence, with its index.
+func (p *pass) eachSeq(a, b int, f func(i int, s Seq, a, b int)) {
 	lo, hi := 0, len(p.seqs) // the first sequence that ends after a
 	for lo < hi {
 		if mid := (lo + hi) / 2; p.start[mid+1] > a {
@@ -107,7 +114,7 @@ func (p *pass) eachSeq(a, b int, f func(s Seq, a, b int)) {
 			s := p.seqs[i]
 			s.Tokens = s.Tokens[from-p.start[i]:]
 			s.Pos += from - p.start[i]
-			f(s, from, to)
+			f(i, s, from, to)
 		}
 	}
 }

@@ -189,7 +189,7 @@ func (m realModel) step(b *testing.B, n, length int, recompute bool) {
 	m.report(b, w, func() {
 		seqs := batch(m.w.Config, m.adapter, tokens...)
 		hidden := m.r.Forward(m.w, seqs, tape)
-		m.r.Score(m.w, seqs, hidden, targets, 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+		m.r.Score(m.w, seqs, hidden, Even(targets, 1), logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
 		m.r.Backward(m.w, seqs, tape, grads)
 	})
 }

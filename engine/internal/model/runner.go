@@ -12,8 +12,13 @@ type Seq struct {
 	Tokens []int32
 	Pos    int
 	// Pages cover positions 0 to Pos+len(Tokens)-1. The caller allocates and zeroes them; those before Pos are filled.
-	// Forward writes the new tokens' keys and values. No page that a Seq of the call writes is in another of its Seqs.
+	// Forward writes the new tokens' keys and values. No page that a Seq of the call writes is in another of its Seqs,
+	// but for those in Next.
 	Pages []*nn.Page
+	// Next are the later Seqs of the call that continue this one, by index: their Pos is where this one ends. They have
+	// its full pages and a page of their own for the positions after these, which Forward fills from this Seq's rows.
+	// A tree of Seqs stands for sequences with common beginnings, whose rows are computed once, forward and backward.
+	Next []int
 	// Adapter is the LoRA to add, nil for the base model. Neighbouring sequences with the same adapter share matrix
 	// products.
 	Adapter *Adapter
@@ -179,7 +184,7 @@ func (p *pass) layer(f func(a, b int, on nn.Products)) {
 // embed writes the embeddings of rows a to b-1 into the first layer's input.
 func (p *pass) embed(a, b int) {
 	scale := p.w.Config.embedScale(p.K)
-	p.eachSeq(a, b, func(s Seq, a, b int) {
+	p.eachSeq(a, b, func(_ int, s Seq, a, b int) {
 		for t := a; t < b; t++ {
 			row := p.layers[0].x.Row(t)
 			if p.w.embed.Row(row, s.Tokens[t-a]); scale != 1 {

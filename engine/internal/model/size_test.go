@@ -37,7 +37,7 @@ func TestBackwardBytes(t *testing.T) {
 		before := heap()
 		tape := r.NewTape(false)
 		hidden := r.Forward(w, seqs, tape)
-		r.Score(w, seqs, hidden, targets, 1, logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
+		r.Score(w, seqs, hidden, Even(targets, 1), logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
 		r.Backward(w, seqs, tape, grads)
 		took := float64(heap() - before)
 		runtime.KeepAlive([]any{r, w, tape, grads, seqs, targets, logp})

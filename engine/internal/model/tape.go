@@ -33,13 +33,7 @@ func (r *Runner) NewTape(recompute bool) *Tape {
 // reset allocates memory for a pass and points the pass at it.
 func (t *Tape) reset(p *pass) {
 	c, T := p.w.Config, p.rows()
-	nActs, nX := c.Layers, c.Layers+1
-	if t.keep != keepAll {
-		nActs = 1
-	}
-	if t.keep == keepNothing {
-		nX = 1
-	}
+	nActs, nX := t.kept(c)
 	for len(t.acts) < nActs {
 		t.acts = append(t.acts, acts{})
 	}
@@ -58,16 +52,21 @@ func (t *Tape) reset(p *pass) {
 	t.attach(p)
 }
 
+// kept returns for how many layers the tape has activations, and how many inputs of layers.
+func (t *Tape) kept(c Config) (acts, inputs int) {
+	switch t.keep {
+	case keepNothing:
+		return 1, 1
+	case keepInputs:
+		return 1, c.Layers + 1
+	}
+	return c.Layers, c.Layers + 1
+}
+
 // attach points a pass of the shape t was reset for at t's memory.
 func (t *Tape) attach(p *pass) {
 	p.layers = make([]acts, p.w.Config.Layers)
-	nActs, nX := len(p.layers), len(p.layers)+1
-	if t.keep != keepAll {
-		nActs = 1
-	}
-	if t.keep == keepNothing {
-		nX = 1
-	}
+	nActs, nX := t.kept(p.w.Config)
 	for l := range p.layers {
 		p.layers[l] = t.acts[min(l, nActs-1)]
 		p.layers[l].x = t.x[min(l, nX-1)]
@@ -124,19 +123,24 @@ func (a *acts) resize(c Config, T, rank int) {
 	for _, m := range a.columns(c, rank) {
 		m.rows.Resize(T, m.cols)
 	}
-	a.inv1, a.inv2 = floats(a.inv1, T), floats(a.inv2, T)
-	if c.Arch.Gemma {
-		a.invO, a.invMLP = floats(a.invO, T), floats(a.invMLP, T)
+	for _, v := range a.norms(c) {
+		*v = floats(*v, T)
 	}
+}
+
+// norms lists the factors of a's norms, one for each row.
+func (a *acts) norms(c Config) []*[]float32 {
+	list := []*[]float32{&a.inv1, &a.inv2}
+	if c.Arch.Gemma {
+		list = append(list, &a.invO, &a.invMLP)
+	}
+	return list
 }
 
 // TapeBytes estimates the bytes of a tape for a number of rows (tokens) with adapters up to rank, so that a caller can
 // choose whether to recompute. Backward also needs its own buffers: about those of one layer.
 func (c Config) TapeBytes(rows, rank int, recompute bool) int {
-	layer := 2 // inv1, inv2
-	if c.Arch.Gemma {
-		layer += 2 // invO, invMLP
-	}
+	layer := len(new(acts).norms(c))
 	for _, m := range new(acts).columns(c, rank) {
 		layer += m.cols
 	}

@@ -111,10 +111,10 @@ func (p *pass) runTasks(parts int) {
 	d.tasks, d.layouts = d.tasks[:0], d.layouts[:0]
 }
 
-// stretches returns where the sequences of rows a to b-1 begin among them, and their end.
-func (p *pass) stretches(a, b int) kernel.Stretches {
+// starts returns where the sequences of rows a to b-1 begin among them, and their end.
+func (p *pass) starts(a, b int) kernel.Stretches {
 	rows := kernel.Stretches{0}
-	p.eachSeq(a, b, func(_ Seq, _, to int) { rows = append(rows, to-a) })
+	p.eachSeq(a, b, func(_ int, _ Seq, _, to int) { rows = append(rows, to-a) })
 	return rows
 }
 
@@ -125,7 +125,7 @@ func (p *pass) loraTasks(l int, u segment) {
 	modules := u.adapter.LoRA.Targets()
 	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
-	seqs := p.stretches(u.a, u.b)
+	seqs := p.starts(u.a, u.b)
 	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU), seqs)
 	d.addLoRA(g, lora.down, down, rows(p.dDown()), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
 	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)

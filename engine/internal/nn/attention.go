@@ -44,10 +44,6 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	pages, pos = a.inWindow(pages[:pagesTo(pos+n)], pos)
-	if n == 1 {
-		a.one(k, sc, ws, out.Data, q.Data, pos, pages, from, to)
-		return
-	}
 	step := max(8, scoreBudget/(pos+n))
 	for j := from; j < to; j++ {
 		c := a.collect(ws, j, pages)
@@ -87,6 +83,8 @@ type context struct {
 	Attention
 	keys, values   kernel.Panels
 	keysT, valuesT *kernel.Panels
+	dk, dv         []float32 // sums of the backward, see walk
+	stride         int
 	hd             int
 }
 
@@ -146,84 +144,4 @@ func softmax(k *kernel.Set, row []float32, first, seen int) (inv float32) {
 	clear(row[:first])
 	clear(row[seen:])
 	return inv
-}
-
-// backwardRows is the number of query rows whose scores the backward holds at once. It changes no bit.
-const backwardRows = 128
-
-// Backward computes the gradients of one KV head of one whole sequence: dq of its group's query heads (of the unscaled
-// queries), dk and dv, under dout. q is Forward's input and out its output; dout and out are [n,Heads*HeadDim]; dqkv
-// [n,·] has the columns of all query heads, all key heads and all value heads. Keys and values before pos are
-// constants. Sums run over the group's heads and within a head over query rows upward.
-func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, dqkv, dout, out, q Rows, pos, head int,
-	pages []*Page) {
-	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
-	n := q.Len()
-	pages, pos = a.inWindow(pages[:pagesTo(pos+n)], pos)
-	c := a.collect(ws, head, pages)
-	c.keysT = k.TransposePart(&ws.keysT, &c.keys, 0, c.keys.N, 0, hd)
-	c.valuesT = k.TransposePart(&ws.valuesT, &c.values, 0, hd, 0, c.values.K)
-	ws.dk, ws.dv = resize(ws.dk, c.keys.N*hd), resize(ws.dv, c.keys.N*hd)
-	clear(ws.dk)
-	clear(ws.dv)
-	for h := head * group; h < (head+1)*group; h++ {
-		for b := 0; b < n; b += backwardRows {
-			e := min(b+backwardRows, n)
-			of := func(r Rows) Rows { return r.Slice(b, e).From(h * hd) }
-			c.backward(Products{K: k, SC: sc}, ws, of(dqkv), of(dout), of(out), of(q), pos+b, a.Scale())
-		}
-	}
-	kAt := (a.Heads + head) * hd
-	vAt := kAt + a.Shape.KVHeads*hd
-	if c.keys.BF16 {
-		k.Transpose(sc, dqkv.Data[kAt:], dqkv.Cols, ws.dk[pos:], c.keys.N, hd, n)
-		k.Transpose(sc, dqkv.Data[vAt:], dqkv.Cols, ws.dv[pos:], c.keys.N, hd, n)
-		return
-	}
-	for t := range n {
-		row := dqkv.Row(t)
-		copy(row[kAt:kAt+hd], ws.dk[(pos+t)*hd:])
-		copy(row[vAt:vAt+hd], ws.dv[(pos+t)*hd:])
-	}
-}
-
-// backward computes the query rows of one block and head: it writes dq and continues ws.dk and ws.dv.
-func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos int, scale float32) {
-	k, M, hd := on.K, q.Len(), c.hd
-	p := c.scores(k, on.SC, ws, q, pos)
-	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
-	ws.grads = ds.Data
-	width, bf16 := c.width(pos+M), c.keys.BF16
-	// dp = dout·Vᵀ
-	k.Multiply(on.SC, ds.Data, ds.Cols, on.Pack(0, dout, hd, bf16), 0, M, c.valuesT, 0, width/kernel.PageLen, false,
-		nil)
-	for m := range M { // p = exp*inv ; ds = p*(dp - dot(dout,out))
-		p, ds := p.Row(m)[:width], ds.Row(m)[:width]
-		k.Scale(p, ws.inv[m])
-		d := k.Dot(dout.Data[m*dout.Cols:][:hd], out.Data[m*out.Cols:][:hd])
-		k.Mul(ds, p, ds)
-		k.AXPY(ds, -d, p)
-	}
-	keys := c.keysT.Prefix(width)
-	k.Multiply(on.SC, dq.Data, dq.Cols, on.Pack(0, ds, width, bf16), 0, M, &keys, 0, keys.Count(), false, nil)
-	for m := range M {
-		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
-	}
-	seen := pos + M // no row uses the keys after it
-	c.gradient(on, ws.dk, ds, q, seen)
-	c.gradient(on, ws.dv, p, dout, seen)
-}
-
-// gradient continues sums, dk or dv of the first seen positions, with sᵀ·x: float32 sums over rows [positions,hd] or,
-// with bf16, their transpose [hd,positions] by products.
-func (c *context) gradient(on Products, sums []float32, s, x Rows, seen int) {
-	k, sc, M := on.K, on.SC, s.Len()
-	if !c.keys.BF16 {
-		k.GradW(sc, sums, c.hd, s.Data, s.Cols, x.Data, x.Cols, M, 0, seen, c.hd)
-		return
-	}
-	rows, in := kernel.Stretches{0, M}, sc.Input(0)
-	k.PackColumns(sc, in, x.Data, x.Cols, c.hd, rows)
-	w := k.PairRows(sc.Transposed(), s.Data, s.Cols, rows, 0, seen)
-	k.Multiply(sc, sums, c.keys.N, in, 0, c.hd, w, 0, w.Count(), true, nil)
 }

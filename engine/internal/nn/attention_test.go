@@ -110,7 +110,8 @@ func TestAttentionRowOnPages(t *testing.T) {
 			for i := range n {
 				out := make([]float32, z.heads*z.hd)
 				for j := range z.kv {
-					s.a.Forward(k, s.sc, &s.ws, Rows{out, len(out)}, s.q.Slice(i, i+1), i, s.lastPage, j, j+1)
+					s.a.Forwards(k, s.sc, &s.ws, Rows{out, len(out)}, s.q.Slice(i, i+1),
+						[]Stretch{{To: 1, Pos: i, Pages: s.lastPage}}, j, j+1)
 				}
 				for d, v := range out {
 					if want := s.out.Row(i)[d]; math.Float32bits(v) != math.Float32bits(want) {

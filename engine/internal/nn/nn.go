@@ -61,8 +61,13 @@ type Workspace struct {
 	keys, values, dk, dv []float32
 	keysT, valuesT       kernel.Transposed
 	ofKeys, ofValues     kernel.Pieces
+	singles              []single // see few
+	runs                 []run
+	width                int // of their scores
+	few                  []float32
 
-	Rows [2]Rows // for the caller
+	Rows      [2]Rows   // for the caller
+	Stretches []Stretch // likewise
 }
 
 // Workspaces is a pool of workspaces for the parts of a parallel region. The zero value is ready.

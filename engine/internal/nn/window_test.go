@@ -42,7 +42,8 @@ func gradientOf(t *testing.T, s *attended) {
 	dqkv := Rows{make([]float32, s.n*(Q+2*G)), Q + 2*G}
 	s.forward()
 	for j := range s.a.Shape.KVHeads {
-		s.a.Backward(s.k, s.sc, &s.ws, dqkv, dout, s.out, s.q, s.pos, j, s.lastPage)
+		s.a.Backward(s.k, s.sc, &s.ws, AttentionRows{DQKV: dqkv, Dout: dout, Out: s.out, Q: s.q},
+			[]Stretch{{To: s.n, Pos: s.pos, Pages: s.lastPage}}, 0, j)
 	}
 	var dq, dk, dv []float32
 	for i := range s.n {

@@ -50,6 +50,7 @@ func (s *Registry) List(ctx context.Context) (wire.Capabilities, error) {
 		SupportedModels: []wire.SupportedModel{},
 		ExactLogprobs:   caps.ExactLogprobs,
 		ExactEntropy:    caps.ExactEntropy,
+		SilentDatums:    caps.SilentDatums,
 	}
 	length := contextsOf(caps)
 	list := func(name, base string) {
