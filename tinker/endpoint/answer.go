@@ -133,7 +133,7 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// head is what an answer and each piece of a stream begin with.
+// head is the beginning of an answer and of each piece of a stream.
 func (a *answer) head(suffix string) param.Object {
 	kind := "text_completion"
 	if a.chat != nil {
@@ -182,7 +182,7 @@ func (p *piece) ids() []int32 {
 	return out
 }
 
-// message is the message of an assistant, or what a piece adds to it.
+// message is the message of an assistant, or the addition of a piece.
 func (p *piece) message() param.Object {
 	m := param.Object{"role": "assistant", "content": p.Content, "refusal": nil}
 	if p.Reasoning != "" {
@@ -198,7 +198,7 @@ func (p *piece) message() param.Object {
 	return m
 }
 
-// toolCalls are the calls of a piece; those of a stream have their number in the message.
+// toolCalls are the calls of a piece; in a stream they have their number in the message.
 func (p *piece) toolCalls(numbered bool) []any {
 	list := make([]any, len(p.Calls))
 	for i, c := range p.Calls {

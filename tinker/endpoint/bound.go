@@ -104,7 +104,7 @@ func (t *Text) decode(ids []int32, skipSpecial bool) (string, error) {
 	return t.Tokenizer.Decode(ids, skipSpecial), nil
 }
 
-// The limits of a body where a program serves the interfaces beside its own work.
+// The limits of a body if a program serves the interfaces beside its own work.
 const (
 	MaxBody  = 32 << 20  // bytes
 	maxParts = 256 << 10 // objects, arrays and members

@@ -106,8 +106,8 @@ func isTextPart(kind jinja.Value) bool {
 }
 
 // readCall makes the arguments of a tool call, which the API has as a text of JSON, the object that templates expect. A
-// model writes them, and a call that was cut off stays in the conversation: what is no object becomes an empty one, as
-// in vLLM. An object that templates cannot have, because of a number beyond 64 bits, stays a text.
+// model writes them, and a call that was cut off stays in the conversation: arguments that are no object become an
+// empty one, as in vLLM. An object that templates cannot have, because of a number beyond 64 bits, stays a text.
 func readCall(v jinja.Value) jinja.Value {
 	call, _ := v.(*jinja.Map)
 	if call == nil {

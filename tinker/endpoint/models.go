@@ -58,7 +58,7 @@ func formed(cards []Card, form func(Card) param.Object) []any {
 	return list
 }
 
-// card is a model as JSON. max_model_len is vLLM's name of the context length, parent that of its adapters.
+// card is a model as JSON. max_model_len is vLLM's name of the context length, parent of an adapter's base.
 func (a *API) card(c Card) param.Object {
 	created := c.Created
 	if created.IsZero() {

@@ -191,7 +191,7 @@ func (r *responseForm) write(e *event.Events, kind, text string, logprobs []any)
 	return r.send(e, textEvent(kind)+".delta", v)
 }
 
-// textEvent is what the events of an item's text are named after.
+// textEvent begins the names of the events of an item's text.
 func textEvent(kind string) string {
 	if kind == "reasoning" {
 		return "response.reasoning_text"
@@ -199,7 +199,7 @@ func textEvent(kind string) string {
 	return "response.output_text"
 }
 
-// place says where the text of the item is that is written.
+// place adds the position of the text that is being written.
 func (r *responseForm) place(v param.Object) param.Object {
 	v["item_id"], v["output_index"], v["content_index"] = r.item["id"], len(r.done), 0
 	return v

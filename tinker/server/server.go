@@ -9,7 +9,7 @@
 //
 // Another tenant's resources return 404.
 //
-// Logprobs of samples are those of the model's own distribution at temperature 1. Telemetry of the SDK is accepted
+// Samples have the logprobs of the model's own distribution at temperature 1. Telemetry of the SDK is accepted
 // and dropped. What a server on one machine does not offer (billing, audit, projects, traces) is refused with an
 // error that names it (refuse.go).
 package server

@@ -86,7 +86,7 @@ func (s *Edge) On(pattern string, kind bodyKind, h Handler) {
 	s.Mux.Handle(pattern, &route{edge: s, pattern: pattern, kind: kind, serve: h, fail: s.Fail, tenant: s.Authenticate})
 }
 
-// OnOther serves a route of another interface: fail writes its errors, and where no key is required, callers without
+// OnOther serves a route of another interface: fail writes its errors, and if no key is required, callers without
 // one are the tenant of localKey.
 func (s *Edge) OnOther(pattern string, kind bodyKind, h Handler, fail Failure) {
 	s.Mux.Handle(pattern, s.Other(pattern, kind, h, fail))

@@ -29,7 +29,7 @@ type SampleResult struct {
 	Proto    []byte          `json:"proto,omitempty"` // wire.EncodeSample
 	Error    string          `json:"error,omitempty"`
 	Category tinker.Category `json:"category,omitempty"`
-	Order    int64           `json:"order,omitempty"` // the number of this end among those of the sampler
+	Order    int64           `json:"order,omitempty"` // the number of this end among the sampler's
 }
 
 // Sample is one asample request.

@@ -1,4 +1,4 @@
-// Package state keeps what a server must not forget: sessions, training runs, samplers, samples and settings of
+// Package state is the durable state of a server: sessions, training runs, samplers, samples and settings of
 // checkpoints, in one log and in memory.
 package state
 
@@ -34,7 +34,7 @@ const (
 	RecStability  = 'Q' // *recording
 )
 
-// Store holds what a server must not forget. Its mutex guards everything in it and the volatile fields of sessions,
+// Store is the durable state. Its mutex guards everything in it and the volatile fields of sessions,
 // models, samplers and samples. Everything is in the log except fields marked volatile.
 type Store struct {
 	sync.Mutex

@@ -1,5 +1,5 @@
 // Package training serves training runs: it creates them, hands their requests to the backend in the order of their
-// numbers, and uses up the numbers of what is invalid or never arrives.
+// numbers, and uses up the numbers of requests that are invalid or never arrive.
 package training
 
 import (
@@ -33,7 +33,7 @@ type trainable interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// memory is what weights for sampling and idle runs take.
+// memory frees the memory of weights for sampling and of idle runs.
 type memory interface {
 	// Forget releases idle weights for sampling, and reports whether there were any.
 	Forget() bool
