@@ -128,15 +128,15 @@ func (a *answer) said(i int, q tinker.SampledSequence) json.RawMessage {
 // check reports a result of prompt i that does not fit the request.
 func (a *answer) check(i int, res *tinker.SampleResponse) error {
 	if len(res.Sequences) != a.n {
-		return fmt.Errorf("openai: the sampler returned %d samples for n %d", len(res.Sequences), a.n)
+		return fmt.Errorf("endpoint: the sampler returned %d samples for n %d", len(res.Sequences), a.n)
 	}
 	if a.echo && a.logprobs && len(res.PromptLogprobs) != len(a.prompts[i].tokens) {
-		return fmt.Errorf("openai: the sampler returned %d logprobs for a prompt of %d tokens",
+		return fmt.Errorf("endpoint: the sampler returned %d logprobs for a prompt of %d tokens",
 			len(res.PromptLogprobs), len(a.prompts[i].tokens))
 	}
 	for _, q := range res.Sequences {
 		if len(q.Tokens) == 0 || len(q.Logprobs) != len(q.Tokens) {
-			return fmt.Errorf("openai: the sampler returned %d tokens with %d logprobs", len(q.Tokens),
+			return fmt.Errorf("endpoint: the sampler returned %d tokens with %d logprobs", len(q.Tokens),
 				len(q.Logprobs))
 		}
 	}

@@ -260,7 +260,7 @@ func (r *responseForm) end(a *answer, e *event.Events, u usage) {
 // finish sends the calls and the end of the response.
 func (r *responseForm) finish(a *answer, e *event.Events, u usage) error {
 	if r.last == nil {
-		return errors.New("openai: the sampler returned no tokens")
+		return errors.New("endpoint: the sampler returned no tokens")
 	}
 	status := r.last.responseStatus()
 	own := status

@@ -24,7 +24,7 @@ type Models struct {
 	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
 	HubNames map[string]string
 	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
-	// (tokenizer.go).
+	// (see Registry.Resolve).
 	Tokenizers map[string]string
 }
 

@@ -36,8 +36,8 @@ type SampleResult struct {
 type Sample struct {
 	SampleRecord
 	Raw      []byte // Request, while it runs
-	Tenant   string // charged in s.sampling
-	Size     int64  // bytes charged in s.sampling
+	Tenant   string // whose quota is charged
+	Size     int64  // bytes of the quota
 	Done     chan struct{}
 	Result   SampleResult // once done
 	Finished time.Time

@@ -132,12 +132,6 @@ func (s *Runs) newRun(c *edge.Call, r state.ModelRecord, seq int64) (any, error)
 			return 0, err
 		}
 		if old := t.Models[r.ID]; old != nil {
-			if r.Create != nil && old.Create != nil {
-				r.Create.Owner = old.Create.Owner // an older version did not record it
-			}
-			if r.Load != nil && old.Load != nil {
-				r.Load.Owner = old.Load.Owner
-			}
 			if !reflect.DeepEqual(old.Create, r.Create) || !reflect.DeepEqual(old.Load, r.Load) {
 				return 0, tinker.Userf("model %s was created with other settings; use another model_seq_id", r.ID)
 			}
