@@ -1,9 +1,12 @@
 package trinity
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -12,141 +15,262 @@ import (
 	"testing"
 )
 
-// public are the rooms whose packages other programs build on. Packages below a folder internal are not public, and
-// neither is the engine: programs use it through the interfaces of package tinker, or run the binary.
-var public = []string{"config", "hf", "monitor", "rl", "run", "tinker"}
-
-// exposed are the places that name a type of an internal package nevertheless, each with its reason.
-var exposed = map[string]string{
-	"monitor/OpenOn": "run puts the file system of crash tests in",
+// promised are the names that docs/compatibility.md promises to programs with parts of their own, beside all names that
+// these mention: in the types of parameters, results and exported fields, and as methods. `go test . -run Promised
+// -update` writes the whole list to docs/promised.txt.
+var promised = []string{
+	// load a configuration and run it with one's own parts
+	"config.Load config.Names",
+	"run.Run run.Options run.ErrInterrupted",
+	"rl/tool.Stage",
+	// write an environment
+	"rl/env.Env rl/env.Wrap rl/env.Wrapper rl/env.NewHistory rl/env.NewRegistry",
+	"rl/env/envtest.Run rl/env/game.Registry",
+	// write a workflow, a reward, an advantage, a loss, an operator, a selector
+	"rl/workflow.Workflow rl/workflow.Preparer rl/workflow.Simple",
+	"rl/experience.Turn rl/experience.Group rl/experience.GroupBy",
+	"rl/reward.Funcs rl/reward.Math",
+	"rl/algorithm.PolicyLosses rl/algorithm.Advantages",
+	"rl/operator.Drop rl/pipeline.Operator rl/dataset.ErrEnd",
+	"hf/tokenizer.Load hf/chat.Template hf/hub.New",
+	// train and sample without a configuration; bring a service
+	"tinker/tinkertest.Run",
+	"tinker.Service tinker.NewFuture tinker.CustomLoss",
+	"tinker.DefaultSampling tinker.DefaultAdam tinker.DefaultDimuon tinker.AdamW tinker.Dimuon",
+	"tinker.Ints tinker.Floats tinker.Text",
+	"tinker.CrossEntropy tinker.ImportanceSampling tinker.PPO tinker.CISPO tinker.DRO",
+	"tinker.StopStop tinker.StopLength",
+	"tinker.ErrBusy tinker.ErrClosed tinker.ErrExists tinker.ErrLost tinker.ErrNotFound tinker.ErrUnloaded",
+	"tinker.Userf tinker.Serverf tinker.CategoryOf tinker.User tinker.Server",
 }
 
-// TestPublicTypes refuses exported declarations that name a type which another module cannot name.
-func TestPublicTypes(t *testing.T) {
-	walkGo(t, func(file string) {
-		room, _, _ := strings.Cut(filepath.ToSlash(file), "/")
-		internal := strings.Contains(filepath.ToSlash(file), "/internal/") ||
-			strings.HasPrefix(filepath.ToSlash(file), "tinker/server/") || // compatibility.md does not promise these
-			strings.HasPrefix(filepath.ToSlash(file), "tinker/endpoint/")
-		if strings.HasSuffix(file, "_test.go") || internal || !slices.Contains(public, room) {
-			return
+var update = flag.Bool("update", false, "write docs/promised.txt anew")
+
+// mostPromised is the most names that may be promised.
+const mostPromised = 350
+
+// TestPromised holds the list of promised names, refuses those that name a type which another module cannot name, and
+// checks that the example of a program needs no others.
+func TestPromised(t *testing.T) {
+	p := &promises{t: t, packages: map[string]*goPackage{}, names: map[string]bool{}}
+	for _, line := range promised {
+		for _, name := range strings.Fields(line) {
+			pkg, id, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ".")
+			p.visit(path.Join(path.Dir(name), pkg), id)
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
+	}
+	names := slices.Sorted(maps.Keys(p.names))
+	if len(names) > mostPromised {
+		t.Errorf("%d names are promised, and at most %d may be", len(names), mostPromised)
+	}
+	const file = "docs/promised.txt"
+	text := strings.Join(names, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		hidden := hiddenImports(t, f)
-		if f.Name.Name == "main" || len(hidden) == 0 {
-			return
+	}
+	if was, err := os.ReadFile(file); err != nil || string(was) != text {
+		t.Errorf("%s is not the list of promised names; see docs/compatibility.md, and use -update: %v", file, err)
+	}
+	for name, where := range uses(t, p.load("examples/plugin")) {
+		if !p.names[name] {
+			t.Errorf("%s: examples/plugin needs %s, which is not promised", where, name)
 		}
-		for _, decl := range f.Decls {
-			for _, name := range exposes(decl, hidden) {
-				if place := path.Join(filepath.ToSlash(filepath.Dir(file)), name); exposed[place] == "" {
-					t.Errorf("%s: %s is exported and names a type of an internal package", file, name)
+	}
+}
+
+// promises gathers names.
+type promises struct {
+	t        *testing.T
+	packages map[string]*goPackage
+	names    map[string]bool
+	seen     map[string]bool
+}
+
+// goPackage is what the top level of a package declares.
+type goPackage struct {
+	path    string
+	decls   map[string]declared
+	methods map[string][]declared // by type
+}
+
+type declared struct {
+	name string
+	node ast.Node // the type that is mentioned; nil: none is
+	file *ast.File
+}
+
+// visit adds a name with all that it mentions. Names that are not exported lead to others only.
+func (p *promises) visit(pkg, name string) {
+	full := pkg + "." + name
+	if p.seen[full] {
+		return
+	}
+	if p.seen == nil {
+		p.seen = map[string]bool{}
+	}
+	p.seen[full] = true
+	if strings.Contains("/"+pkg+"/", "/internal/") {
+		p.t.Errorf("%s is mentioned by a promised name, and another module cannot name it", full)
+	}
+	g := p.load(pkg)
+	d, ok := g.decls[name]
+	if !ok {
+		p.t.Errorf("there is no %s", full)
+		return
+	}
+	if ast.IsExported(name) {
+		p.names[full] = true
+	}
+	p.mention(g, d)
+	for _, m := range g.methods[name] {
+		if ast.IsExported(name) {
+			p.names[full+"."+m.name] = true
+		}
+		p.mention(g, m)
+	}
+}
+
+// mention visits the names that a type mentions. Fields that are not exported do not count.
+func (p *promises) mention(g *goPackage, d declared) {
+	if d.node == nil {
+		return
+	}
+	ast.Inspect(d.node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.StructType:
+			for _, f := range n.Fields.List {
+				if len(f.Names) == 0 || slices.ContainsFunc(f.Names, (*ast.Ident).IsExported) {
+					p.mention(g, declared{node: f.Type, file: d.file})
 				}
 			}
+			return false
+		case *ast.Field: // its name is no type
+			p.mention(g, declared{node: n.Type, file: d.file})
+			return false
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok {
+				if imp, ours := strings.CutPrefix(importOf(d.file, x.Name), module); ours {
+					p.visit(imp, n.Sel.Name)
+				}
+			}
+			return false
+		case *ast.Ident:
+			if _, ok := g.decls[n.Name]; ok {
+				p.visit(g.path, n.Name)
+			}
 		}
+		return true
 	})
 }
 
-// hiddenImports are the names under which a file knows internal packages.
-func hiddenImports(t *testing.T, f *ast.File) map[string]bool {
-	hidden := map[string]bool{}
-	for _, spec := range f.Imports {
-		imp, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(imp, "/internal/") {
+// load reads the declarations of a package.
+func (p *promises) load(pkg string) *goPackage {
+	if g := p.packages[pkg]; g != nil {
+		return g
+	}
+	g := &goPackage{path: pkg, decls: map[string]declared{}, methods: map[string][]declared{}}
+	p.packages[pkg] = g
+	files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
+	if err != nil || len(files) == 0 {
+		p.t.Fatalf("package %s: %d files, %v", pkg, len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		name := path.Base(imp)
-		if spec.Name != nil {
-			name = spec.Name.Name
+		f := parse(p.t, file)
+		for _, decl := range f.Decls {
+			g.add(f, decl)
 		}
-		hidden[name] = true
 	}
-	return hidden
+	return g
 }
 
-// exposes names the exported things of a declaration whose types mention a hidden package.
-func exposes(decl ast.Decl, hidden map[string]bool) (names []string) {
+func (g *goPackage) add(f *ast.File, decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
-		if d.Name.IsExported() && (d.Recv == nil || receiverIsExported(d.Recv)) && mentions(d.Type, hidden) {
-			names = append(names, d.Name.Name)
+		if d.Recv == nil {
+			g.decls[d.Name.Name] = declared{d.Name.Name, d.Type, f}
+		} else if of := receiver(d.Recv); d.Name.IsExported() {
+			g.methods[of] = append(g.methods[of], declared{d.Name.Name, d.Type, f})
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
-				if s.Name.IsExported() && mentions(s.Type, hidden) {
-					names = append(names, s.Name.Name)
-				}
+				g.decls[s.Name.Name] = declared{s.Name.Name, s.Type, f}
 			case *ast.ValueSpec:
-				if s.Names[0].IsExported() && s.Type != nil && mentions(s.Type, hidden) {
-					names = append(names, s.Names[0].Name)
+				for _, name := range s.Names {
+					g.decls[name.Name] = declared{name: name.Name, file: f}
+					if s.Type != nil {
+						g.decls[name.Name] = declared{name.Name, s.Type, f}
+					}
 				}
 			}
 		}
 	}
-	return names
 }
 
-func receiverIsExported(recv *ast.FieldList) bool {
-	exported := false
+// receiver is the name of a method's type.
+func receiver(recv *ast.FieldList) (name string) {
 	ast.Inspect(recv.List[0].Type, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			exported = exported || id.IsExported()
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
 		}
-		return true
+		return name == ""
 	})
-	return exported
+	return name
 }
 
-// mentions reports whether a type names a hidden package, fields and methods that are not exported aside.
-func mentions(x ast.Node, hidden map[string]bool) bool {
-	found := false
-	ast.Inspect(x, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Field:
-			if len(n.Names) > 0 && !anyExported(n.Names) && isMember(x, n) {
-				return false
+// uses are the names of this module that a package's functions and types mention, each with a file that does.
+func uses(t *testing.T, g *goPackage) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	files, err := filepath.Glob(filepath.Join(g.path, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		f := parse(t, file)
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && !strings.HasSuffix(file, "_test.go") {
+					if imp, ours := strings.CutPrefix(importOf(f, x.Name), module); ours {
+						found[imp+"."+s.Sel.Name] = file
+					}
+				}
 			}
-		case *ast.SelectorExpr:
-			if id, ok := n.X.(*ast.Ident); ok && hidden[id.Name] {
-				found = true
-			}
-		}
-		return !found
-	})
+			return true
+		})
+	}
 	return found
 }
 
-// isMember reports whether a field belongs to a struct or an interface, not to a function's parameters.
-func isMember(x ast.Node, field *ast.Field) bool {
-	member := false
-	ast.Inspect(x, func(n ast.Node) bool {
-		var list *ast.FieldList
-		switch n := n.(type) {
-		case *ast.StructType:
-			list = n.Fields
-		case *ast.InterfaceType:
-			list = n.Methods
+// importOf is the package that a file knows by a name, "" if there is none.
+func importOf(f *ast.File, name string) string {
+	for _, spec := range f.Imports {
+		imp, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
 		}
-		if list != nil && slices.Contains(list.List, field) {
-			member = true
+		known := path.Base(imp)
+		if spec.Name != nil {
+			known = spec.Name.Name
 		}
-		return !member
-	})
-	return member
-}
-
-func anyExported(names []*ast.Ident) bool {
-	for _, n := range names {
-		if n.IsExported() {
-			return true
+		if known == name {
+			return imp
 		}
 	}
-	return false
+	return ""
+}
+
+func parse(t *testing.T, file string) *ast.File {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

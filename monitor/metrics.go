@@ -1,5 +1,3 @@
-// Package monitor records how a run goes: metrics.jsonl with one line per training step, TensorBoard event files, and
-// lines for the console. It also holds the statistics of repeated evaluation (mean@n, best@k, pass@k).
 package monitor
 
 import (

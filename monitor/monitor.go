@@ -1,9 +1,10 @@
+// Package monitor records how a run goes: metrics.jsonl with one line per training step, and the same numbers and some
+// samples for a service (package sink). It also holds the statistics of repeated evaluation (mean@n, best@k, pass@k).
 package monitor
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,7 @@ type Config struct {
 	// the job directory; metrics.jsonl is written there and TensorBoard files below monitor/tensorboard
 	Dir  string
 	Log  string           // the file of metrics in Dir; metrics.jsonl when empty
-	Type string           // monitor.monitor_type: tensorboard (or ""), wandb, mlflow or trackio
+	Open OpenSink         // the service that gets the metrics too; may be nil. See package sink
 	Args map[string]any   // monitor.monitor_args
 	Keep int              // the last committed step; -1 for a new run
 	Now  func() time.Time // the clock for TensorBoard's wall_time; time.Now when nil
@@ -29,20 +30,7 @@ type Config struct {
 	Roles     []string
 	Settings  map[string]any              // the whole configuration
 	LookupEnv func(string) (string, bool) // for keys and addresses; nil: there are none
-	Own       map[string]OpenSink         // types that a program brings
-	Warn      func(string)                // told once when a service does not answer; nil: nobody
-}
-
-// Check refuses a type of monitor that is not there.
-func Check(kind string) error {
-	switch kind {
-	case "", "tensorboard", "wandb", "mlflow", "trackio":
-		return nil
-	case "swanlab":
-		return errors.New("monitor: swanlab is not supported, it has no public format to write; use tensorboard, " +
-			"wandb, mlflow or trackio")
-	}
-	return fmt.Errorf("monitor: monitor_type %q is not known; it is one of [tensorboard wandb mlflow trackio]", kind)
+	Warn      func(string)                // called once when a service does not answer; may be nil
 }
 
 // Monitor gathers the metrics of a step from all roles and writes them when the step is done. Safe for concurrent use.
@@ -50,10 +38,9 @@ func Check(kind string) error {
 // metrics.jsonl has exactly one line per training step, in step order, with the trainer's and the explorer's metrics of
 // that step and the evaluations that belong to it (eval/*: of the weights that the step sampled with, in the last line
 // of the trained weights; the line of step 0 is the evaluation at the start and exists only when there was one).
-// TensorBoard, Weights & Biases, MLflow or Trackio get the same numbers, a run per role.
+// A service such as TensorBoard gets the same numbers, one run per role.
 type Monitor struct {
 	config Config
-	next   int
 
 	mu      sync.Mutex
 	log     *log
@@ -70,9 +57,6 @@ func Open(c Config) (*Monitor, error) { return OpenOn(disk.OS(), c) }
 
 // OpenOn is Open with metrics.jsonl written through a file system of the project's own, which may be one that fails.
 func OpenOn(to disk.FS, c Config) (*Monitor, error) {
-	if err := Check(c.Type); err != nil && c.Own[c.Type] == nil {
-		return nil, err
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -84,7 +68,7 @@ func OpenOn(to disk.FS, c Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Monitor{config: c, next: c.Keep + 1, log: l, sinks: make(map[string]Sink),
+	m := &Monitor{config: c, log: l, sinks: make(map[string]Sink),
 		pending: make(map[int]map[string]Metrics), samples: make(map[int]map[string][]string), limit: limit}
 	for _, role := range c.Roles {
 		if _, err := m.sink(role); err != nil {
@@ -138,6 +122,9 @@ func (m *Monitor) Commit(step int) (Metrics, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s == nil {
+			continue
+		}
 		at := m.config.Now()
 		if err := m.sendSamples(s, at, step, role); err != nil {
 			return nil, err
@@ -151,15 +138,14 @@ func (m *Monitor) Commit(step int) (Metrics, error) {
 }
 
 func (m *Monitor) sink(role string) (Sink, error) {
-	if s := m.sinks[role]; s != nil {
+	if s := m.sinks[role]; s != nil || m.config.Open == nil {
 		return s, nil
 	}
-	s, err := m.newSink(role)
-	if err != nil {
-		return nil, err
+	s, err := m.config.Open(m.config, role)
+	if err == nil {
+		m.sinks[role] = s
 	}
-	m.sinks[role] = s
-	return s, nil
+	return s, err
 }
 
 // Finish says that the run has come to its end, which services show. It is called before Close.

@@ -19,7 +19,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 500_000_000, time.UTC)
 
 func open(t *testing.T, dir string, keep int) *Monitor {
 	t.Helper()
-	m, err := Open(Config{Dir: dir, Type: "tensorboard", Keep: keep, Now: func() time.Time { return noon }})
+	m, err := Open(Config{Dir: dir, Keep: keep, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,24 +141,6 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		if _, err := Open(Config{Dir: dir, Keep: 5}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open of %q = %v, want %q", file, err, want)
-		}
-	}
-	if _, err := Open(Config{Dir: t.TempDir(), Type: "visdom"}); err == nil ||
-		!strings.Contains(err.Error(), `"visdom" is not known`) {
-		t.Errorf("unknown type: %v", err)
-	}
-}
-
-func TestCheck(t *testing.T) {
-	for _, kind := range []string{"", "tensorboard", "wandb", "mlflow"} {
-		if err := Check(kind); err != nil {
-			t.Errorf("Check(%q) = %v", kind, err)
-		}
-	}
-	for kind, want := range map[string]string{"swanlab": "swanlab is not supported",
-		"comet": "[tensorboard wandb mlflow trackio]"} {
-		if err := Check(kind); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Check(%q) = %v, want an error with %q", kind, err, want)
 		}
 	}
 }

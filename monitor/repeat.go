@@ -10,11 +10,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
-// Repeats is the statistics of one metric over the n >= 1 runs of one evaluation task, as verl and Trinity-RFT compute
+// repeats is the statistics of one metric over the n >= 1 runs of one evaluation task, as verl and Trinity-RFT compute
 // them: mean@n, and for n > 1 std@n (population) and best@k and worst@k for k = 2, 4, 8 ... below n and n itself. The
 // latter two are the mean of the largest and of the smallest of k values drawn with replacement, over 1,000 draws with
 // numpy's legacy generator seeded with 42, so that the numbers are upstream's to the last draw.
-func Repeats(values []float64) Metrics {
+func repeats(values []float64) Metrics {
 	n := len(values)
 	if n == 0 {
 		return Metrics{}
@@ -75,7 +75,7 @@ func Evaluation(prefix string, tasks []map[string][]float64, detailed bool) Metr
 				columns[name] = append(columns[name], moment.Mean(task[name]))
 				continue
 			}
-			for k, v := range Repeats(task[name]) {
+			for k, v := range repeats(task[name]) {
 				columns[name+"/"+k] = append(columns[name+"/"+k], v)
 			}
 		}

@@ -22,7 +22,7 @@ func TestRepeatsEqualNumpy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		got := Repeats(c.Values)
+		got := repeats(c.Values)
 		if len(got) != len(c.Want) {
 			t.Errorf("%v: keys %v, want %v", c.Values, got.Keys(), Metrics(c.Want).Keys())
 		}
@@ -32,7 +32,7 @@ func TestRepeatsEqualNumpy(t *testing.T) {
 			}
 		}
 	}
-	if got := Repeats([]float64{0.5}); len(got) != 1 || got["mean@1"] != 0.5 {
+	if got := repeats([]float64{0.5}); len(got) != 1 || got["mean@1"] != 0.5 {
 		t.Errorf("one value gives %v, want mean@1 alone", got)
 	}
 }

@@ -1,13 +1,12 @@
 package monitor
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
@@ -33,7 +32,7 @@ func (m *Monitor) Samples(step int, role, path string) {
 	m.samples[step][role] = append(m.samples[step][role], path)
 }
 
-// sendSamples gives a sink those of a step.
+// sendSamples gives a sink the samples of a step.
 func (m *Monitor) sendSamples(s Sink, at time.Time, step int, role string) error {
 	to, ok := s.(SampleSink)
 	paths := m.samples[step][role]
@@ -63,7 +62,8 @@ func someOf(path string, n int) (list []*rollout.Record, err error) {
 	}
 	defer f.Close()
 	all := 0
-	if err := eachLine(f, func([]byte) error { all++; return nil }); err != nil {
+	ctx := context.Background()
+	if err := rollout.Lines(ctx, f, func([]byte, int64, int64) { all++ }); err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -71,40 +71,21 @@ func someOf(path string, n int) (list []*rollout.Record, err error) {
 	}
 	n = min(n, all)
 	at := 0
-	err = eachLine(f, func(line []byte) error {
+	var bad error
+	err = rollout.Lines(ctx, f, func(line []byte, _, _ int64) {
 		defer func() { at++ }()
-		if len(list) == n || at < len(list)*all/n {
-			return nil
+		if len(list) == n || at < len(list)*all/n || bad != nil {
+			return
 		}
-		r, err := rollout.Decode(bytes.TrimSpace(line))
-		list = append(list, r)
-		return err
+		var r *rollout.Record
+		if r, bad = rollout.Decode(bytes.TrimSpace(line)); bad == nil {
+			list = append(list, r)
+		}
 	})
-	if err != nil {
+	if err := errors.Join(err, bad); err != nil {
 		return nil, fmt.Errorf("monitor: %s: %w", path, err)
 	}
 	return list, nil
-}
-
-// eachLine calls f with each line that ends, valid until f returns. One is in memory at a time.
-func eachLine(from io.Reader, f func(line []byte) error) error {
-	var line []byte
-	for in := bufio.NewReaderSize(from, 1<<20); ; {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := f(line); err != nil {
-			return err
-		}
-		line = line[:0]
-	}
 }
 
 // sampleLimit is monitor_args.rollouts_per_step.
@@ -119,24 +100,4 @@ func (c Config) sampleLimit() (int, error) {
 			"for none", v)
 	}
 	return n, nil
-}
-
-// conversation is a record's messages with the answer, whatever the record has of them.
-func conversation(r *rollout.Record) []rollout.Message {
-	list := r.Messages
-	if len(list) == 0 {
-		list = rollout.Split(r.Prompt)
-	}
-	if n := len(list); n > 0 && list[n-1].Role == "assistant" && strings.TrimSpace(list[n-1].Content) == "" {
-		list = list[: n-1 : n-1] // where the model was to continue
-	}
-	if len(list) == 0 {
-		list = []rollout.Message{{Role: "user", Content: r.Prompt}}
-	}
-	for _, m := range list {
-		if m.Role == "assistant" && (m.Content == r.Response || len(r.Messages) > 0 && r.Turns > 1) {
-			return list
-		}
-	}
-	return append(list[:len(list):len(list)], rollout.Message{Role: "assistant", Content: r.Response})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/sink"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
@@ -288,11 +289,13 @@ func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 
 // record is what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
-	c := monitor.Config{Type: "tensorboard", Project: g.c.WandbProject, Name: filepath.Base(g.folder.Path),
+	c := monitor.Config{Project: g.c.WandbProject, Name: filepath.Base(g.folder.Path),
 		LookupEnv: g.site.LookupEnv, Settings: map[string]any{}}
+	kind := "tensorboard"
 	if c.Project != "" {
-		c.Type = "wandb"
+		kind = "wandb"
 	}
+	c.Open = sink.Service(kind)
 	for _, k := range g.c.Keys() {
 		c.Settings[k.Name] = k.Value
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/monitor/sink"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -150,27 +151,25 @@ func explorerState(p parts) string {
 // trainer the steps before explore step next.
 func openMonitor(p parts, next, trained int) (*monitor.Monitor, error) {
 	d := p.folder
+	open, err := sink.Of(p.cfg.Monitor.MonitorType, p.site.Own.Monitors)
+	if err != nil {
+		return nil, err
+	}
 	m, err := monitor.OpenOn(p.site.FS, monitor.Config{
-		Dir: p.folder.Path, Log: d.Metrics(), Type: p.cfg.Monitor.MonitorType, Args: p.cfg.Monitor.MonitorArgs,
+		Dir: p.folder.Path, Log: d.Metrics(), Open: open, Args: p.cfg.Monitor.MonitorArgs,
 		Keep: linesToKeep(p, d, next, trained), Now: p.site.Now,
 		Project: p.cfg.Project, Group: p.cfg.Group, Name: p.cfg.Name, Roles: monitored(p.cfg.Mode),
-		Settings: p.cfg.Settings(),
-		Own:      p.site.Own.Monitors, LookupEnv: p.site.LookupEnv, Warn: p.say.progress.Warn,
+		Settings:  p.cfg.Settings(),
+		LookupEnv: p.site.LookupEnv, Warn: p.say.progress.Warn,
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.opened(m.Close)
-	for _, note := range monitor.Idle(p.cfg.Monitor.MonitorType, p.cfg.Monitor.MonitorArgs) {
+	for _, note := range sink.Idle(p.cfg.Monitor.MonitorType, p.cfg.Monitor.MonitorArgs) {
 		p.say.notes.Add(note)
 	}
-	if p.cfg.Monitor.MonitorType == "wandb" {
-		fmt.Fprintf(p.site.Out, "wandb    kept offline; send it with: wandb sync %s\n", d.File("monitor", "wandb", "*",
-			"offline-run-*"))
-	}
-	if p.cfg.Monitor.MonitorType == "trackio" && p.cfg.Monitor.MonitorArgs["dir"] == nil {
-		fmt.Fprintf(p.site.Out, "trackio  show it with: TRACKIO_DIR=%s trackio show\n", monitor.TrackioDir(d.Path))
-	}
+	fmt.Fprint(p.site.Out, sink.Hint(p.cfg.Monitor.MonitorType, p.cfg.Monitor.MonitorArgs, d.Path))
 	return m, nil
 }
 

@@ -346,7 +346,7 @@ func TestPythonLossIsRefused(t *testing.T) {
 	t.Parallel()
 	o := pythonIn(t, "plugins")
 	_, err := config.Load("../examples/tiny/gsm8k.yaml", []string{"algorithm.policy_loss_fn=my_torch_loss"}, noEnv,
-		o.Python.Names())
+		Plugins{}.Names(), o.Python.Names())
 	const want = "losses.py:6 registers cannot be used: losses, advantages and sample strategies are computed by this"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want %q", err, want)

@@ -11,11 +11,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // setting is what a run is built from: where it takes place, what it was asked for, and which job it is.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio/source"
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // What changed since the last start is named, without what follows from it, and without addresses.

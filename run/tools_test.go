@@ -200,7 +200,7 @@ func TestGemToolsRefuses(t *testing.T) {
 		`there is no wrapper "pythn_tool"; the nearest is "python_tool"`: {"env_wrappers=pythn_tool,concat"},
 		`there is no tool "bash"`:                          {"tools=bash"},
 		"the search tool has no server":                    {"env_wrappers=search_tool,concat"},
-		`"chroot" is no kind of sandbox`:                   {"tools=python", "sandbox=chroot"},
+		`unknown kind "chroot"`:                            {"tools=python", "sandbox=chroot"},
 		"the main function of this program does not begin": {"tools=python"},
 		`the command "./no-server" cannot be started`:      {"tools=mcp:./no-server"},
 	} {

@@ -7,4 +7,4 @@ cd "$(dirname "$0")/../.."
 command -v chromium >/dev/null || { echo "skipped: chromium is missing: apt-get install chromium"; exit; }
 go build -o bin/trinity ./cmd/trinity
 export TRINITY_TEST_STUDIO_SHOTS=$PWD/docs/studio TRINITY_TEST_STUDIO_JOBS=${1:+$(realpath "$1")}
-go test ./monitor/studio/web -count 1 -v -timeout 20m | grep -E '_test.go:|^ *(---|ok|FAIL|panic)'
+go test ./studio/web -count 1 -v -timeout 20m | grep -E '_test.go:|^ *(---|ok|FAIL|panic)'

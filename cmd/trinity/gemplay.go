@@ -28,7 +28,7 @@ type gemPlayCmd struct {
 	Tools       string  `help:"Tools for the model, like tools of trinity gem." placeholder:"LIST"`
 	SearchURL   string  `name:"search-url" help:"The server of the search tool." placeholder:"URL"`
 	Python      string  `help:"The Python of environments and of the model's code." placeholder:"PATH"`
-	Sandbox     string  `help:"For the model's Python code: auto, bubblewrap, namespaces or none." default:"auto"`
+	Sandbox     string  `help:"For the model's Python code: auto, namespaces or none." default:"auto"`
 	Template    string  `help:"The prompt template, like template of trinity gem." default:"qwen3_game"`
 	Temperature float64 `help:"Sampling temperature; 0 always takes the likeliest token." default:"1"`
 	MaxTokens   int     `help:"The model's longest answer, in tokens." default:"1024"`

@@ -19,7 +19,7 @@ type configFlags struct {
 }
 
 func (c *configFlags) load(s *surroundings, names ...config.Names) (*config.Config, error) {
-	return config.Load(s.find(c.Config), c.Overrides, s.env, names...)
+	return config.Load(s.find(c.Config), c.Overrides, s.env, append(names, run.Plugins{}.Names())...)
 }
 
 // pythonFlags are shared by the commands that run plug-ins in Python.

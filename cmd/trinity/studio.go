@@ -20,7 +20,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 

@@ -21,7 +21,7 @@ func (j *Journal) recover(ctx context.Context) error {
 	if err := j.readTombstones(); err != nil {
 		return err
 	}
-	if err := j.restoreSnapshots(ctx); err != nil {
+	if err := j.restoreSnapshots(); err != nil {
 		return err
 	}
 	records, results, err := j.readLog()
@@ -61,7 +61,7 @@ func (j *Journal) restoreResults(results []loggedResult) error {
 
 // restoreSnapshots registers the models of the snapshots. They stay evicted until a request or the replay needs
 // them.
-func (j *Journal) restoreSnapshots(ctx context.Context) error {
+func (j *Journal) restoreSnapshots() error {
 	paths, err := snapshots(j.dir)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
@@ -90,19 +90,11 @@ func (j *Journal) restoreSnapshots(ctx context.Context) error {
 		m := newTrainingClient(j, s.Created, nil)
 		m.applied, m.snapped, m.evicted = s.Applied, true, true
 		m.ops.Reserve(s.Applied)
-		if s.Info == nil { // an older version wrote it
-			if err := m.restore(tinker.Promised(ctx)); err != nil {
-				if err := j.leaveOut(m, err); err != nil {
-					return err
-				}
-			}
-		} else {
-			m.info = *s.Info
-			if m.info.OptimizerType == "" { // a version before the field may have written it
-				m.info.OptimizerType = s.Created.optimizer()
-			}
-			m.created.Request = nil
+		m.info = s.Info
+		if m.info.OptimizerType == "" { // a version before the field may have written it
+			m.info.OptimizerType = s.Created.optimizer()
 		}
+		m.created.Request = nil
 		j.add(m)
 	}
 	return nil

@@ -53,7 +53,7 @@ func newSegments(dir, numerics string, o Options) *segments {
 }
 
 func logOptions(dfs disk.FS, synced func(time.Duration), notice func(string)) wal.Options {
-	return wal.Options{FS: dfs, Synced: synced, Notice: notice, Legacy: wal.LegacyJournal}
+	return wal.Options{FS: dfs, Synced: synced, Notice: notice}
 }
 
 func segmentPath(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf(segmentName, n)) }

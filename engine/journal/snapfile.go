@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -19,17 +20,19 @@ import (
 const (
 	snapshotEnd    = "TRNSNAP2"
 	snapshotFooter = 3*8 + 3*4 + 4 + len(snapshotEnd)
-	olderEnd       = "TRNSNAP1" // of files of version 1: state, trailer with results, its length, crc32c of everything
-	olderFooter    = 8 + len(olderEnd)
+	olderEnd       = "TRNSNAP1" // of files from before v0.2
 )
 
+// errOlder is the error of a snapshot that no version since v0.2 has written.
+var errOlder = errors.New("a version before v0.2 wrote it; open the folder with v0.2 and send the model a request, " +
+	"which replaces the snapshot")
+
 type trailer struct {
-	Version  int               `json:"version"`
-	Numerics string            `json:"numerics"`
-	Created  created           `json:"created"`
-	Applied  int64             `json:"applied"`
-	Info     *tinker.ModelInfo `json:"info,omitempty"`    // nil in files of version 1
-	Results  []loggedResult    `json:"results,omitempty"` // of files of version 1
+	Version  int              `json:"version"`
+	Numerics string           `json:"numerics"`
+	Created  created          `json:"created"`
+	Applied  int64            `json:"applied"`
+	Info     tinker.ModelInfo `json:"info"`
 }
 
 // section is one of the three parts of a snapshot file.
@@ -99,6 +102,9 @@ func openSnapshot(path string) (s *snapfile, err error) {
 	s = &snapfile{path: path, f: f}
 	if err := s.readFooter(); err != nil {
 		f.Close()
+		if errors.Is(err, errOlder) {
+			return nil, fmt.Errorf("journal: snapshot %s: %w", path, err)
+		}
 		return nil, s.damaged(err)
 	}
 	if s.Version != version {
@@ -124,8 +130,8 @@ func (s *snapfile) readFooter() error {
 		return err
 	}
 	switch n := len(footer); {
-	case n >= olderFooter && string(footer[n-len(olderEnd):]) == olderEnd:
-		return s.readOlder(st.Size(), footer[n-olderFooter:])
+	case bytes.HasSuffix(footer, []byte(olderEnd)):
+		return errOlder
 	case n < snapshotFooter || string(footer[n-len(snapshotEnd):]) != snapshotEnd:
 		return errors.New("it has no end mark")
 	case binary.LittleEndian.Uint32(footer[36:]) != crc32.Checksum(footer[:36], castagnoli):
@@ -143,30 +149,6 @@ func (s *snapfile) readFooter() error {
 	return s.readJSON(s.state.size+s.results.size, last, &s.trailer)
 }
 
-// readOlder checks a whole file of version 1 and reads its trailer.
-func (s *snapfile) readOlder(size int64, footer []byte) error {
-	body := size - int64(olderFooter)
-	crc := crc32.New(castagnoli)
-	if _, err := io.Copy(crc, io.NewSectionReader(s.f, 0, body+4)); err != nil ||
-		crc.Sum32() != binary.LittleEndian.Uint32(footer[4:]) {
-		return errors.Join(errors.New("checksum differs"), err)
-	}
-	n := int64(binary.LittleEndian.Uint32(footer))
-	if n > body {
-		return errors.New("its trailer is too long")
-	}
-	raw := make([]byte, n)
-	if _, err := s.f.ReadAt(raw, body-n); err != nil {
-		return err
-	}
-	sum := crc32.New(castagnoli)
-	if _, err := io.Copy(sum, io.NewSectionReader(s.f, 0, body-n)); err != nil {
-		return err
-	}
-	s.state = section{body - n, sum.Sum32()}
-	return json.Unmarshal(raw, &s.trailer)
-}
-
 func (s *snapfile) readJSON(at int64, part section, v any) error {
 	raw := make([]byte, part.size)
 	if _, err := s.f.ReadAt(raw, at); err != nil {
@@ -180,9 +162,6 @@ func (s *snapfile) readJSON(at int64, part section, v any) error {
 
 // kept reads the results in the file.
 func (s *snapfile) kept() (results []loggedResult, err error) {
-	if s.Info == nil {
-		return s.Results, nil
-	}
 	if err := s.readJSON(s.state.size, s.results, &results); err != nil {
 		return nil, s.damaged(err)
 	}

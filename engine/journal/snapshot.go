@@ -98,7 +98,7 @@ func (m *trainingClient) takeSnapshot() error {
 				return t, nil, err
 			}
 			t = trailer{Version: version, Numerics: m.j.m.NumericsID(), Created: m.created, Applied: applied,
-				Info: &info}
+				Info: info}
 			kept, err := m.kept(applied)
 			return t, kept, errors.Join(err, m.stopped())
 		})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,16 @@ type unused struct{ Machine }
 
 func (unused) NumericsID() string { return "n" }
 
+func TestRefusesSnapshotsBeforeV02(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model-m.snap")
+	if err := os.WriteFile(path, []byte("the state, a trailer, their lengths, "+olderEnd), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openSnapshot(path); err == nil || !strings.Contains(err.Error(), "v0.2") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 // A snapshot of a version that did not note the optimizer tells it by the request that made the model.
 func TestOptimizerOfOlderSnapshots(t *testing.T) {
 	for request, want := range map[string]string{`{"optimizer_type":"dimuon"}`: tinker.Dimuon, `{}`: "",
@@ -41,14 +52,14 @@ func TestOptimizerOfOlderSnapshots(t *testing.T) {
 			byKey: map[key]*trainingClient{}}
 		var file bytes.Buffer
 		_, err := writeSnapshot(&file, func(io.Writer) (trailer, []loggedResult, error) {
-			return trailer{Version: version, Numerics: "n", Info: &tinker.ModelInfo{ModelID: "m"},
+			return trailer{Version: version, Numerics: "n", Info: tinker.ModelInfo{ModelID: "m"},
 				Created: created{ModelID: "m", Kind: recCreate, Request: json.RawMessage(request)}}, nil, nil
 		})
 		if err == nil {
 			err = os.WriteFile(filepath.Join(j.dir, "model-m.snap"), file.Bytes(), 0o644)
 		}
 		if err == nil {
-			err = j.restoreSnapshots(t.Context())
+			err = j.restoreSnapshots()
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -102,7 +102,7 @@ func spansOf(t *unicode.RangeTable) (all []span) {
 	return all
 }
 
-// without is what is left of s.
+// without returns the rest of s.
 func without(s span, removed []span) (left []span) {
 	for _, r := range removed {
 		if r.hi < s.lo || r.lo > s.hi {

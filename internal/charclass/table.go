@@ -2,7 +2,7 @@
 
 package charclass
 
-// deltas are what tokenizers 0.23.3 has and package unicode 15.0.0 has not.
+// deltas lists the characters in which tokenizers 0.23.3 differs from package unicode 15.0.0.
 var deltas = map[string]delta{
 	"C": {add: []span{}, remove: []span{{0x897, 0x897}, {0x1B4E, 0x1B4F}, {0x1B7F, 0x1B7F}, {0x1C89, 0x1C8A}, {0x2427, 0x2429}, {0x2FFC, 0x2FFF},
 		{0x31E4, 0x31E5}, {0x31EF, 0x31EF}, {0xA7CB, 0xA7CD}, {0xA7DA, 0xA7DC}, {0x105C0, 0x105F3}, {0x10D40, 0x10D65},

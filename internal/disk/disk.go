@@ -129,7 +129,7 @@ func WriteNew(fs FS, path, own string, data []byte) error {
 }
 
 // Replace is WriteFile for contents that write produces. After an error the old file is unchanged and nothing else is
-// left, unless the error is that of the last step, which makes the new name durable.
+// left, unless the last step failed, which makes the new name durable.
 func Replace(fs FS, path string, write func(io.Writer) error) error {
 	if err := Swap(fs, path, write); err != nil {
 		return err

@@ -41,5 +41,5 @@ func Log1p(x float64) float64 {
 	}
 }
 
-// Pow is x^y for a positive finite x and moderate exponents: the error is that of Exp times y·ln x.
+// Pow is x^y for a positive finite x and moderate exponents: the error is Exp's error times y·ln x.
 func Pow(x, y float64) float64 { return Exp(float64(y * Log(x))) }

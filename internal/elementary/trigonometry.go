@@ -53,7 +53,7 @@ func reduce(x float64) (octant int, z float64, ok bool) {
 	return int(n & 7), ((x - float64(y*high)) - float64(y*middle)) - float64(y*low), true
 }
 
-// The polynomials are those of Cephes 2.8, highest power first.
+// The polynomials come from Cephes 2.8, highest power first.
 func sine(z float64) float64 {
 	q := float64(z * z)
 	p := polynomial(q, [6]float64{1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,

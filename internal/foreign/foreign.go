@@ -1,7 +1,7 @@
 // Package foreign makes text that others wrote fit for a log or a terminal: a worker's name, a client's path, the error
 // of a server, what a program printed. Such text may be as long as its author likes, end lines and begin others that
 // look like ours, and move the cursor. [Line] and [Text] bound and quote it, [Handler] and [Rate] bound how much of it
-// is written. Text that goes back to whoever wrote it, or into JSON, needs none of this.
+// is written. Text that goes back to its author, or into JSON, needs none of this.
 package foreign
 
 import (
@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// MaxLine is the largest number of bytes of a line that Line keeps.
-	MaxLine = 1 << 10
+	// maxLine is the largest number of bytes of a line that Line keeps.
+	maxLine = 1 << 10
 	// MaxText is the largest number of bytes that Text keeps.
 	MaxText = 16 << 10
 )
 
 // Line returns text as a part of one line: cut after MaxLine bytes, with ends of lines and all other characters that
 // control a terminal quoted as in Go.
-func Line(text string) string { return quote(Cut(text, MaxLine), "") }
+func Line(text string) string { return quote(Cut(text, maxLine), "") }
 
 // Text returns text that may have several lines, cut after MaxText bytes. Each line after the first is indented, so
 // that none looks like the beginning of another message; other characters that control a terminal are quoted.
@@ -48,12 +48,12 @@ func Cut(text string, most int) string {
 }
 
 // controls reports characters that move the cursor, change the state of a terminal, end a line, or let text run from
-// right to left that does not by itself.
+// right to left although it is not written that way.
 func controls(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// quote quotes the characters that control a terminal, except for those of keep, and bytes that are no UTF-8.
+// quote quotes the characters that control a terminal, except those in keep, and bytes that are no UTF-8.
 func quote(text, keep string) string {
 	fit := func(r rune) bool { return !controls(r) || strings.ContainsRune(keep, r) }
 	clean := true

@@ -40,7 +40,7 @@ func TestLongTextIsCut(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  string
 		most int
-	}{"line": {Line(long), MaxLine}, "text": {Text(long), MaxText}, "cut": {Cut(long, 11), 11}} {
+	}{"line": {Line(long), maxLine}, "text": {Text(long), MaxText}, "cut": {Cut(long, 11), 11}} {
 		want := strings.Repeat("ü", c.most/2) + "… (cut; 307200 bytes in all)"
 		if c.got != want {
 			t.Errorf("%s: %d bytes that end with %q", name, len(c.got), c.got[len(c.got)-40:])
@@ -115,7 +115,7 @@ func TestLimit(t *testing.T) {
 		log("the model does not answer: " + strings.Repeat("x\n", 100<<10))
 	}
 	log("something else")
-	if len(got) != perPeriod+1 || len(got[0]) > 2*MaxLine || strings.Contains(got[0], "\n") ||
+	if len(got) != perPeriod+1 || len(got[0]) > 2*maxLine || strings.Contains(got[0], "\n") ||
 		!strings.Contains(got[perPeriod-1], "are left out") {
 		t.Errorf("%d lines, the first of %d bytes", len(got), len(got[0]))
 	}

@@ -8,7 +8,7 @@ import (
 
 // Handler returns a handler that passes records on whose message has at most MaxText bytes and whose values MaxLine
 // each, and of warnings and errors whose messages begin alike no more than [Rate] allows. to quotes what controls a
-// terminal, as those of log/slog do.
+// terminal, as the handlers of log/slog do.
 func Handler(to slog.Handler) slog.Handler { return handler{to, &Rate{}} }
 
 type handler struct {
@@ -50,7 +50,7 @@ func cut(a slog.Attr) slog.Attr {
 		}
 		v = slog.GroupValue(list...)
 	case slog.KindString, slog.KindAny:
-		v = slog.StringValue(Cut(fmt.Sprint(v), MaxLine))
+		v = slog.StringValue(Cut(fmt.Sprint(v), maxLine))
 	}
 	return slog.Attr{Key: a.Key, Value: v}
 }

@@ -19,7 +19,7 @@ type Rate struct {
 	kinds map[string]*allowance
 }
 
-// allowance is what was written of a kind since a time.
+// allowance counts the bytes of a kind that were written since a time.
 type allowance struct {
 	since   time.Time
 	written int

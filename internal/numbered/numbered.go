@@ -25,7 +25,7 @@ func New[E any](model string) *Requests[E] {
 // Next is the number above all accepted ones, which a request without a number gets.
 func (r *Requests[E]) Next() int64 { return r.next }
 
-// Number is the number of a request with seq; 0 stands for Next.
+// Number is the number of a request with seq; 0 means Next.
 func (r *Requests[E]) Number(seq int64) int64 {
 	if seq == 0 {
 		return r.next

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A memory cgroup counts everything that the kernel charges to processes, whoever maps it: page tables, what sockets
+// A memory cgroup counts everything that the kernel charges to processes, no matter which process maps it: page tables, what sockets
 // and pipes hold, records of the kernel, and the files of /tmp. Where this user may make one, each run has its own,
 // beside the limits that need none.
 
@@ -69,7 +69,7 @@ func (c *cgroups) sweep() {
 	}
 }
 
-// cgroup is that of one run.
+// cgroup is a run's cgroup.
 type cgroup struct {
 	*cgroups
 	dir *os.File
@@ -109,7 +109,7 @@ func (o *cgroup) write(file string, n int64) error {
 }
 
 // holds makes a command begin in the cgroup. The result is called with its process before the stage is told what to do,
-// for version 1, where processes have to be moved.
+// since version 1 needs processes to be moved.
 func (o *cgroup) holds(cmd *exec.Cmd) (began func(pid int) error) {
 	if o == nil {
 		return func(int) error { return nil }

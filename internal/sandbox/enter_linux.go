@@ -107,7 +107,7 @@ func newImage(e *entry) (x *image, err error) {
 	return x, nil
 }
 
-// usualStack is the limit of the stack where there is none: libc makes the stacks of threads as large.
+// usualStack is the limit of the stack if none is set: libc makes the stacks of threads as large.
 const usualStack = 8 << 20
 
 // limit sets what setrlimit bounds, but for the memory.

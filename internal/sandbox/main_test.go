@@ -32,21 +32,12 @@ func helper(script string) int {
 	return 1
 }
 
-// eachBox runs a test in every kind of sandbox that this machine has.
-func eachBox(t *testing.T, test func(t *testing.T, b *Box)) {
-	for _, kind := range []Kind{Namespaces, Bubblewrap} {
-		t.Run(string(kind), func(t *testing.T) {
-			test(t, openBox(t, kind))
-		})
-	}
-}
-
 // openBox opens a sandbox or skips the test with the reason why there is none.
-func openBox(t testing.TB, kind Kind) *Box {
+func openBox(t testing.TB) *Box {
 	t.Helper()
-	b, err := Open(t.Context(), Options{Kind: kind, Staged: true})
+	b, err := Open(t.Context(), Options{Staged: true})
 	if errors.Is(err, ErrRefused) {
-		t.Skip("this machine has no such sandbox: ", err)
+		t.Skip("this machine has no sandbox: ", err)
 	}
 	if err != nil {
 		t.Fatal(err)

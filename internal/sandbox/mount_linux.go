@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system are the folders of the system that a program sees, where they exist. A link stays a link.
+// system are the folders of the system that a program sees, if they exist. A link stays a link.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/nix/store", "/gnu/store",
 	"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"}
 
@@ -36,7 +36,7 @@ const (
 // it.
 const base = "/tmp"
 
-// mountAll replaces all that this namespace sees by the system's folders and those of s, read-only, and an empty /tmp.
+// mountAll replaces the namespace's file system: the system's folders and those in s, read-only, and an empty /tmp.
 // notes says what is missing.
 func mountAll(s *spec) (notes []string, err error) {
 	program, err := os.Readlink("/proc/self/exe")
@@ -54,7 +54,7 @@ func mountAll(s *spec) (notes []string, err error) {
 			return nil, err
 		}
 	}
-	if err := writable(s); err != nil { // first: a folder to show may lie in /tmp
+	if err := mountTmp(s.Limits); err != nil { // first: a folder to show may lie in /tmp
 		return nil, err
 	}
 	for _, dir := range s.Show {
@@ -74,15 +74,11 @@ func mountAll(s *spec) (notes []string, err error) {
 	return notes, leaveOld()
 }
 
-// writable mounts /tmp, the one folder to write to.
-func writable(s *spec) error {
-	return errors.Join(os.Mkdir("/new/tmp", 0o755), mountTmp("/new/tmp", s.Limits, 0))
-}
-
-// mountTmp mounts a folder in memory with the limits of the disk. flags may be MS_REMOUNT, for one that is mounted.
-func mountTmp(path string, l Limits, flags uintptr) error {
+// mountTmp mounts /tmp, the one writable folder: in memory, with the limits of the disk.
+func mountTmp(l Limits) error {
 	options := fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", l.Disk, max(64, l.Disk>>12))
-	return step("mount "+path, unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|flags, options))
+	return errors.Join(os.Mkdir("/new/tmp", 0o755),
+		step("mount /tmp", unix.Mount("tmpfs", "/new/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)))
 }
 
 // step names what failed.

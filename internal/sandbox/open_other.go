@@ -8,20 +8,20 @@ import (
 	"runtime"
 )
 
-// Open finds a sandbox. There is none beside None on this system.
+// Open refuses every kind but None: this system has no namespaces.
 func Open(_ context.Context, o Options) (*Box, error) {
 	if o.Kind == None {
 		return &Box{kind: None, note: "no isolation"}, nil
 	}
-	return nil, refuse(runtime.GOOS + " has no namespaces; run on Linux, in a virtual machine for example")
+	return nil, refuse(runtime.GOOS+" has no namespaces", "run on Linux, in a virtual machine for example")
 }
 
-// Stage reports that this process is no stage of a sandbox.
+// Stage reports false: without sandboxes no process is a stage.
 func Stage([]string) (code int, is bool) { return 0, false }
 
 func (b *Box) run(context.Context, Job) (Result, error) {
 	return Result{}, errors.New("sandbox: no namespaces here")
 }
 
-// cgroups are of Linux.
+// cgroups exist on Linux only.
 type cgroups struct{}

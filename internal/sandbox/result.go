@@ -17,7 +17,7 @@ const (
 	stopStarved Stop = "starved" // other programs had the processors nearly all the time; Run returns an error
 )
 
-// Result is what became of a run.
+// Result tells how a run ended.
 type Result struct {
 	Stdout, Stderr       []byte // the first bytes of stdout, the last of stderr
 	StdoutCut, StderrCut int64  // bytes left out
@@ -28,7 +28,7 @@ type Result struct {
 	Left                 int // processes that the program left behind, which were killed
 }
 
-// OK reports whether the program ended by itself with status 0.
+// OK reports whether the program ended with status 0 and was not stopped.
 func (r Result) OK() bool { return r.Stopped == Ended && r.Exit == 0 }
 
 // Why says in words how a run ended that is not OK, "" for one that is.

@@ -44,7 +44,7 @@ func (b *Box) stages(ctx context.Context, s spec, j Job, r *Result) (rep report,
 	patient, cancel := context.WithTimeout(ctx, patience*j.Limits.Wall+grace) // the watcher itself ends it sooner
 	defer cancel()
 	out, errOut := &head{limit: j.Limits.Output}, &tail{limit: max(j.Limits.Output, 4096)}
-	cmd, s, err := b.command(patient, s)
+	cmd, s, err := command(patient, s)
 	if err != nil {
 		return rep, err
 	}
@@ -85,7 +85,7 @@ func (b *Box) stages(ctx context.Context, s spec, j Job, r *Result) (rep report,
 	return rep, nil
 }
 
-// ownCgroup makes a cgroup for a run, nil where there is none.
+// ownCgroup makes a cgroup for a run; nil if there are none.
 func (b *Box) ownCgroup(j Job) (*cgroup, error) {
 	if b.cgroups == nil {
 		return nil, nil
@@ -134,11 +134,8 @@ func talk(cmd *exec.Cmd, s spec, began func(pid int) error) (rep report, err err
 	return rep, heard
 }
 
-// command is the first stage as a command.
-func (b *Box) command(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
-	if b.kind == Bubblewrap {
-		return b.bubblewrap(ctx, s)
-	}
+// command makes the namespaces with their first process, the stage watch.
+func command(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 	id, apart, err := programID()
 	if err != nil {
 		return nil, s, err
@@ -164,10 +161,10 @@ func (b *Box) command(ctx context.Context, s spec) (*exec.Cmd, spec, error) {
 	return cmd, s, nil
 }
 
-// nobody is the user without rights of every system.
+// nobody is a user without rights on every system.
 const nobody = 65534
 
-// programID is the user that a program runs as: another than ours where we may choose, which root may. The kernel does
+// programID is the user that a program runs as: not ours if we may choose, as root may. The kernel does
 // not count the processes of root.
 func programID() (id int, apart bool, err error) {
 	if os.Geteuid() != 0 {

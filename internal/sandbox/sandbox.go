@@ -1,13 +1,13 @@
-// Package sandbox runs a program that nobody trusts, such as code that a model wrote, without network and without the
-// files of this machine, and bounds its time, memory, processes, files and output.
+// Package sandbox runs an untrusted program, such as code that a model wrote, without network and without this
+// machine's files, and bounds its time, memory, processes, files and output.
 //
-// Open finds out what the machine allows: bubblewrap, or namespaces of our own. Where neither works it refuses with the
-// reasons; only Kind None runs programs without isolation. A run has three stages, each a process of this program's own
-// binary (Stage): one that makes the namespaces and mounts (or bubblewrap), one that watches the limits as the first
-// process inside, and one that gives up all rights and becomes the program:
+// A sandbox is a set of Linux namespaces. Open tries one, and refuses with the reason and the remedy if this user may
+// not make it; only Kind None runs programs without isolation. A run has two stages, each a process of this program's
+// own binary (Stage): the first process inside, which mounts and watches the limits, and one that drops all rights and
+// becomes the program:
 //
-//	Box.Run → [bwrap] → watch: mounts, files, limits of all processes together → enter: rlimits, capabilities,
-//	no_new_privs, seccomp → the program
+//	Box.Run → watch: mounts, files, limits of all processes together → enter: rlimits, capabilities, no_new_privs,
+//	seccomp → the program
 //
 // When the first process inside ends, for whatever reason, the kernel kills all others. It ends with the program, at a
 // limit, and when this process dies.
@@ -26,30 +26,31 @@ type Kind string
 
 // The kinds. None isolates nothing: it only bounds wall time and output.
 const (
-	Auto       Kind = ""
-	Bubblewrap Kind = "bubblewrap"
 	Namespaces Kind = "namespaces"
 	None       Kind = "none"
 )
 
-// ParseKind reads a kind of a configuration; "" and "auto" let the machine decide.
+// ParseKind reads a kind of a configuration; "" and "auto" are Namespaces.
 func ParseKind(s string) (Kind, error) {
-	switch k := Kind(s); k {
-	case Auto, Bubblewrap, Namespaces, None:
-		return k, nil
-	case "auto":
-		return Auto, nil
+	switch s {
+	case "", "auto", string(Namespaces):
+		return Namespaces, nil
+	case string(None):
+		return None, nil
+	case "bubblewrap":
+		return "", errors.New("sandbox: bubblewrap is not used since v0.3: the program makes the same namespaces " +
+			"itself, as the same user; set sandbox to auto")
 	}
-	return "", fmt.Errorf("sandbox: %q is no kind of sandbox; it must be auto, bubblewrap, namespaces or none", s)
+	return "", fmt.Errorf("sandbox: unknown kind %q; it must be auto, namespaces or none", s)
 }
 
-// ErrRefused is wrapped by the error of Open where programs cannot be isolated.
+// ErrRefused is wrapped by Open's error if programs cannot be isolated.
 var ErrRefused = errors.New("no sandbox for untrusted code on this machine")
 
-// refuse is the error of Open: every way that was tried with its reason, and what to do.
-func refuse(reasons ...string) error {
-	return fmt.Errorf("sandbox: %w: %s; install bubblewrap, allow unprivileged user namespaces, or set sandbox to "+
-		"none to run the code unprotected, with all rights of this user", ErrRefused, strings.Join(reasons, "; "))
+// refuse is Open's error: the reason and the remedy.
+func refuse(reason, remedy string) error {
+	return fmt.Errorf("sandbox: %w: %s; %s, or set sandbox to none to run the code unprotected, with all rights of "+
+		"this user", ErrRefused, reason, remedy)
 }
 
 // Limits bound a run. A field that is 0 takes the value of DefaultLimits.
@@ -116,24 +117,18 @@ func (j *Job) check() error {
 	return nil
 }
 
-// Options say which sandbox is wanted.
+// Options of Open.
 type Options struct {
-	Kind       Kind
-	Bubblewrap string // the program bwrap; "" looks for it
+	Kind Kind // "" is Namespaces
 
 	// Staged says that the main function of this program begins with Stage. Without it the program cannot be started
 	// again as a stage: it would do its usual work. There is no sandbox then.
 	Staged bool
 }
 
-// unstaged is the reason of a refusal.
-const unstaged = "the main function of this program does not begin with sandbox.Stage (rl/tool.Stage), or does not " +
-	"say so"
-
 // Box runs jobs, any number at once. It holds nothing that must be closed.
 type Box struct {
 	kind    Kind
-	bwrap   string
 	note    string
 	cgroups *cgroups // nil: there are none
 }

@@ -36,7 +36,7 @@ const newestCall = unix.SYS_FUTEX_REQUEUE
 // The kinds of sockets that a program may have: between its own processes, and the internet's, which lead nowhere.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 
-// options are what a program may set of a socket, by level: nothing that takes memory, such as larger buffers, filters
+// options are the socket options that a program may set, by level: nothing that takes memory, such as larger buffers, filters
 // and memberships.
 var options = []struct {
 	level uint32
@@ -52,7 +52,7 @@ var options = []struct {
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// without is what a sandbox lacks on this architecture.
+// without lists the protections that are missing on this architecture.
 var without []string
 
 // Where struct seccomp_data has its fields; arguments are of 8 bytes, the low half first.

@@ -4,7 +4,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// without is what a sandbox lacks on this architecture.
+// without lists the protections that are missing on this architecture.
 var without = []string{"no filter of system calls"}
 
 // filterProgram is empty: on this architecture there is no filter of system calls.

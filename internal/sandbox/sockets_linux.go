@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fewFiles is the number of open files of a process where nobody counts what sockets hold.
+// fewFiles is the limit of a process's open files if the memory of sockets is not counted.
 const fewFiles = 64
 
 // sockets bounds the memory of what was sent between the processes of a sandbox and not read yet. It is in no process:
@@ -19,7 +19,7 @@ type sockets struct {
 	queue  int64 // messages that a socket for datagrams keeps of closed ones
 }
 
-// measure reads what the kernel gives a socket. Where that cannot be known the defaults of Linux are taken.
+// measure reads the size of a socket's buffer and queue. If it cannot be read, Linux's defaults count.
 func (s *sockets) measure() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *sockets) measure() error {
 	return nil
 }
 
-// hold is what the sockets of the sandbox hold at most; those that are on their way in a message are listed too. It is
+// hold is an upper bound of the memory in the sandbox's sockets, those sent in a message included. It is
 // much more than most of them do, and 2,000 sockets of one program reach a limit of half a gigabyte.
 func (s *sockets) hold() (sum int64) {
 	data, err := os.ReadFile("/proc/net/unix") // the network namespace is the sandbox's own

@@ -18,15 +18,14 @@ const (
 	stageEnter = "enter"
 )
 
-// spec is what the watching stage is told. The pipe it comes from stays open as long as its sender lives.
+// spec is the order for the watching stage. The pipe it comes from stays open as long as its sender lives.
 type spec struct {
-	Args    []string // none for a probe
-	Env     []string
-	Files   map[string][]byte
-	Show    []shown
-	Limits  Limits
-	Mounted bool // somebody else, bubblewrap, made the mounts
-	UID     int  // of the program, as seen inside; 0 if the sandbox has one user only
+	Args   []string // none for a probe
+	Env    []string
+	Files  map[string][]byte
+	Show   []shown
+	Limits Limits
+	UID    int // of the program, as seen inside; 0 if the sandbox has one user only
 }
 
 // shown is a folder that the program sees beside the system's.
@@ -35,7 +34,7 @@ type shown struct {
 	To   string
 }
 
-// entry is what the entering stage is told.
+// entry is the order for the entering stage.
 type entry struct {
 	Args, Env []string
 	Limits    Limits
@@ -44,7 +43,7 @@ type entry struct {
 	Threads   int // processes of the watcher with the same user, which count too
 }
 
-// report is what the watching stage says, once.
+// report is the one answer of the watching stage.
 type report struct {
 	Failed  string // why the sandbox failed; then nothing else counts
 	Exit    int
@@ -52,7 +51,7 @@ type report struct {
 	Stopped Stop
 	CPU     time.Duration
 	Left    int
-	Notes   string // what the sandbox does without
+	Notes   string // protections that are missing
 }
 
 // Stage runs the stage of a sandbox if this process is one. A program that opens sandboxes calls it first of all in

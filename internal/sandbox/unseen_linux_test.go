@@ -40,12 +40,12 @@ print("held", held() - before, flush=True)
 
 // What was sent and not read is in no process.
 func TestMemoryOfSockets(t *testing.T) {
-	eachBox(t, func(t *testing.T, b *Box) {
-		if blind(b) {
-			t.Skip("nobody counts sockets: ", b)
-		}
-		for name, kind := range map[string]string{"streams": "socket.SOCK_STREAM", "datagrams": "socket.SOCK_DGRAM"} {
-			r := python(t, b, Limits{Memory: 256 << 20, Wall: time.Minute, CPU: time.Minute}, "SUnreclaim", `
+	b := openBox(t)
+	if blind(b) {
+		t.Skip("nobody counts sockets: ", b)
+	}
+	for name, kind := range map[string]string{"streams": "socket.SOCK_STREAM", "datagrams": "socket.SOCK_DGRAM"} {
+		r := python(t, b, Limits{Memory: 256 << 20, Wall: time.Minute, CPU: time.Minute}, "SUnreclaim", `
 kept = []
 def fill():
 	try:
@@ -66,11 +66,11 @@ for _ in range(28):
 		time.sleep(1000)
 for _ in range(28): os.read(told, 1)
 `)
-			if r.Stopped != StopMemory {
-				t.Errorf("%s: %+v", name, r.Why(Limits{}))
-			}
+		if r.Stopped != StopMemory {
+			t.Errorf("%s: %+v", name, r.Why(Limits{}))
 		}
-		if r := python(t, b, Limits{Memory: 256 << 20}, "SUnreclaim", `
+	}
+	if r := python(t, b, Limits{Memory: 256 << 20}, "SUnreclaim", `
 import asyncio
 async def main():
 	a, b = socket.socketpair()
@@ -85,15 +85,14 @@ async def main():
 		except PermissionError: pass
 asyncio.run(main())
 `); !r.OK() || !strings.HasPrefix(string(r.Stdout), "b'fine\\n'\nheld") {
-			t.Errorf("usual sockets: %s%s", r.Stdout, r.Stderr)
-		}
-	})
+		t.Errorf("usual sockets: %s%s", r.Stdout, r.Stderr)
+	}
 }
 
 // A page that is only read takes no memory, but a page table for each two megabytes around it does.
 func TestMemoryOfPageTables(t *testing.T) {
-	eachBox(t, func(t *testing.T, b *Box) {
-		r := python(t, b, Limits{Memory: 64 << 20, Wall: time.Minute, CPU: time.Minute}, "PageTables", `
+	b := openBox(t)
+	r := python(t, b, Limits{Memory: 64 << 20, Wall: time.Minute, CPU: time.Minute}, "PageTables", `
 def read(n):
 	m = mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)
 	for at in range(0, n, 2 << 20): m[at]
@@ -101,10 +100,10 @@ def read(n):
 try: kept = read(400 << 30)
 except OSError as e: print(e)
 `)
-		if r.OK() && !strings.Contains(string(r.Stdout), "Cannot allocate memory") {
-			t.Errorf("800 MiB of page tables: %+v", r)
-		}
-		r = python(t, b, Limits{Memory: 256 << 20, Wall: time.Minute, CPU: time.Minute}, "PageTables", `
+	if r.OK() && !strings.Contains(string(r.Stdout), "Cannot allocate memory") {
+		t.Errorf("800 MiB of page tables: %+v", r)
+	}
+	r = python(t, b, Limits{Memory: 256 << 20, Wall: time.Minute, CPU: time.Minute}, "PageTables", `
 def read(n):
 	m = mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)
 	for at in range(0, n, 2 << 20): m[at]
@@ -120,21 +119,20 @@ for _ in range(24):
 		time.sleep(1000)
 for _ in range(24): os.read(told, 1)
 `)
-		held := 0
-		fmt.Sscanf(string(r.Stdout), "held %d", &held)
-		if r.Stopped != StopMemory && (held == 0 || held > 256) {
-			t.Errorf("page tables of many processes: %s%s %q", r.Stdout, r.Stderr, r.Why(Limits{}))
-		}
-	})
+	held := 0
+	fmt.Sscanf(string(r.Stdout), "held %d", &held)
+	if r.Stopped != StopMemory && (held == 0 || held > 256) {
+		t.Errorf("page tables of many processes: %s%s %q", r.Stdout, r.Stderr, r.Why(Limits{}))
+	}
 }
 
 // Shared memory without a file stays while one page of it is mapped, and counts for no process that does not map it.
 func TestSharedMemoryWithoutAFile(t *testing.T) {
-	eachBox(t, func(t *testing.T, b *Box) {
-		if len(without) > 0 {
-			t.Skip(without)
-		}
-		r := python(t, b, Limits{Memory: 128 << 20, Disk: 4 << 20, Wall: time.Minute, CPU: time.Minute}, "Shmem", `
+	b := openBox(t)
+	if len(without) > 0 {
+		t.Skip(without)
+	}
+	r := python(t, b, Limits{Memory: 128 << 20, Disk: 4 << 20, Wall: time.Minute, CPU: time.Minute}, "Shmem", `
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
@@ -155,73 +153,70 @@ with open("/dev/shm/x", "w+b") as f:
 	mmap.mmap(f.fileno(), 4096)[0] = 1
 print(os.read(zero, 2))
 `)
-		got := string(r.Stdout)
-		if !r.OK() || strings.Contains(got, "mapped") || !strings.HasPrefix(got, `b'\x00\x00'`) {
-			t.Errorf("%s%s %s", got, r.Stderr, r.Why(Limits{}))
-		}
-	})
+	got := string(r.Stdout)
+	if !r.OK() || strings.Contains(got, "mapped") || !strings.HasPrefix(got, `b'\x00\x00'`) {
+		t.Errorf("%s%s %s", got, r.Stderr, r.Why(Limits{}))
+	}
 }
 
 // Calls that this program does not know are missing.
 func TestUnknownCalls(t *testing.T) {
-	eachBox(t, func(t *testing.T, b *Box) {
-		if len(without) > 0 {
-			t.Skip(without)
-		}
-		r := python(t, b, Limits{}, "MemFree", `
+	b := openBox(t)
+	if len(without) > 0 {
+		t.Skip(without)
+	}
+	r := python(t, b, Limits{}, "MemFree", `
 libc = ctypes.CDLL(None, use_errno=True)
 for nr in [*range(457, 480), 1000, 1 << 20]:
 	ctypes.set_errno(0)
 	if libc.syscall(ctypes.c_long(nr), 0, 0, 0, 0, 0, 0) != -1 or ctypes.get_errno() != 38:
 		print("call", nr, "gives", ctypes.get_errno())
 `)
-		if !r.OK() || strings.Contains(string(r.Stdout), "call") {
-			t.Errorf("%s%s", r.Stdout, r.Stderr)
-		}
-	})
+	if !r.OK() || strings.Contains(string(r.Stdout), "call") {
+		t.Errorf("%s%s", r.Stdout, r.Stderr)
+	}
 }
 
 // Where there are cgroups, what the kernel holds for a program counts without anybody's knowing what it is.
 func TestCgroup(t *testing.T) {
-	eachBox(t, func(t *testing.T, b *Box) {
-		if b.cgroups == nil {
-			t.Skip("this user may make no memory cgroups here")
+	b := openBox(t)
+	if b.cgroups == nil {
+		t.Skip("this user may make no memory cgroups here")
+	}
+	r := python(t, b, Limits{Memory: 128 << 20}, "Shmem", `print(open("/proc/self/cgroup").read())`)
+	if !r.OK() {
+		t.Errorf("a small program: %s%s %s", r.Stdout, r.Stderr, r.Why(Limits{}))
+	}
+	if _, name, ok := strings.Cut(string(r.Stdout), cgroupName); ok {
+		name, _, _ = strings.Cut(name, "\n")
+		if _, err := os.Stat(filepath.Join(b.cgroups.parent, cgroupName+name)); !os.IsNotExist(err) {
+			t.Errorf("the cgroup of a run that has ended: %v", err)
 		}
-		r := python(t, b, Limits{Memory: 128 << 20}, "Shmem", `print(open("/proc/self/cgroup").read())`)
-		if !r.OK() {
-			t.Errorf("a small program: %s%s %s", r.Stdout, r.Stderr, r.Why(Limits{}))
-		}
-		if _, name, ok := strings.Cut(string(r.Stdout), cgroupName); ok {
-			name, _, _ = strings.Cut(name, "\n")
-			if _, err := os.Stat(filepath.Join(b.cgroups.parent, cgroupName+name)); !os.IsNotExist(err) {
-				t.Errorf("the cgroup of a run that has ended: %v", err)
-			}
-		} else if !b.cgroups.unified {
-			t.Errorf("it runs in %s", r.Stdout)
-		}
-		one, err := b.cgroups.make(8 << 20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("/bin/sh", "-c", "read go; tail /dev/zero")
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := one.holds(cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := began(cmd.Process.Pid); err != nil {
-			t.Fatal(err)
-		}
-		in.Write([]byte("go\n"))
-		if err := cmd.Wait(); err == nil || !one.killed() {
-			t.Errorf("a program above the limit ends with %v, killed: %v", err, one.killed())
-		}
-		if err := one.remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	} else if !b.cgroups.unified {
+		t.Errorf("it runs in %s", r.Stdout)
+	}
+	one, err := b.cgroups.make(8 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "read go; tail /dev/zero")
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := one.holds(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := began(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	in.Write([]byte("go\n"))
+	if err := cmd.Wait(); err == nil || !one.killed() {
+		t.Errorf("a program above the limit ends with %v, killed: %v", err, one.killed())
+	}
+	if err := one.remove(); err != nil {
+		t.Error(err)
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is what the processes of a sandbox use, without the first and the watcher.
+// usage sums up the processes of a sandbox, except the first and the watcher.
 type usage struct {
 	processes int
 	cpu       time.Duration // those that ended included
@@ -78,10 +78,10 @@ func (w *watcher) use() (u usage) {
 	return u
 }
 
-// computes reports whether the state of a process or a thread is that of one that runs, would run, or waits for a disk.
+// computes reports whether a process or thread in a state runs, is ready to run, or waits for a disk.
 func computes(state []byte) bool { return state[0] == 'R' || state[0] == 'D' }
 
-// threadComputes looks at all threads of a process; its own state is that of the first.
+// threadComputes looks at all threads of a process; the process's state is the first thread's.
 func threadComputes(pid int) bool {
 	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
 	return err == nil && slices.ContainsFunc(files, func(file string) bool {

@@ -15,9 +15,9 @@ import (
 
 // The file descriptors of a stage beside stdin, stdout and stderr.
 const (
-	ordersFD  = 3 // a spec or an entry; that of the watcher stays open while its sender lives
+	ordersFD  = 3 // a spec or an entry; the watcher's stays open while its sender lives
 	reportsFD = 4 // a report, or why a program could not be entered
-	stderrFD  = 5 // the program's stderr; until it begins, that of the stage enter is a part of its report
+	stderrFD  = 5 // the program's stderr; until it begins, the stderr of the stage enter is part of the report
 )
 
 // fewThreads makes the runtime of the stage enter start few threads: they are processes of its user, which are limited.
@@ -34,7 +34,7 @@ func watch() int {
 	}
 	unix.CloseOnExec(ordersFD)
 	unix.CloseOnExec(reportsFD)
-	go func() { // take signals from inside, and do nothing; the default of the program stays that of the system
+	go func() { // ignore signals from inside; the program keeps the system's defaults
 		ignored := make(chan os.Signal, 1)
 		signal.Notify(ignored)
 		for range ignored {
@@ -58,7 +58,7 @@ func watch() int {
 	return 0
 }
 
-// How many times its memory a program may reserve as address space, and where nobody looks at its page tables.
+// How many times its memory a program may reserve as address space, and how many times if page tables are not counted.
 const (
 	reserves    = 16
 	fewReserves = 4
@@ -75,23 +75,17 @@ type watcher struct {
 }
 
 func (w *watcher) run() error {
-	if w.Mounted { // bubblewrap cannot limit the number of files
-		if err := mountTmp("/tmp", w.Limits, unix.MS_REMOUNT); err != nil {
-			return err
-		}
-	} else {
-		notes, err := mountAll(w.spec)
-		if err != nil {
-			return err
-		}
-		w.report.Notes = strings.Join(append(notes, without...), "; ")
+	notes, err := mountAll(w.spec)
+	if err != nil {
+		return err
 	}
+	w.report.Notes = strings.Join(append(notes, without...), "; ")
 	for name, data := range w.Files {
 		if err := os.WriteFile(filepath.Join("/tmp", name), data, 0o644); err != nil {
 			return err
 		}
 	}
-	_, err := os.Stat("/proc/self/stat")
+	_, err = os.Stat("/proc/self/stat")
 	w.blind = err != nil
 	if err := w.sockets.measure(); err != nil {
 		return err

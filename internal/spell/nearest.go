@@ -2,10 +2,10 @@ package spell
 
 import "strings"
 
-// Nearest is the known word that a misspelt one probably stands for: at a distance of at most a third of its letters,
+// nearest is the known word that a misspelt one probably stands for: at a distance of at most a third of its letters,
 // and at most 1 for short words. Of equally near words one of the same length is preferred, then the first. "" if none
 // is near.
-func Nearest(word string, known []string) string {
+func nearest(word string, known []string) string {
 	best, least := "", 1+max(1, len(word)/3)
 	for _, k := range known {
 		d := Distance(strings.ToLower(word), k)
@@ -18,7 +18,7 @@ func Nearest(word string, known []string) string {
 
 // DidYouMean is "; did you mean WORD?" with the nearest known word, or "" if none is near.
 func DidYouMean(word string, known []string) string {
-	near := Nearest(word, known)
+	near := nearest(word, known)
 	if near == "" {
 		return ""
 	}

@@ -8,7 +8,7 @@ func TestNearest(t *testing.T) {
 		"clip_rang": "clip_range", "cliprange": "clip_range", "clip_range_hi": "clip_range_high",
 		"Clip_Range": "clip_range", "nu": "mu", "epsilon": "", "": "",
 	} {
-		if got := Nearest(word, known); got != want {
+		if got := nearest(word, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}

@@ -34,6 +34,11 @@ func appendHeader(dst []byte, generation uint64) []byte {
 	return binary.LittleEndian.AppendUint32(dst, sum(dst[at:]))
 }
 
+// errForeign is the error of a file without the magic. Logs from before v0.2 had none, or another.
+var errForeign = errors.New("does not begin like a log of this program. If a version before v0.2 wrote it, open it " +
+	"with v0.2 once, which converts it. Otherwise it is damaged or another file: restore it from a backup, or move " +
+	"it away to start a new one")
+
 // readHeader returns the generation of a file. A file that is shorter than a header is errTorn.
 func readHeader(data []byte) (generation uint64, err error) {
 	n := headerSize
@@ -43,8 +48,7 @@ func readHeader(data []byte) (generation uint64, err error) {
 	v := binary.LittleEndian.Uint32(data[len(magic):])
 	switch {
 	case string(data[:len(magic)]) != magic:
-		return 0, errors.New("does not begin like a log of this program; it is damaged or another file; restore it " +
-			"from a backup, or move it away to start a new one")
+		return 0, errForeign
 	case binary.LittleEndian.Uint32(data[n-4:]) != sum(data[:n-4]):
 		return 0, errors.New("has a damaged header; restore it from a backup")
 	case v != version:

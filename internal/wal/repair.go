@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,6 +43,9 @@ func Repair(path string, o Options, each func(kind byte, payload []byte) error) 
 	}
 	defer l.zip.close()
 	records, aside := l.salvage(data, each)
+	if _, err := readHeader(data); errors.Is(err, errForeign) && len(records) == 0 {
+		return nil, fmt.Errorf("wal: %s %w", path, err)
+	}
 	if missing := last.size - int64(len(data)); missing > 0 {
 		aside = append(aside, Aside{int64(len(data)), missing, "missing: the file was cut"})
 	}
@@ -72,15 +74,8 @@ func Repair(path string, o Options, each func(kind byte, payload []byte) error) 
 
 // salvage returns the sound records of a file and the parts between them.
 func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (records []soundRecord, aside []Aside) {
-	g, rest := l.opts.Legacy, data
-	legacy := g.matches(data)
-	step := func(b []byte) (body, after []byte, ok bool) {
-		f, after, ok := next(b)
-		return f.body, after, ok
-	}
-	if legacy {
-		step, rest = g.next, data[len(g.Magic):]
-	} else if generation, err := readHeader(data); err == nil {
+	rest := data
+	if generation, err := readHeader(data); err == nil {
 		l.generation, rest = generation, data[headerSize:]
 	}
 	hole := -1 // start of the current damage
@@ -92,7 +87,7 @@ func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (
 	}
 	for len(rest) > 0 {
 		at := len(data) - len(rest)
-		body, after, ok := step(rest)
+		f, after, ok := next(rest)
 		if !ok {
 			if hole < 0 {
 				hole = at
@@ -101,10 +96,7 @@ func (l *Log) salvage(data []byte, each func(kind byte, payload []byte) error) (
 			continue
 		}
 		fill(at)
-		kind, payload, err := g.Kind, bytes.Clone(body), error(nil)
-		if !legacy || !g.Plain {
-			kind, payload, err = l.zip.unpack(body)
-		}
+		kind, payload, err := l.zip.unpack(f.body)
 		if err == nil {
 			err = each(kind, payload)
 		}

@@ -103,9 +103,6 @@ func Check(path string, o Options, each func(kind byte, payload []byte) error) (
 	if err != nil {
 		return Report{}, fmt.Errorf("wal: %w", err)
 	}
-	if o.Legacy.matches(data) {
-		return o.Legacy.read(path, data, zip, each)
-	}
 	s, err := scan(path, data, last, zip, each)
 	return Report{Records: s.records, Sound: s.sound, Torn: int64(len(data)) - s.sound}, err
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// MaxPayload is the default limit of one record's payload, bytes, for writers and readers.
-const MaxPayload = 1 << 30
+// maxPayload is the default limit of one record's payload, bytes, for writers and readers.
+const maxPayload = 1 << 30
 
 // ErrTooLarge means that a payload is longer than the limit. Nothing was appended.
 var ErrTooLarge = errors.New("record too large")
@@ -30,12 +30,10 @@ type Options struct {
 	FS     disk.FS
 	Limit  int                 // longest payload, bytes; default MaxPayload
 	Synced func(time.Duration) // called with the duration of each write to the disk; may be nil
-	Notice func(msg string)    // called with a message about a cut or a conversion; may be nil
+	Notice func(msg string)    // called with a message about a cut; may be nil
 	// Drop forgets the records of a failed write, whose Sync reports the error. Otherwise they stay, in their order,
 	// and the next Sync writes them again.
 	Drop bool
-	// Legacy is the format of files that an older version wrote; they are converted when they are opened.
-	Legacy Legacy
 }
 
 func (o Options) withDefaults() Options {
@@ -43,7 +41,7 @@ func (o Options) withDefaults() Options {
 		o.FS = disk.OS()
 	}
 	if o.Limit == 0 {
-		o.Limit = MaxPayload
+		o.Limit = maxPayload
 	}
 	if o.Synced == nil {
 		o.Synced = func(time.Duration) {}
@@ -96,7 +94,7 @@ func Open(path string, o Options, each func(kind byte, payload []byte) error) (*
 	return l, nil
 }
 
-// load reads the file, converts an older one, cuts off a torn tail and opens the file for appending.
+// load reads the file, cuts off a torn tail and opens the file for appending.
 func (l *Log) load(each func(kind byte, payload []byte) error) error {
 	last, err := readMark(l.path)
 	if err != nil {
@@ -111,9 +109,6 @@ func (l *Log) load(each func(kind byte, payload []byte) error) error {
 		return l.create()
 	case err != nil:
 		return fmt.Errorf("wal: %w", err)
-	}
-	if l.opts.Legacy.matches(data) {
-		return l.convert(data, each)
 	}
 	s, err := scan(l.path, data, last, l.zip, each)
 	if err != nil {

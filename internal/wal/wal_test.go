@@ -355,8 +355,6 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(disktest.TempDir(t), "a.log")
 		os.WriteFile(path, data, 0o644)
-		for _, g := range []wal.Legacy{{}, wal.LegacyJournal, wal.LegacyLedger, wal.LegacyStore('g')} {
-			wal.Check(path, wal.Options{Limit: 1 << 20, Legacy: g}, func(byte, []byte) error { return nil })
-		}
+		wal.Check(path, wal.Options{Limit: 1 << 20}, func(byte, []byte) error { return nil })
 	})
 }

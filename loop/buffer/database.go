@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
 )
 
 // database is an open SQLite or Postgres database with what differs between the two.
@@ -82,9 +83,7 @@ func open(address string, query url.Values) (*database, error) {
 			return nil, fmt.Errorf("buffer: %q names no plain file; write sqlite:///file.db, and a fourth slash for "+
 				"a path from the root", address)
 		}
-		db := sql.OpenDB(sqliteConnector{"file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()})
-		db.SetMaxOpenConns(1) // one writer at a time is what SQLite has
-		return &database{DB: db, fs: disk.OS(), dialect: sqliteDialect()}, nil
+		return &database{DB: sqlite.Open(path, query), fs: disk.OS(), dialect: sqliteDialect()}, nil
 	case "postgresql", "postgres":
 		conf, err := pgx.ParseConfig("postgresql://" + rest)
 		if err != nil {

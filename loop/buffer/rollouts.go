@@ -23,6 +23,8 @@ type Rollouts struct {
 	FS     disk.FS
 	Dir    string
 	Writer string // of this process's part of the index; "" is run
+	// Tokenizer knows the texts of tokens, which are kept beside the records; nil: none are kept.
+	Tokenizer rollout.Tokenizer
 }
 
 // Write writes the samples of an explore step to step_<n>.jsonl: those that are trained on, and then those dropped.
@@ -61,7 +63,21 @@ func (r Rollouts) write(name string, list, dropped []*experience.Experience) err
 		return err
 	}
 	r.note(path, seg)
+	r.texts(name, slices.Concat(list, dropped))
 	return nil
+}
+
+// texts keeps the texts of the tokens of a file. Nobody but a reader of records needs them, so a failure does not
+// matter.
+func (r Rollouts) texts(name string, list []*experience.Experience) {
+	if r.Tokenizer == nil {
+		return
+	}
+	samples := make([][]int32, len(list))
+	for i, e := range list {
+		samples[i] = e.Tokens
+	}
+	_ = rollout.WriteTexts(r.Dir, name, r.Tokenizer, samples...)
 }
 
 // note adds the file to the index of the job. Whoever looks at a file that is not in it makes its index then, so a

@@ -61,7 +61,7 @@ func OpenStore(dir string, dfs disk.FS) (*Store, error) {
 func (s *Store) path(step int) string { return filepath.Join(s.dir, fmt.Sprintf("%08d.log", step)) }
 
 func (s *Store) options() wal.Options {
-	return wal.Options{FS: s.fs, Drop: true, Legacy: wal.LegacyStore(groupRecord)}
+	return wal.Options{FS: s.fs, Drop: true}
 }
 
 // list finds the steps that have a log. A name that the store would not have written is an error.

@@ -153,7 +153,7 @@ func helps() map[string]string {
 		"search_url":                "the server of the search tool; None takes SEARCH_URL",
 		"python":                    "the Python that runs the model's code; None takes VIRTUAL_ENV's, or python3",
 		"strict_seed":               "refuse an environment that ignores the seed of reset",
-		"sandbox":                   "for the model's Python code: auto, bubblewrap, namespaces, or none (unprotected)",
+		"sandbox":                   "for the model's Python code: auto, namespaces, or none (unprotected)",
 	}
 }
 

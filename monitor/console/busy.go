@@ -11,7 +11,7 @@ import (
 // quiet is how long a run that is busy may write nothing.
 const quiet = 30 * time.Second
 
-// Busy is where a run writes when nobody sees a live line: whenever nothing was written for half a minute, it adds a
+// Busy is a run's output without a live line: whenever nothing was written for half a minute, it adds a
 // line that says what the run is busy with. It is safe for concurrent use; a nil Busy is told in vain.
 type Busy struct {
 	out io.Writer

@@ -10,7 +10,7 @@ import (
 // With the spread over tasks there are four of each, of which a person reads the mean.
 var evaluated = regexp.MustCompile(`^((?:eval|bench)/.+)/([^/]+)/([a-z]+@\d+)(?:/mean)?$`)
 
-// evaluations are those of the keys that a person wants to read: of each taskset the accuracy, else the reward, else
+// evaluations are the keys that a user wants to read: of each taskset the accuracy, else the reward, else
 // what else its workflow measures. Of an evaluation during a run, and of those with a statistic, the mean is enough.
 func evaluations(keys []string, statistic string) (shown []string) {
 	sets := map[string][]string{} // the metrics of each

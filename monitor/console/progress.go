@@ -1,4 +1,4 @@
-// Package console is what a person reads on the terminal: Progress while a run is under way, Summary when it is over.
+// Package console writes to the terminal: Progress while a run is under way, Summary when it is over.
 // It draws nothing else and decides nothing.
 package console
 
@@ -40,10 +40,10 @@ type Options struct {
 	Now      func() time.Time
 	Dir      string // the job directory, for log/run.log
 	Level    string // of that log
-	Busy     *Busy  // told what the run is busy with; nil: nobody is
+	Busy     *Busy  // told what the run is doing; may be nil
 }
 
-// Open makes a Progress, which writes log/run.log too. That file is for people: nothing is ever read back from it.
+// Open makes a Progress, which writes log/run.log too. Nothing is read back from that file.
 func Open(o Options) (*Progress, error) {
 	dir := filepath.Join(o.Dir, "log")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -155,7 +155,7 @@ func (p *Progress) show(what string) {
 	p.draw()
 }
 
-// Say prints a line that stands for itself.
+// Say prints a line of its own.
 func (p *Progress) Say(text string) {
 	text = foreign.Text(text)
 	p.mu.Lock()

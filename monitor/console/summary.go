@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/plot"
 )
 
-// Summary is what a finished run came to.
+// Summary is the result of a finished run.
 type Summary struct {
 	Dir   string
 	Steps int
@@ -95,7 +95,7 @@ func (s *Summary) Ends(key string) (first, last float64, ok bool) {
 	return first, last, ok
 }
 
-// Write tells a person how the run went and where everything is.
+// Write prints how the run went and where its files are.
 func (s *Summary) Write(w io.Writer) error {
 	var t strings.Builder
 	s.writeMeans(&t)
@@ -140,7 +140,7 @@ func (s *Summary) writeMeans(t *strings.Builder) {
 	}
 }
 
-// values are those of a metric, line by line.
+// values are a metric's values, line by line.
 func (s *Summary) values(key string) (values []float64) {
 	for _, l := range s.Lines {
 		if v, ok := l.Metrics[key]; ok {
@@ -188,7 +188,7 @@ func (s *Summary) keys() (keys []string) {
 	return keys
 }
 
-// results are what a person may look for in the job directory, as far as it is there.
+// results are the files in the job directory that a user may look for, if they exist.
 func (s *Summary) results() []string {
 	var there []string
 	for _, name := range []string{s.log, "reward.svg", "rollouts/", "monitor/tensorboard", "monitor/wandb",

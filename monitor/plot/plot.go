@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// DefaultKey is the metric that is drawn when none is chosen: the mean reward of a step's training batch.
-const DefaultKey = "critic/rewards/mean"
+// defaultKey is the metric that is drawn when none is chosen: the mean reward of a step's training batch.
+const defaultKey = "critic/rewards/mean"
 
 // Format is the kind of picture.
 type Format string
@@ -54,7 +54,7 @@ type Curves struct {
 
 // Rewards draws the rewards of runs: the values pale, their moving average over ten steps on top.
 func Rewards(runs []Run, w io.Writer, format Format) error {
-	return Curves{Title: "Reward, mean of 10 steps", Key: DefaultKey, Window: 10, Runs: runs}.Draw(w, format)
+	return Curves{Title: "Reward, mean of 10 steps", Key: defaultKey, Window: 10, Runs: runs}.Draw(w, format)
 }
 
 const (

@@ -61,7 +61,7 @@ func TestSVGIsWellFormedAndSaysWhatItShows(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"Reward, mean of 10 steps", "step", DefaultKey, "seed 1", "seed 2", "seed 3", "0.5",
+	for _, want := range []string{"Reward, mean of 10 steps", "step", defaultKey, "seed 1", "seed 2", "seed 3", "0.5",
 		"50"} {
 		if !slices.Contains(text, want) {
 			t.Errorf("the picture does not say %q; it says %q", want, text)
@@ -167,7 +167,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, dir + "/", file} {
-		got, err := Load(path, DefaultKey)
+		got, err := Load(path, defaultKey)
 		if err != nil || got.Name != "my-run" || !slices.Equal(got.Points, []Point{{1, 0.5}, {3, 0.75}}) {
 			t.Errorf("Load(%s) = %v, %v", path, got, err)
 		}
@@ -176,7 +176,7 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(dir, "reward"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error of a metric that is not there = %v", err)
 	}
-	if _, err := Load(filepath.Join(dir, "nowhere"), DefaultKey); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(filepath.Join(dir, "nowhere"), defaultKey); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error of a run that is not there = %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func BenchmarkSegments(b *testing.B) {
 	data := benchSegment().Append(nil)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if len(Segments(data)) != 1 {
+		if len(segments(data)) != 1 {
 			b.Fatal("the segment cannot be read")
 		}
 	}

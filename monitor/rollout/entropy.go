@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// Entropies is the folder below that of the records with what training found out about them: a file of the same name
-// for each of theirs, to which lines are appended. Of several lines of a sample the last one counts.
+// Entropies is the folder below the records with the entropies that training computes: a file of the same name for
+// each of theirs, to which lines are appended. The last of several lines of a sample counts.
 const Entropies = "entropy"
 
-// Entropy is what training found out about a sample.
+// Entropy is a sample's entropy as training computed it.
 type Entropy struct {
 	Version int     // of the weights
 	Mean    float64 // over the trained tokens, nats
@@ -24,7 +24,7 @@ type Entropy struct {
 
 // Measured is a folder that may have entropies beside its records.
 type Measured interface {
-	// Entropies are those of a file's samples, by EntropyKey; none if there are none.
+	// Entropies returns a file's entropies by EntropyKey; nil if there are none.
 	Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, error)
 	// EachEntropy reads the entropies of a sample's tokens, nats; 0 for those that were not trained.
 	EachEntropy(f File, e Entropy) ([]float32, error)
@@ -39,16 +39,23 @@ type EntropyKey struct {
 // EntropyKey is the row's.
 func (r *Row) EntropyKey() EntropyKey { return EntropyKey{r.Group, r.Repeat, r.Turn} }
 
-func (d Dir) entropyFile(f File) string { return filepath.Join(string(d), Entropies, f.Name) }
-
-// Entropies implements Measured.
-func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, error) {
-	file, err := os.Open(d.entropyFile(f))
+// openBeside opens the file of a folder below the records that belongs to f; nil if there is none.
+func (d Dir) openBeside(folder string, f File) (*os.File, error) {
+	file, err := os.Open(filepath.Join(string(d), folder, f.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	return file, nil
+}
+
+// Entropies implements Measured.
+func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, error) {
+	file, err := d.openBeside(Entropies, f)
+	if file == nil {
+		return nil, err
 	}
 	defer file.Close()
 	list := map[EntropyKey]Entropy{}
@@ -59,7 +66,7 @@ func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, err
 		err := Fields(line, func(key, value []byte, _ int) {
 			switch string(key) {
 			case "id":
-				row.identify(Unquote(value))
+				row.identify(unquote(value))
 			case "version":
 				v, _ := Number(value)
 				e.Version = int(v)
@@ -76,7 +83,7 @@ func (d Dir) Entropies(ctx context.Context, f File) (map[EntropyKey]Entropy, err
 
 // EachEntropy implements Measured.
 func (d Dir) EachEntropy(f File, e Entropy) ([]float32, error) {
-	file, err := os.Open(d.entropyFile(f))
+	file, err := os.Open(filepath.Join(string(d), Entropies, f.Name))
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}

@@ -199,9 +199,9 @@ func Number(value []byte) (v float64, ok bool) {
 	return v, err == nil
 }
 
-// Unquote is a JSON string's text. It accepts what encoding/json does not: control characters as they are, and escapes
+// unquote is a JSON string's text. It accepts what encoding/json does not: control characters as they are, and escapes
 // that mean nothing, which stay. What is not UTF-8 stays too.
-func Unquote(value []byte) string {
+func unquote(value []byte) string {
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// needle finds a text in the bytes of a line, without reading its JSON and without a copy. Where capitals do not
+// needle finds a text in the bytes of a line, without reading its JSON and without a copy. If capitals do not
 // matter, it looks for the letter of the text that is the rarest in English, at the speed of bytes.IndexByte, and
 // compares the rest only where that one is.
 type needle struct {
@@ -56,7 +56,7 @@ func formsOf(r rune) [][]byte {
 	return forms
 }
 
-// lower is the small letter. Those of ASCII belong to capitals of ASCII alone, and not to the sign of Kelvin.
+// lower is the small letter. Small ASCII letters belong to ASCII capitals alone, and not to the sign of Kelvin.
 func lower(r rune) rune {
 	if l := unicode.ToLower(r); r < utf8.RuneSelf || l >= utf8.RuneSelf {
 		return l

@@ -104,7 +104,7 @@ type lines struct{ *os.File }
 
 // Read implements Opened.
 func (l lines) Read(row *Row, part Span, buf []byte) ([]byte, error) {
-	if part.Len < 0 || part.Len > MaxLine {
+	if part.Len < 0 || part.Len > maxLine {
 		return nil, errDamaged
 	}
 	if cap(buf) < int(part.Len) {

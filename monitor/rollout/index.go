@@ -41,7 +41,7 @@ func NewIndex(folder Folder, read ...string) *Index {
 // Listed is closed when the index has a table of files, be they indexed or not.
 func (x *Index) Listed() <-chan struct{} { return x.listed }
 
-// Table is what is known now. It does not change; the next Refresh makes another.
+// Table is the current table. It does not change; the next Refresh makes another.
 func (x *Index) Table() *Table {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -55,7 +55,7 @@ type Table struct {
 	Done  int64 // of those that are indexed
 }
 
-// Indexed is a file, with its rows where they are known.
+// Indexed is a file, with its rows if they are known.
 type Indexed struct {
 	File
 	*Segment        // nil: not indexed yet
@@ -97,7 +97,7 @@ func (x *Index) Refresh(ctx context.Context, told func(*Table)) error {
 	return x.scan(ctx, t, missing, told)
 }
 
-// same reports whether all files of t are those of before.
+// same reports whether t and before have the same files.
 func (t *Table) same(before map[string]*Indexed) bool {
 	for _, f := range t.Files {
 		if before[f.Name] != f {
@@ -135,7 +135,7 @@ func (x *Index) match(files []File, known map[string]*Indexed) (t *Table, missin
 	return t, missing
 }
 
-// stale is a file whose rows are not known, or are those of an earlier state.
+// stale is a file whose rows are unknown or out of date.
 type stale struct {
 	at int // in the table
 	File

@@ -28,7 +28,7 @@ func (x *Index) load() {
 		}
 		for _, name := range names {
 			end, err := eachPart(name, x.seen[name], func(part []byte) {
-				for _, s := range Segments(part) {
+				for _, s := range segments(part) {
 					if old := x.frames[s.File]; old == nil || s.Time >= old.Time {
 						x.frames[s.File] = s
 					}

@@ -10,13 +10,13 @@ import (
 
 // Filter says which rows are wanted. The zero value wants all that is trained on.
 type Filter struct {
-	Set       string // "" is what is trained on, "*" everything
+	Set       string // "" selects samples that are trained on, "*" all
 	Steps     []int
 	Groups    []string
 	Keys      []uint64
 	Repeat    *int
 	RewardMin *float64
-	RewardMax *float64 // below it, or equal to it where Closed is set
+	RewardMax *float64 // below it, or equal to it if Closed is set
 	Closed    bool
 	Stop      string
 	Signal    *bool
@@ -87,7 +87,7 @@ func Orders() []string {
 		"repeat"}
 }
 
-// Sort sorts places by a field of Orders, downwards with a minus in front, and by place where it is equal. Rows
+// Sort sorts places by a field of Orders, downwards with a minus in front, and by place if it is equal. Rows
 // without the number come last. It reports whether the field is known.
 func (t *Table) Sort(list []Place, order string) bool {
 	name, down := strings.CutPrefix(order, "-")

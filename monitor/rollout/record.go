@@ -1,7 +1,7 @@
-// Package rollout is the record of samples: a JSON line for each in the folder rollouts/ of a job, what an index of
-// such lines holds, and how both are read although a run is writing them, was killed, or is of an older version.
+// Package rollout is the record of samples: a JSON line for each in a job's folder rollouts/, and an index of these
+// lines. Both can be read while a run writes them, after a kill, and in the form of older versions.
 //
-// docs/rollouts.md describes the format for people and scripts.
+// docs/rollouts.md describes the format.
 package rollout
 
 import (
@@ -10,8 +10,8 @@ import (
 	"math"
 )
 
-// Version is that of the records written now. Version 1, which had no number, ended at Starts and had neither
-// messages nor verdicts; it is read too.
+// Version is the version of new records. Version 1, which is read too, had no number, ended at Starts, and had neither
+// messages nor verdicts.
 const Version = 2
 
 // Record is one sample.
@@ -40,15 +40,15 @@ type Record struct {
 	PromptTokens []int32            `json:"prompt_tokens"`
 	Tokens       []int32            `json:"tokens"`   // of the response
 	Logprobs     []float32          `json:"logprobs"` // nats, of each of Tokens; 0 for what the model read
-	// where the tokens themselves are not recorded
+	// if the tokens themselves are not recorded
 	PromptCount   int       `json:"prompt_count,omitempty"`
 	ResponseCount int       `json:"response_count,omitempty"`
 	Starts        []int     `json:"sequence_starts,omitempty"` // where in Tokens further sequences begin
 	Mask          []int     `json:"mask,omitempty"`            // lengths of runs, see MaskOf; none: all is trained
-	Advantages    []float32 `json:"advantages,omitempty"`      // of each of Tokens, where they differ
+	Advantages    []float32 `json:"advantages,omitempty"`      // of each of Tokens, if they differ
 }
 
-// Grade is what the grader read, as text.
+// Grade is the grader's view of an answer, as text.
 type Grade struct {
 	Extracted string `json:"extracted"`       // from the answer; "" if it found nothing
 	Expected  string `json:"expected"`        // from the truth
@@ -173,6 +173,25 @@ func (r *Record) Trained(n int) []bool {
 		on = !on
 	}
 	return mask
+}
+
+// About returns a record's fields except its texts and tokens, without nulls, for services that show samples.
+func (r *Record) About() map[string]any {
+	about := map[string]any{"id": r.ID, "task_index": r.TaskIndex, "model_version": r.ModelVersion,
+		"stop_reason": r.StopReason, "response_tokens": max(len(r.Tokens), r.ResponseCount)}
+	if r.Reward != nil {
+		about["reward"] = *r.Reward
+	}
+	if r.Advantage != nil {
+		about["advantage"] = *r.Advantage
+	}
+	if r.Grade != nil {
+		about["extracted"], about["expected"] = r.Grade.Extracted, r.Grade.Expected
+	}
+	for name, v := range r.Parts {
+		about["reward_parts/"+name] = v
+	}
+	return about
 }
 
 // Finite is a number that JSON has, or nil.

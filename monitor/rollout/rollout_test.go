@@ -25,7 +25,7 @@ func TestVersion1(t *testing.T) {
 	}
 	r := &seg.Rows[1]
 	if r.Group != "0" || r.Repeat != 1 || r.Reward != 0.1 || r.Stop != "stop" || r.Prompt != 46 ||
-		seg.Part(r, "accuracy") != 0 || seg.Part(r, "format_score") != 0.1 || !math.IsNaN(seg.Part(r, "other")) {
+		seg.part(r, "accuracy") != 0 || seg.part(r, "format_score") != 0.1 || !math.IsNaN(seg.part(r, "other")) {
 		t.Errorf("the second row is %+v with parts %v", r, seg.Names)
 	}
 	if seg.Rows[0].Key != seg.Rows[2].Key {
@@ -59,7 +59,7 @@ func TestUnquote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Unquote(quoted); got != text {
+		if got := unquote(quoted); got != text {
 			t.Errorf("%s is %q, want %q", quoted, got, text)
 		}
 	}
@@ -108,12 +108,12 @@ func TestSegments(t *testing.T) {
 	a, b := benchSegment(), benchSegment()
 	b.File = "step_000002.jsonl"
 	data := b.Append(a.Append(nil))
-	got := Segments(data)
+	got := segments(data)
 	if len(got) != 2 || !sameSegment(got[0], a) || !sameSegment(got[1], b) {
 		t.Fatalf("%d segments, which are not those written", len(got))
 	}
 	torn := append(append([]byte{}, a.Append(nil)[:500]...), b.Append(nil)...)
-	if got := Segments(torn); len(got) != 1 || got[0].File != b.File {
+	if got := segments(torn); len(got) != 1 || got[0].File != b.File {
 		t.Errorf("after a torn frame there are %d segments, want the whole one", len(got))
 	}
 }
@@ -315,12 +315,12 @@ func TestSplit(t *testing.T) {
 		"brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n",
 		"<|start_header_id|>system<|end_header_id|>\n\nbe " +
 			"brief<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"} {
-		got := Split(prompt)
+		got := split(prompt)
 		if len(got) < 2 || got[0].Content != "be brief" || got[1].Role != "user" || got[1].Content != "hi" {
 			t.Errorf("%q is split into %+v", prompt, got)
 		}
 	}
-	if Split("plain") != nil {
+	if split("plain") != nil {
 		t.Error("a text without marks has messages")
 	}
 }
@@ -350,8 +350,8 @@ func FuzzSegments(f *testing.F) {
 	f.Add(benchSegment().Append(nil))
 	f.Add([]byte("\xf5TRX1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, s := range Segments(data) {
-			if got := Segments(s.Append(nil)); len(got) != 1 || !sameSegment(got[0], s) {
+		for _, s := range segments(data) {
+			if got := segments(s.Append(nil)); len(got) != 1 || !sameSegment(got[0], s) {
 				t.Fatal("a segment that was read is not what is written of it")
 			}
 		}

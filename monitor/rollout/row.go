@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Row is what an index holds of a record: where it is, and what tables show, filter and sort by. Numbers that a record
+// Row is a record in an index: its place, and the fields that tables show, filter and sort by. Numbers that a record
 // does not have are NaN.
 type Row struct {
 	Offset int64 // of the line in its file, or its number in a database
@@ -71,19 +71,19 @@ func (d *describer) field(key, value []byte, at int) {
 	r := &d.row
 	switch string(key) {
 	case "id":
-		r.identify(Unquote(value))
+		r.identify(unquote(value))
 	case "task":
-		d.group = Unquote(value)
+		d.group = unquote(value)
 	case "prompt":
-		r.Key = TaskKey(Unquote(value))
+		r.Key = taskKey(unquote(value))
 		d.text(at, len(value))
 	case "response":
 		d.text(at, len(value))
 	case "stop_reason":
-		r.Stop = Unquote(value)
+		r.Stop = unquote(value)
 	case "truncate_status":
 		if r.Stop == "" {
-			r.Stop = Unquote(value)
+			r.Stop = unquote(value)
 		}
 	case "prompt_tokens":
 		r.Prompt = max(r.Prompt, int32(Count(value)))
@@ -153,11 +153,11 @@ func atoi(s string) int32 {
 	return int32(v)
 }
 
-// TaskKey is a number for what a prompt asks: equal where the first message of the user is equal, or, where a prompt's
+// taskKey is a number for what a prompt asks: equal where the first message of the user is equal, or, where a prompt's
 // messages cannot be told apart, the whole text.
-func TaskKey(prompt string) uint64 {
+func taskKey(prompt string) uint64 {
 	text := prompt
-	for _, m := range Split(prompt) {
+	for _, m := range split(prompt) {
 		if m.Role == "user" {
 			text = m.Content
 			break
@@ -176,9 +176,9 @@ var turnMarks = []struct{ begin, role, end string }{
 	{"<start_of_turn>", "\n", "<end_of_turn>"},
 }
 
-// Split is the messages of a rendered prompt, for records that have none; nil if the template is not one of those
+// split is the messages of a rendered prompt, for records that have none; nil if the template is not one of those
 // known.
-func Split(text string) []Message {
+func split(text string) []Message {
 	for _, m := range turnMarks {
 		if !strings.Contains(text, m.begin) {
 			continue
@@ -195,4 +195,23 @@ func Split(text string) []Message {
 		return list
 	}
 	return nil
+}
+
+// Conversation is the record's messages with the answer at the end. If there are none, the prompt's marks tell them.
+func (r *Record) Conversation() []Message {
+	list := r.Messages
+	if len(list) == 0 {
+		list = split(r.Prompt)
+		if n := len(list); n > 0 && list[n-1].Role == "assistant" { // the generation prompt, or a reply's beginning
+			list[n-1].Content += r.Response
+			return list
+		}
+	}
+	if len(list) == 0 {
+		list = []Message{{Role: "user", Content: r.Prompt}}
+	}
+	if list[len(list)-1].Role == "assistant" || len(r.Messages) > 0 && r.Turns > 1 {
+		return list
+	}
+	return append(list[:len(list):len(list)], Message{Role: "assistant", Content: r.Response})
 }

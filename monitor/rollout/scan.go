@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// MaxLine is the longest line that is read, in bytes: a record of two million tokens.
-const MaxLine = 64 << 20
+// maxLine is the longest line that is read, in bytes: a record of two million tokens.
+const maxLine = 64 << 20
 
 // Lines calls visit with each line of r that ended, without its line feed, where it begins and where the next one does.
 // A last line without a
@@ -39,7 +39,7 @@ func Lines(ctx context.Context, r io.Reader, visit func(line []byte, at, next in
 		case from > 0:
 			copy(buf, buf[from:to])
 			from, to = 0, to-from
-		case to == len(buf) && len(buf) < MaxLine:
+		case to == len(buf) && len(buf) < maxLine:
 			buf = append(buf, make([]byte, len(buf))...)
 		case to == len(buf):
 			read, to, long = read+int64(to), 0, true

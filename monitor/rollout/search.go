@@ -143,7 +143,7 @@ func (m *Match) part(part []byte) bool {
 	if !ok {
 		return false
 	}
-	if m.Text(Unquote(first)) {
+	if m.Text(unquote(first)) {
 		return true
 	}
 	rest := bytes.TrimLeft(part[s.at:], " \t,")
@@ -154,7 +154,7 @@ func (m *Match) part(part []byte) bool {
 	found := false
 	err := Fields(append(object, '}'), func(key, value []byte, _ int) {
 		if k := string(key); k == "response" || k == "prompt" {
-			found = found || m.Text(Unquote(value))
+			found = found || m.Text(unquote(value))
 		}
 	})
 	return err == nil && found
@@ -193,7 +193,7 @@ type search struct {
 	limit  int
 	until  time.Time
 
-	next  atomic.Int64 // the batch that nobody has
+	next  atomic.Int64 // the next free batch
 	found atomic.Int64
 	hits  [][]Place // by batch
 	done  []bool
@@ -218,7 +218,7 @@ func (s *search) work(ctx context.Context) {
 	}
 }
 
-// gather is what the batches found that were done without a gap.
+// gather collects the finds of the batches that were searched without a gap.
 func (s *search) gather() Found {
 	var f Found
 	for i, done := range s.done {
@@ -293,14 +293,14 @@ func ResponseIn(part []byte) string {
 		return ""
 	}
 	rest := bytes.TrimLeft(part[s.at:], " \t,")
-	response := Unquote(first)
+	response := unquote(first)
 	if len(rest) == 0 {
 		return response
 	}
 	object := append(append(make([]byte, 0, len(rest)+2), '{'), rest...)
 	err := Fields(append(object, '}'), func(key, value []byte, _ int) {
 		if string(key) == "response" {
-			response = Unquote(value)
+			response = unquote(value)
 		}
 	})
 	if err != nil {

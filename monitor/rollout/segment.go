@@ -37,8 +37,8 @@ func (s *Segment) Add(row Row, parts map[string]float64) {
 	s.Rows = append(s.Rows, row)
 }
 
-// Part is a part of a row by name, NaN if it has none.
-func (s *Segment) Part(row *Row, name string) float64 {
+// part is a part of a row by name, NaN if it has none.
+func (s *Segment) part(row *Row, name string) float64 {
 	if i := slices.Index(s.Names, name); i >= 0 && i < len(row.Parts) {
 		return row.Parts[i]
 	}
@@ -66,8 +66,8 @@ func appendFrame(buf, payload []byte) []byte {
 	return append(buf, payload...)
 }
 
-// Segments reads the frames of an index file, and leaves out what is damaged.
-func Segments(data []byte) []*Segment {
+// segments reads the frames of an index file, and leaves out what is damaged.
+func segments(data []byte) []*Segment {
 	var list []*Segment
 	known := map[string]string{}
 	eachFrame(data, func(payload []byte) {

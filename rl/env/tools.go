@@ -58,7 +58,7 @@ type ToolSpec struct {
 	Wrappers string
 
 	Python    string  // the program; "" is the virtual environment's, else python3
-	Sandbox   string  // for the model's code: auto, bubblewrap, namespaces or none; "" is auto
+	Sandbox   string  // for the model's code: auto, namespaces or none; "" is auto
 	Timeout   float64 // of the model's code, in seconds; 0 is GEM's, 10
 	SearchURL string  // "" is SEARCH_URL
 	TopK      int     // documents of a search; 0 is GEM's, 3

@@ -11,9 +11,9 @@ import (
 func Decode(buf []byte) (*Experience, []byte, error) {
 	d := decoder{buf: buf}
 	version := d.byte("version")
-	if d.err == nil && (version < 1 || version > formatVersion) {
-		return nil, nil, fmt.Errorf("experience: the encoding has version %d, this program reads 1 to %d; use the "+
-			"program that wrote it", version, formatVersion)
+	if d.err == nil && (version < 2 || version > formatVersion) {
+		return nil, nil, fmt.Errorf("experience: the encoding has version %d, this program reads 2 to %d; use the "+
+			"program that wrote it (version 1: v0.2)", version, formatVersion)
 	}
 	var e Experience
 	e.EID.Batch = d.string("batch")
@@ -33,7 +33,7 @@ func Decode(buf []byte) (*Experience, []byte, error) {
 	e.ResponseText = d.string("response text")
 	e.MessagesJSON = d.string("messages")
 	e.Metrics = d.metrics("metrics")
-	e.Info = d.info("info", version)
+	e.Info = d.info("info")
 	e.TruncateStatus = TruncateStatus(d.string("truncate status"))
 	e.StopReason = StopReason(d.string("stop reason"))
 	if version > 2 {
@@ -235,7 +235,7 @@ func (d *decoder) metrics(field string) map[string]float64 {
 	return m
 }
 
-func (d *decoder) info(field string, version byte) Info {
+func (d *decoder) info(field string) Info {
 	in := Info{
 		ModelVersion: int(d.varint(field)),
 		TaskIndex:    int(d.varint(field)),
@@ -244,8 +244,6 @@ func (d *decoder) info(field string, version byte) Info {
 		Seed:         d.varint(field),
 	}
 	in.IsExpert = d.byte(field) == 1
-	if version > 1 {
-		in.Baseline = d.reward(field)
-	}
+	in.Baseline = d.reward(field)
 	return in
 }

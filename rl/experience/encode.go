@@ -8,9 +8,9 @@ import (
 )
 
 // formatVersion is the first byte of every encoding. It grows when a field is added, and Decode refuses what it
-// does not know; it still reads version 1, which had no baseline. Version 3 is version 2 with the places where
-// further sequences begin after it, and is written only where there are some. Version 4 is version 3, though there may
-// be no such places, with a note after it, and is written only where there is one.
+// does not know. Nothing since v0.2 writes version 1. Version 3 is version 2 followed by the places where further
+// sequences begin, and is written only if there are some. Version 4 is version 3, possibly without such places,
+// followed by a note, and is written only if there is one.
 const formatVersion = 4
 
 // Append appends the binary form of e to buf and returns the longer slice. Equal experiences give equal bytes: floats

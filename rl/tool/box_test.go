@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 		`there is no tool "mcp:"`:            {Tools: "mcp:"},
 		"the search tool has no server":      {Tools: "python,search"},
 		"the search tool has no server; set": {Wrappers: "concat, search_tool"},
-		`"docker" is no kind of sandbox`:     {Sandbox: "docker"},
+		`unknown kind "docker"`:              {Sandbox: "docker"},
 		"tool_timeout is -1":                 {Timeout: -1},
 		"the wrapper tools needs the key":    {Wrappers: "tools,concat"},
 		"must be below 0":                    {Rules: env.ToolOptions{ErrorReward: 1}},

@@ -17,7 +17,7 @@ import (
 
 // What hostile or broken code is answered with, word for word as the model reads it.
 func TestPythonSurvives(t *testing.T) {
-	p := python(t, sandbox.Auto)
+	p := python(t, sandbox.Namespaces)
 	p.limits.Wall, p.limits.CPU = 2*time.Second, 3*time.Second
 	p.limits.Memory, p.limits.Disk = 256<<20, 8<<20
 	home, _ := os.UserHomeDir()
@@ -68,7 +68,7 @@ func TestPythonSurvives(t *testing.T) {
 
 // A gigabyte of output is cut and says so.
 func TestPythonSaysThatOutputIsCut(t *testing.T) {
-	p := python(t, sandbox.Auto)
+	p := python(t, sandbox.Namespaces)
 	p.limits.Wall, p.limits.CPU = time.Minute, time.Minute
 	use, err := p.Use(t.Context(), "<python>x = 'y' * (1 << 20)\nfor i in range(1000): print(x)</python>")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestPythonSaysThatOutputIsCut(t *testing.T) {
 
 // Ctrl-C ends code, and that is an error, not an observation.
 func TestPythonEndsWithTheContext(t *testing.T) {
-	p := python(t, sandbox.Auto)
+	p := python(t, sandbox.Namespaces)
 	p.limits.Wall, p.limits.CPU = time.Hour, time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -129,7 +129,7 @@ func TestToShow(t *testing.T) {
 
 // The packages of a virtual environment are there, wherever it lies, and nothing beside it.
 func TestVirtualEnvironment(t *testing.T) {
-	python(t, sandbox.Auto)
+	python(t, sandbox.Namespaces)
 	dir := filepath.Join(t.TempDir(), "venv")
 	if out, err := exec.Command("python3", "-m", "venv", "--without-pip", dir).CombinedOutput(); err != nil {
 		t.Skipf("no virtual environment: %v: %s", err, out)

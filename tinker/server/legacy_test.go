@@ -2,50 +2,36 @@ package server
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Data folders of commit 44f7082, copied while their server ran, are converted, and their answers stay the same.
-func TestOlderFolders(t *testing.T) {
-	for _, name := range []string{"log", "snapshots"} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			unpack(t, "testdata/folders/44f7082.tar.gz", dir)
-			raw, err := os.ReadFile(filepath.Join(dir, name, "answers.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var recorded struct {
-				Killed                  int `json:"killed_after"`
-				Session, Model, Sampler string
-				Answers                 []string
-			}
-			if err := json.Unmarshal(raw, &recorded); err != nil {
-				t.Fatal(err)
-			}
-			for round := range 2 { // once converted, it opens as it is
-				r := &rig{t: t, modelDir: tinyModel(t), dir: filepath.Join(dir, name, "data"), fs: disk.OS(),
-					key: "tml-alice"}
-				if err := r.start(); err != nil {
-					t.Fatal(err)
-				}
-				s := &script{r: r, session: recorded.Session, model: recorded.Model, sampler: recorded.Sampler}
-				for i, want := range recorded.Answers {
-					if got, err := s.do(i); err != nil || got != want {
-						t.Errorf("round %d, request %d: %v\n got %s\nwant %s", round, i, err, got, want)
-					}
-				}
-				r.stop()
-			}
-		})
+// A data folder from before v0.2 is refused, neither cut off nor repaired, with the version that converts it.
+func TestRefusesFoldersBeforeV02(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, "testdata/folders/44f7082.tar.gz", dir)
+	r := &rig{t: t, modelDir: tinyModel(t), dir: filepath.Join(dir, "log", "data"), fs: disk.OS(), key: "tml-alice"}
+	if err := r.start(); err == nil || !strings.Contains(err.Error(), "v0.2") {
+		t.Errorf("starting gives %v", err)
+	}
+	log := filepath.Join(r.dir, "server", logName)
+	before, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Repair(filepath.Dir(log), func(string) {}); err == nil || !strings.Contains(err.Error(), "v0.2") {
+		t.Errorf("repairing gives %v", err)
+	}
+	if after, err := os.ReadFile(log); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the log was changed (%v)", err)
 	}
 }
 

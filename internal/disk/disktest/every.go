@@ -17,7 +17,7 @@ type Job func(fs disk.FS) error
 // next process and must return nil. After a kill the power fails when that job is done, and the job runs a third time.
 // At the end check compares what is there with what the job promised.
 //
-// begin makes the job and the check of one case. They share what was promised. dir is the case's own folder, empty and
+// begin makes the job and the check of one case. They share the promises made. dir is the case's own folder, empty and
 // durable; what begin writes there with package os is durable too. Each case is a subtest, so begin may call
 // t.Parallel. A job that was stopped returns nil or ErrCrash. A failure names the operation and its paths.
 //
@@ -89,8 +89,7 @@ func crashed(t *testing.T, c *Crash, begin func(*testing.T, string) (Job, func()
 	return n
 }
 
-// TempDir is a folder for a test in memory if the system has such folders, which makes operations faster, and that of
-// t otherwise.
+// TempDir is a folder for a test. It is in memory if the system has such folders, which makes operations faster.
 func TempDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "disktest")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// image is what a disk keeps when its power fails, beside its current state in real folders. It knows the files and
+// image is the state that a disk keeps when its power fails, beside its current state in real folders. It knows the files and
 // folders that a Crash changed. Everything else, such as what package os wrote, is durable as it is.
 type image struct {
 	mu   sync.Mutex

@@ -7,7 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
-	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/sink"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
@@ -21,7 +21,7 @@ import (
 
 // lookAtIdle notes what is given and read by nobody.
 func (in *Inspection) lookAtIdle() {
-	for _, note := range monitor.Idle(in.cfg.Monitor.MonitorType, in.cfg.Monitor.MonitorArgs) {
+	for _, note := range sink.Idle(in.cfg.Monitor.MonitorType, in.cfg.Monitor.MonitorArgs) {
 		in.notes.Add(note)
 	}
 	eb := in.cfg.Buffer.TrainerInput.ExperienceBuffer

@@ -84,7 +84,7 @@ func Open(dir string, dfs disk.FS, l *life.Life, synced func(took time.Duration)
 	t := newStore()
 	t.now, t.firstEnd = l.Now, l.Now().UnixMicro()
 	var err error
-	t.Log, err = wal.Open(filepath.Join(dir, LogName), wal.Options{FS: dfs, Legacy: wal.LegacyLedger,
+	t.Log, err = wal.Open(filepath.Join(dir, LogName), wal.Options{FS: dfs,
 		Notice: func(msg string) { l.Log.Warn(msg) },
 		Synced: synced}, t.replay)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func Repair(dir string, seen func(line string)) error {
 	path := filepath.Join(dir, LogName)
 	s := newStore()
-	aside, err := wal.Repair(path, wal.Options{FS: disk.OS(), Legacy: wal.LegacyLedger, Notice: seen}, s.replay)
+	aside, err := wal.Repair(path, wal.Options{FS: disk.OS(), Notice: seen}, s.replay)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
@@ -34,7 +34,7 @@ func Verify(dir string, seen func(line string)) error {
 		return nil
 	}
 	s := newStore()
-	found, err := wal.Check(path, wal.Options{Legacy: wal.LegacyLedger}, s.replay)
+	found, err := wal.Check(path, wal.Options{}, s.replay)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
