@@ -41,12 +41,17 @@ var floors = []string{
 	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
 		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
-		"engine/internal/lifetime engine/internal/fair " +
-		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob",
+		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
+		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
+		"tinker/endpoint/internal/param tinker/server/internal/life",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
+		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
+		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
 		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
-	"tinker/endpoint hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
+	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
+		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
+		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
 		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
@@ -55,12 +60,15 @@ var floors = []string{
 	"engine/internal/compute engine/internal/sampler",
 	"engine/internal/spread engine/internal/local",
 	"engine/internal/training",
-	"tinker/server rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
+	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
+		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate monitor/sink",
-	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake engine/dispatch/dispatchtest",
-	"loop/explorer loop/trainer loop/proxy loop/remote",
-	"loop/record loop/bench loop/gem run/budget",
+	"tinker/server/internal/sampling tinker/server/internal/training " +
+		"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake " +
+		"engine/dispatch/dispatchtest",
+	"tinker/server/internal/endpoints loop/explorer loop/trainer loop/proxy loop/remote",
+	"tinker/server loop/record loop/bench loop/gem run/budget",
 	"config",
 	"run/internal/jobdir run/internal/openai run/internal/place run/internal/site run/internal/base",
 	"run/internal/plan run/internal/service run/internal/prepare",

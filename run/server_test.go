@@ -53,7 +53,7 @@ func serveModel(t *testing.T, fs disk.FS, name, folder, id string) string {
 		t.Fatal(err)
 	}
 	s, err := server.Open(context.Background(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e,
-		HubNames: map[string]string{name: id}})
+		Models: server.Models{HubNames: map[string]string{name: id}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func TestTokenizerFromServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := server.Open(t.Context(), j, server.Options{Dir: filepath.Join(dir, "server"), Store: e,
-		Tokenizers: map[string]string{"mine/tiny/model": folder}})
+		Models: server.Models{Tokenizers: map[string]string{"mine/tiny/model": folder}}})
 	if err != nil {
 		t.Fatal(err)
 	}

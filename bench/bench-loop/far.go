@@ -42,8 +42,8 @@ func newFar(ctx context.Context, folder, dir string) (*far, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.Open(ctx, r, server.Options{Dir: filepath.Join(dir, "server"), Store: r, MaxSamples: 1 << 15,
-		MaxSampleBytes: 1 << 30})
+	s, err := server.Open(ctx, r, server.Options{Dir: filepath.Join(dir, "server"), Store: r,
+		Queues: server.Queues{MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30}})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

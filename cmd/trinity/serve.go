@@ -145,19 +145,20 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
-	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e, Aliases: models.aliases,
-		Folders: models.folders, Order: models.order, HubNames: models.hubNames, Tokenizers: models.tokenizers,
-		Private: private, PublicURL: c.PublicURL,
-		Free: func() (int64, error) { return freeBytes(c.Data) }, MinFree: orNone(c.MinFree << 20), Idle: c.Idle,
-		Log: log}
+	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e,
+		Models: server.Models{Aliases: models.aliases, Folders: models.folders, Order: models.order,
+			HubNames: models.hubNames, Tokenizers: models.tokenizers},
+		Access: server.Access{Private: private, PublicURL: c.PublicURL, Hosts: c.hosts()},
+		Queues: server.Queues{Free: func() (int64, error) { return freeBytes(c.Data) },
+			MinFree: orNone(c.MinFree << 20)},
+		Idle: c.Idle, Version: version(), Log: log}
 	c.edgeFlags.set(&opts)
-	opts.Hosts, opts.Version = c.hosts(), version()
 	keys, err := openKeys(c.keys())
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
 	keys.always = !c.loopback()
-	opts.Keys = keys
+	opts.Access.Keys = keys
 	h, err = server.Open(ctx, j, opts)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())

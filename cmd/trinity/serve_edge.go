@@ -50,8 +50,9 @@ func (c *serveStart) checkLimits() error {
 
 // set gives the server its limits.
 func (f edgeFlags) set(o *server.Options) {
-	o.MaxBody, o.MaxBodies, o.MaxTenantBodies = f.MaxBody<<20, f.MaxBodies<<20, f.MaxTenantBodies<<20
-	o.Origins = f.CORSOrigin
+	o.Bodies = server.Bodies{MaxBody: f.MaxBody << 20, MaxBodies: f.MaxBodies << 20,
+		MaxTenantBodies: f.MaxTenantBodies << 20}
+	o.Access.Origins = f.CORSOrigin
 }
 
 // hosts are the names under which clients reach the server, besides those of loopback; nil is any name. On loopback,

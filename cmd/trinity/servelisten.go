@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -29,30 +27,10 @@ func listenTCP(addr string) (net.Listener, error) {
 
 // listen serves until the first Ctrl-C.
 func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, log *slog.Logger) error {
-	srv := web.Server(h, web.Options{Stall: c.BodyStall, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
-	l = web.Listen(l, c.connections(log))
-	if c.TLSCert != "" {
-		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	done := make(chan error, 1)
-	go func() {
-		if c.TLSCert != "" {
-			done <- srv.ServeTLS(l, c.TLSCert, c.TLSKey)
-		} else {
-			done <- srv.Serve(l)
-		}
-	}()
-	select {
-	case err := <-done:
+	e := web.Edge{Options: web.Options{Stall: c.BodyStall, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)},
+		Connections: c.connections(log), Cert: c.TLSCert, Key: c.TLSKey, End: shutdownWait, Ending: h.Release}
+	if err := e.Serve(s.ctx, s.stop, l, h); err != nil {
 		return fmt.Errorf("serve: %w", err)
-	case <-s.stop:
-	case <-s.ctx.Done():
-	}
-	h.Release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownWait)
-	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
-		srv.Close()
 	}
 	return nil
 }

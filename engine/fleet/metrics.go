@@ -23,12 +23,7 @@ func (h *Head) serveMetrics() error {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		h.Status().WriteMetrics(w) // a reader that went away
 	})
-	s := web.Server(web.Guard{}.Handler(mux), web.Options{})
-	h.running.Go(func() { s.Serve(l) })
-	h.running.Go(func() {
-		<-h.ctx.Done()
-		s.Close()
-	})
+	h.running.Go(func() { web.Edge{Guard: &web.Guard{}}.Serve(h.ctx, nil, l, mux) })
 	return nil
 }
 

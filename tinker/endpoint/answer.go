@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // answer is one answer to a client.
@@ -23,17 +24,17 @@ type answer struct {
 // Chat answers POST chat/completions with that body for a tenant. The error is of a request that has got no answer yet;
 // ErrorOf gives it its form.
 func (a *API) Chat(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readChat, "chatcmpl-")
+	return a.serve(ctx, w, tenant, body, readChat, "chatcmpl-")
 }
 
 // Complete answers POST completions, as Chat does for chats.
 func (a *API) Complete(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readCompletion, "cmpl-")
+	return a.serve(ctx, w, tenant, body, readCompletion, "cmpl-")
 }
 
 // serve reads a request, samples and answers.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, body []byte,
-	read func(fields, *Text) (*request, error), prefix string) error {
+	read func(param.Fields, *Text) (*request, error), prefix string) error {
 	out, err := a.read(ctx, w.Header(), tenant, body, read, prefix)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (a *API) serve(ctx context.Context, w http.ResponseWriter, tenant string, b
 
 // read reads a request as far as it can be sampled.
 func (a *API) read(ctx context.Context, h http.Header, tenant string, body []byte,
-	read func(fields, *Text) (*request, error), prefix string) (out *answer, err error) {
+	read func(param.Fields, *Text) (*request, error), prefix string) (out *answer, err error) {
 	o, err := a.open(ctx, tenant, body)
 	if err != nil {
 		return nil, err
@@ -58,12 +59,12 @@ func (a *API) read(ctx context.Context, h http.Header, tenant string, body []byt
 			m.Close()
 		}
 	}()
-	given := f.names()
+	given := namesOf(f)
 	r, err := read(f, m.Text)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.rest(); err != nil {
+	if err := f.Rest(); err != nil {
 		return nil, err
 	}
 	r.model, r.unique = cmp.Or(m.Name, o.name), newID("")
@@ -82,7 +83,7 @@ func (a *API) open(ctx context.Context, tenant string, body []byte) (*opened, er
 	return open(ctx, body, func(name string) (*Model, error) {
 		m, err := a.models.Open(ctx, tenant, name)
 		if name == "" && errors.Is(err, tinker.ErrNotFound) {
-			err = invalid("model", "model is missing; GET models lists the names")
+			err = param.Invalid("model", "model is missing; GET models lists the names")
 		}
 		return m, err
 	})
@@ -127,26 +128,26 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 			pieces = append(pieces, p)
 		}
 	}
-	reply(w, http.StatusOK, a.form.whole(a, pieces, results, u))
+	param.Reply(w, http.StatusOK, a.form.whole(a, pieces, results, u))
 	return nil
 }
 
 // head is what an answer and each piece of a stream begin with.
-func (a *answer) head(suffix string) object {
+func (a *answer) head(suffix string) param.Object {
 	kind := "text_completion"
 	if a.chat != nil {
 		kind = "chat.completion" + suffix
 	}
-	return object{"id": a.id, "object": kind, "created": a.created, "model": a.request.model}
+	return param.Object{"id": a.id, "object": kind, "created": a.created, "model": a.request.model}
 }
 
 // choice is a whole sample as JSON.
-func (a *answer) choice(p *piece, from *prompt, res *tinker.SampleResponse) object {
-	out := object{"index": p.index, "logprobs": nil, "finish_reason": p.finish}
+func (a *answer) choice(p *piece, from *prompt, res *tinker.SampleResponse) param.Object {
+	out := param.Object{"index": p.index, "logprobs": nil, "finish_reason": p.finish}
 	if a.chat != nil {
 		out["message"] = p.message()
-	} else if out["text"] = p.content; a.echo {
-		out["text"] = from.text + p.content
+	} else if out["text"] = p.Content; a.echo {
+		out["text"] = from.text + p.Content
 	}
 	if a.logprobs {
 		out["logprobs"] = a.details(p, from, res)
@@ -181,15 +182,15 @@ func (p *piece) ids() []int32 {
 }
 
 // message is the message of an assistant, or what a piece adds to it.
-func (p *piece) message() object {
-	m := object{"role": "assistant", "content": p.content, "refusal": nil}
-	if p.reasoning != "" {
-		m["reasoning_content"] = p.reasoning
+func (p *piece) message() param.Object {
+	m := param.Object{"role": "assistant", "content": p.Content, "refusal": nil}
+	if p.Reasoning != "" {
+		m["reasoning_content"] = p.Reasoning
 	}
-	if len(p.calls) == 0 {
+	if len(p.Calls) == 0 {
 		return m
 	}
-	if p.content == "" {
+	if p.Content == "" {
 		m["content"] = nil
 	}
 	m["tool_calls"] = p.toolCalls(false)
@@ -198,10 +199,10 @@ func (p *piece) message() object {
 
 // toolCalls are the calls of a piece; those of a stream have their number in the message.
 func (p *piece) toolCalls(numbered bool) []any {
-	list := make([]any, len(p.calls))
-	for i, c := range p.calls {
-		call := object{"id": fmt.Sprintf("call_%s_%d_%d", p.r.unique, p.index, p.first+i), "type": "function",
-			"function": object{"name": c.name, "arguments": c.arguments}}
+	list := make([]any, len(p.Calls))
+	for i, c := range p.Calls {
+		call := param.Object{"id": fmt.Sprintf("call_%s_%d_%d", p.r.unique, p.index, p.first+i), "type": "function",
+			"function": param.Object{"name": c.Name, "arguments": c.Arguments}}
 		if numbered {
 			call["index"] = p.first + i
 		}
@@ -219,7 +220,8 @@ func (u *usage) prompt(tokens int, res tinker.SampleResponse) {
 	u.cached += res.PromptCacheHitTokens
 }
 
-func (u *usage) body() object {
-	return object{"prompt_tokens": u.prompts, "completion_tokens": u.answers, "total_tokens": u.prompts + u.answers,
-		"prompt_tokens_details": object{"cached_tokens": u.cached}}
+func (u *usage) body() param.Object {
+	return param.Object{"prompt_tokens": u.prompts, "completion_tokens": u.answers,
+		"total_tokens":          u.prompts + u.answers,
+		"prompt_tokens_details": param.Object{"cached_tokens": u.cached}}
 }

@@ -2,8 +2,10 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
 )
 
 // Anthropic's messages (https://docs.anthropic.com/en/api/messages) are translated into a chat, so that they take the
@@ -13,7 +15,7 @@ import (
 // Messages answers POST messages of Anthropic's interface with that body for a tenant. The error is of a request that
 // has got no answer yet; WriteAnthropic of ErrorOf gives it its form.
 func (a *API) Messages(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readAnthropic, "msg_")
+	return a.serve(ctx, w, tenant, body, readAnthropic, "msg_")
 }
 
 // CountTokens answers POST messages/count_tokens: the length of the prompt that the same request of Messages has.
@@ -25,31 +27,31 @@ func (a *API) CountTokens(ctx context.Context, w http.ResponseWriter, tenant str
 	defer o.done()
 	f, m := o.fields, o.model
 	defer m.Close()
-	chat, err := f.translate()
+	chat, err := translate.AnthropicChat(f)
 	if err != nil {
 		return err
 	}
-	if err := f.refuse(anthropicLabels, anthropicUnsupported); err != nil {
+	if err := f.Refuse(anthropicLabels, anthropicUnsupported); err != nil {
 		return err
 	}
-	_, p, err := chat.conversation(m.Text)
+	_, p, err := readConversation(chat, m.Text)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, object{"input_tokens": len(p.tokens)})
+	param.Reply(w, http.StatusOK, param.Object{"input_tokens": len(p.tokens)})
 	return nil
 }
 
 // readAnthropic reads the parameters of a message.
-func (f fields) readAnthropic(t *Text) (*request, error) {
+func readAnthropic(f param.Fields, t *Text) (*request, error) {
 	if _, ok := f["max_tokens"]; !ok {
-		return nil, invalid("max_tokens", "max_tokens is missing; a message says how many tokens it may have")
+		return nil, param.Invalid("max_tokens", "max_tokens is missing; a message says how many tokens it may have")
 	}
-	chat, err := f.translate()
+	chat, err := translate.AnthropicChat(f)
 	if err != nil {
 		return nil, err
 	}
-	if chat["stop"], err = f.stopSequences(); err != nil {
+	if chat["stop"], err = translate.StopSequences(f); err != nil {
 		return nil, err
 	}
 	for _, name := range sharedParameters {
@@ -58,16 +60,16 @@ func (f fields) readAnthropic(t *Text) (*request, error) {
 			delete(f, name)
 		}
 	}
-	if err := f.refuse(anthropicLabels, anthropicUnsupported); err != nil {
+	if err := f.Refuse(anthropicLabels, anthropicUnsupported); err != nil {
 		return nil, err
 	}
 	clear(f)
-	r, err := chat.readChat(t)
+	r, err := readChat(chat, t)
 	if err != nil {
 		return nil, err
 	}
 	r.form = &messageForm{}
-	return r, chat.rest()
+	return r, chat.Rest()
 }
 
 // sharedParameters have the same name and meaning in a message and in a chat. Those after stream are vLLM's.
@@ -80,7 +82,7 @@ var anthropicLabels = []string{"metadata", "cache_control", "user_profile_id", "
 
 // anthropicUnsupported are the parameters of Anthropic's interface that are refused unless they ask for what happens
 // anyway.
-var anthropicUnsupported = refusals{
+var anthropicUnsupported = param.Refusals{
 	"container":     {nil, "nothing is executed here; leave it out"},
 	"mcp_servers":   {[]string{"[]"}, "give the tools in tools"},
 	"service_tier":  {[]string{`"auto"`, `"standard_only"`}, "leave it out"},
@@ -91,93 +93,4 @@ var anthropicUnsupported = refusals{
 	"output_format": {nil, "only text is generated; ask for the format in the prompt"},
 	"context_management": {[]string{`{"edits":[]}`,
 		`{"edits":[{"keep":"all","type":"clear_thinking_20251015"}]}`}, "the messages are read as they are"},
-}
-
-// translate takes the conversation of a message out of f and returns it as a chat has it.
-func (f fields) translate() (fields, error) {
-	messages, err := f.anthropicMessages()
-	if err != nil {
-		return nil, err
-	}
-	chat := fields{"messages": messages}
-	if err := f.anthropicTools(chat); err != nil {
-		return nil, err
-	}
-	return chat, f.thinking(chat)
-}
-
-// stopSequences reads stop_sequences as stop of a chat.
-func (f fields) stopSequences() (json.RawMessage, error) {
-	var list []string
-	if _, err := f.take("stop_sequences", &list); err != nil {
-		return nil, err
-	}
-	if len(list) > maxStops {
-		return nil, invalid("stop_sequences", "stop_sequences has %d texts; it may have %d", len(list), maxStops)
-	}
-	for i, s := range list {
-		if s == "" {
-			return nil, invalid("stop_sequences", "stop_sequences[%d] is empty; leave it out", i)
-		}
-	}
-	return encoded(append([]string{}, list...)), nil
-}
-
-// thinking reads thinking, as enable_thinking of the template, and the template's other variables.
-func (f fields) thinking(chat fields) error {
-	variables := fields{}
-	if _, err := f.take("chat_template_kwargs", &variables); err != nil {
-		return err
-	}
-	t := fields{}
-	there, err := f.take("thinking", &t)
-	if err != nil {
-		return err
-	}
-	if there {
-		if err := t.thinks(variables); err != nil {
-			return err
-		}
-	}
-	if len(variables) > 0 {
-		chat["chat_template_kwargs"] = encoded(variables)
-	}
-	return nil
-}
-
-// thinks reads the members of thinking. What a model thinks counts as max_tokens; a budget of its own is not kept.
-func (t fields) thinks(variables fields) error {
-	kind, display, budget := "", "", 0
-	if _, err := t.take("type", &kind); err != nil {
-		return within("thinking", err)
-	}
-	if _, err := t.take("budget_tokens", &budget); err != nil {
-		return within("thinking", err)
-	}
-	if _, err := t.take("display", &display); err != nil {
-		return within("thinking", err)
-	}
-	switch kind {
-	case "enabled", "disabled":
-		variables["enable_thinking"] = encoded(kind == "enabled")
-	case "adaptive": // the model decides, as it does without thinking
-	default:
-		return invalid("thinking", "thinking.type is %q; it must be enabled, disabled or adaptive", kind)
-	}
-	switch {
-	case kind != "enabled" && budget != 0, budget < 0:
-		return invalid("thinking", "thinking.budget_tokens is %d with type %s; leave it out", budget, kind)
-	case display != "" && display != "summarized":
-		return invalid("thinking", "thinking.display is %q; thoughts are shown", display)
-	}
-	return within("thinking", t.refuse(nil, nil))
-}
-
-// encoded is a value as JSON.
-func encoded(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return raw
 }

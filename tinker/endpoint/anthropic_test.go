@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // messageBody is what the tests read of a message, whole or added up from events.
@@ -57,7 +59,7 @@ type block struct {
 func (m *messageBody) said() string {
 	var b strings.Builder
 	for _, x := range m.Content {
-		fmt.Fprintf(&b, "%s|%s%s%s%s\n", x.Type, x.Text, x.Thinking, x.Name, compact(x.Input))
+		fmt.Fprintf(&b, "%s|%s%s%s%s\n", x.Type, x.Text, x.Thinking, x.Name, param.Compact(x.Input))
 	}
 	if m.StopReason != nil {
 		b.WriteString(*m.StopReason)
@@ -74,7 +76,7 @@ func posts(t testing.TB, m Models, call func(*API) handler, body string) *httpte
 	w := httptest.NewRecorder()
 	a := New(m, func() time.Time { return time.Unix(1e9, 0) })
 	if err := call(a)(t.Context(), w, "me", []byte(body)); err != nil {
-		ErrorOf(err).WriteAnthropic(w)
+		param.ErrorOf(err).WriteAnthropic(w)
 	}
 	return w
 }
@@ -202,7 +204,7 @@ func TestMessagesArePromptedAsChats(t *testing.T) {
 			{"type":"tool_use","id":"t2","name":"sub","input":{}}]},{"role":"user","content":[
 			{"type":"tool_result","tool_use_id":"t1","content":"3"},
 			{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"no"}],"is_error":true},
-			{"type":"tool_result","tool_use_id":"t3"},{"type":"text","text":"So?"}]}],` + anthropicTools,
+			{"type":"tool_result","tool_use_id":"t3"},{"type":"text","text":"So?"}]}],` + twoTools,
 			`"messages":[{"role":"system","content":"S"},{"role":"user","content":"1+2?"},{"role":"assistant",
 			"content":"I add.","reasoning_content":"Hm.","tool_calls":[{"id":"t1","type":"function","function":
 			{"name":"add","arguments":"{\"b\":2,\"a\":{\"z\":1,\"y\":\"<\"}}"}},{"id":"t2","type":"function","function":
@@ -212,8 +214,9 @@ func TestMessagesArePromptedAsChats(t *testing.T) {
 		{"continued", `"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Well,"}]`,
 			`"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Well,"}]`},
 		{"forced", `"messages":[{"role":"user","content":"Hi"}],"tool_choice":{"type":"tool","name":"add"},` +
-			anthropicTools, `"messages":[{"role":"user","content":"Hi"}],"tool_choice":{"type":"function","function":` +
-			`{"name":"add"}},` + chatTools},
+			twoTools,
+			`"messages":[{"role":"user","content":"Hi"}],"tool_choice":{"type":"function","function":` +
+				`{"name":"add"}},` + chatTools},
 	} {
 		w := ask(t, m, "chat", `{"model":"tiny","max_tokens":9,`+c.chat+"}")
 		if w.Code != http.StatusOK {
@@ -235,8 +238,8 @@ func TestMessagesArePromptedAsChats(t *testing.T) {
 			t.Errorf("%s: counted %s, usage %v, want %d", c.name, count, got.Usage, len(want))
 		}
 		tokens := posts(t, m, tokenize, `{"model":"tiny",`+c.chat+"}").Body.String()
-		if !strings.Contains(tokens, `"tokens":`+string(encoded(want))+"}") &&
-			!strings.Contains(tokens, `"tokens":`+string(encoded(want))+",") {
+		if !strings.Contains(tokens, `"tokens":`+string(param.Encoded(want))+"}") &&
+			!strings.Contains(tokens, `"tokens":`+string(param.Encoded(want))+",") {
 			t.Errorf("%s: tokenize %s, want %v", c.name, tokens, want)
 		}
 	}

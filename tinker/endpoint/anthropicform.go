@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/event"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
 // messageForm is Anthropic's form of the answer to a chat: a message of blocks, first the thoughts, then the text, then
@@ -17,23 +20,24 @@ type messageForm struct {
 	open    string // the kind of the block that the stream is in; "" between blocks
 	index   int    // of that block, or of the next
 	thought strings.Builder
-	calls   []call
+	calls   []speech.Call
 	drawn   []tinker.Drawn // if the client asks for tokens or logprobs
 	last    *piece
 }
 
 // whole returns the message.
-func (m *messageForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse, u usage) object {
+func (m *messageForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse, u usage) param.Object {
 	p := &pieces[0]
 	blocks := []any{}
-	if p.reasoning != "" {
-		blocks = append(blocks, object{"type": "thinking", "thinking": p.reasoning, "signature": signed(p.reasoning)})
+	if p.Reasoning != "" {
+		blocks = append(blocks, param.Object{"type": "thinking", "thinking": p.Reasoning,
+			"signature": signed(p.Reasoning)})
 	}
-	if p.content != "" {
-		blocks = append(blocks, object{"type": "text", "text": p.content})
+	if p.Content != "" {
+		blocks = append(blocks, param.Object{"type": "text", "text": p.Content})
 	}
-	for _, c := range p.calls {
-		blocks = append(blocks, toolUse(c, json.RawMessage(c.arguments)))
+	for _, c := range p.Calls {
+		blocks = append(blocks, toolUse(c, json.RawMessage(c.Arguments)))
 	}
 	out := m.message(a, blocks, u)
 	out["stop_reason"], out["stop_sequence"] = p.stopReason()
@@ -42,13 +46,13 @@ func (m *messageForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse
 }
 
 // message is a message without its end.
-func (m *messageForm) message(a *answer, blocks []any, u usage) object {
-	return object{"id": a.id, "type": "message", "role": "assistant", "model": a.request.model, "content": blocks,
+func (m *messageForm) message(a *answer, blocks []any, u usage) param.Object {
+	return param.Object{"id": a.id, "type": "message", "role": "assistant", "model": a.request.model, "content": blocks,
 		"stop_reason": nil, "stop_sequence": nil, "usage": u.anthropic()}
 }
 
 // tokens adds the tokens and logprobs that a client asks for, as vLLM names them.
-func (m *messageForm) tokens(a *answer, out object, p *piece) {
+func (m *messageForm) tokens(a *answer, out param.Object, p *piece) {
 	if a.tokenIDs {
 		out["prompt_token_ids"], out["token_ids"] = a.prompts[0].tokens, p.ids()
 	}
@@ -58,14 +62,14 @@ func (m *messageForm) tokens(a *answer, out object, p *piece) {
 }
 
 // anthropic is the usage in Anthropic's form, where cached tokens are not among the others.
-func (u *usage) anthropic() object {
-	return object{"input_tokens": u.prompts - u.cached, "cache_read_input_tokens": u.cached,
+func (u *usage) anthropic() param.Object {
+	return param.Object{"input_tokens": u.prompts - u.cached, "cache_read_input_tokens": u.cached,
 		"cache_creation_input_tokens": 0, "output_tokens": u.answers}
 }
 
 // stopReason says why a message ended and, if that was a stop sequence, which.
 func (p *piece) stopReason() (reason, sequence any) {
-	stop := p.speech.stop
+	stop := p.speech.Stop
 	switch {
 	case p.finish == "tool_calls":
 		return "tool_use", nil
@@ -85,44 +89,46 @@ func signed(thought string) string {
 }
 
 // toolUse is a block with a call of a tool.
-func toolUse(c call, input any) object {
-	return object{"type": "tool_use", "id": newID("toolu_"), "name": c.name, "input": input}
+func toolUse(c speech.Call, input any) param.Object {
+	return param.Object{"type": "tool_use", "id": newID("toolu_"), "name": c.Name, "input": input}
 }
 
-func (m *messageForm) begin(a *answer, e *events) error {
-	start := object{"type": "message_start", "message": m.message(a, []any{}, usage{prompts: len(a.prompts[0].tokens)})}
-	if err := e.named("message_start", start); err != nil {
+func (m *messageForm) begin(a *answer, e *event.Events) error {
+	start := param.Object{"type": "message_start", "message": m.message(a, []any{},
+		usage{prompts: len(a.prompts[0].tokens)})}
+	if err := e.Named("message_start", start); err != nil {
 		return err
 	}
-	return e.named("ping", object{"type": "ping"})
+	return e.Named("ping", param.Object{"type": "ping"})
 }
 
-func (m *messageForm) piece(a *answer, e *events, p *piece) error {
+func (m *messageForm) piece(a *answer, e *event.Events, p *piece) error {
 	m.last = p
-	m.calls = append(m.calls, p.calls...)
+	m.calls = append(m.calls, p.Calls...)
 	if a.tokenIDs || a.logprobs {
 		m.drawn = append(m.drawn, p.drawn...)
 	}
-	if p.reasoning != "" {
-		if err := m.enter(e, "thinking", object{"type": "thinking", "thinking": "", "signature": ""}); err != nil {
+	if p.Reasoning != "" {
+		if err := m.enter(e, "thinking", param.Object{"type": "thinking", "thinking": "",
+			"signature": ""}); err != nil {
 			return err
 		}
-		m.thought.WriteString(p.reasoning)
-		if err := m.delta(e, object{"type": "thinking_delta", "thinking": p.reasoning}); err != nil {
+		m.thought.WriteString(p.Reasoning)
+		if err := m.delta(e, param.Object{"type": "thinking_delta", "thinking": p.Reasoning}); err != nil {
 			return err
 		}
 	}
-	if p.content == "" {
+	if p.Content == "" {
 		return nil
 	}
-	if err := m.enter(e, "text", object{"type": "text", "text": ""}); err != nil {
+	if err := m.enter(e, "text", param.Object{"type": "text", "text": ""}); err != nil {
 		return err
 	}
-	return m.delta(e, object{"type": "text_delta", "text": p.content})
+	return m.delta(e, param.Object{"type": "text_delta", "text": p.Content})
 }
 
 // enter begins a block unless the stream is in one of that kind.
-func (m *messageForm) enter(e *events, kind string, block object) error {
+func (m *messageForm) enter(e *event.Events, kind string, block param.Object) error {
 	if m.open == kind {
 		return nil
 	}
@@ -130,43 +136,43 @@ func (m *messageForm) enter(e *events, kind string, block object) error {
 		return err
 	}
 	m.open = kind
-	return e.named("content_block_start", object{"type": "content_block_start", "index": m.index,
+	return e.Named("content_block_start", param.Object{"type": "content_block_start", "index": m.index,
 		"content_block": block})
 }
 
-func (m *messageForm) delta(e *events, delta object) error {
-	return e.named("content_block_delta", object{"type": "content_block_delta", "index": m.index, "delta": delta})
+func (m *messageForm) delta(e *event.Events, delta param.Object) error {
+	return e.Named("content_block_delta", param.Object{"type": "content_block_delta", "index": m.index, "delta": delta})
 }
 
 // leave ends the block that the stream is in.
-func (m *messageForm) leave(e *events) error {
+func (m *messageForm) leave(e *event.Events) error {
 	if m.open == "" {
 		return nil
 	}
 	if m.open == "thinking" {
-		err := m.delta(e, object{"type": "signature_delta", "signature": signed(m.thought.String())})
+		err := m.delta(e, param.Object{"type": "signature_delta", "signature": signed(m.thought.String())})
 		if err != nil {
 			return err
 		}
 	}
-	stop := object{"type": "content_block_stop", "index": m.index}
+	stop := param.Object{"type": "content_block_stop", "index": m.index}
 	m.open, m.index = "", m.index+1
-	return e.named("content_block_stop", stop)
+	return e.Named("content_block_stop", stop)
 }
 
-func (m *messageForm) end(a *answer, e *events, u usage) {
+func (m *messageForm) end(a *answer, e *event.Events, u usage) {
 	if err := m.finish(a, e, u); err != nil {
 		m.fail(a, e, err)
 	}
 }
 
 // finish sends the calls and the end of the message.
-func (m *messageForm) finish(a *answer, e *events, u usage) error {
+func (m *messageForm) finish(a *answer, e *event.Events, u usage) error {
 	for _, c := range m.calls {
-		if err := m.enter(e, "tool_use "+newID(""), toolUse(c, object{})); err != nil {
+		if err := m.enter(e, "tool_use "+newID(""), toolUse(c, param.Object{})); err != nil {
 			return err
 		}
-		if err := m.delta(e, object{"type": "input_json_delta", "partial_json": c.arguments}); err != nil {
+		if err := m.delta(e, param.Object{"type": "input_json_delta", "partial_json": c.Arguments}); err != nil {
 			return err
 		}
 	}
@@ -177,16 +183,16 @@ func (m *messageForm) finish(a *answer, e *events, u usage) error {
 		return errors.New("openai: the sampler returned no tokens")
 	}
 	reason, sequence := m.last.stopReason()
-	delta := object{"stop_reason": reason, "stop_sequence": sequence}
+	delta := param.Object{"stop_reason": reason, "stop_sequence": sequence}
 	m.last.drawn = m.drawn
 	m.tokens(a, delta, m.last)
-	err := e.named("message_delta", object{"type": "message_delta", "delta": delta, "usage": u.anthropic()})
+	err := e.Named("message_delta", param.Object{"type": "message_delta", "delta": delta, "usage": u.anthropic()})
 	if err != nil {
 		return err
 	}
-	return e.named("message_stop", object{"type": "message_stop"})
+	return e.Named("message_stop", param.Object{"type": "message_stop"})
 }
 
-func (m *messageForm) fail(_ *answer, e *events, err error) {
-	_ = e.named("error", ErrorOf(err).anthropic())
+func (m *messageForm) fail(_ *answer, e *event.Events, err error) {
+	_ = e.Named("error", param.ErrorOf(err).Anthropic())
 }

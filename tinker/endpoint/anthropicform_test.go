@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // The same prompt, parameters and seed give the same tokens, logprob bits and text over chats, messages and
@@ -38,7 +40,7 @@ func TestAllInterfacesSayTheSame(t *testing.T) {
 			got.said() != text || got.Usage["output_tokens"] != len(bits) {
 			t.Errorf("message, stream %v: %+v\n%q, want\n%s %v\n%q", stream, got, got.said(), want, bits, text)
 		}
-		ids := string(encoded(chat.PromptIDs))
+		ids := string(param.Encoded(chat.PromptIDs))
 		gen := generation(t, m, fmt.Sprintf(`{"model":"tiny","token_ids":%s,"stream":%v,"sampling_params":
 			{%s,"logprobs":1}}`, ids, stream, strings.TrimPrefix(same, `"model":"tiny",`)))
 		if gen.Error != nil {
@@ -54,7 +56,7 @@ func TestAllInterfacesSayTheSame(t *testing.T) {
 const twoCalls = "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"b\": 1, \"a\": \"<\"}}\n</tool_call>\n" +
 	"<tool_call>\n{\"name\": \"sub\", \"arguments\": {}}\n</tool_call>"
 
-const anthropicTools = `"tools":[{"name":"add","description":"adds","input_schema":{"type":"object","properties":` +
+const twoTools = `"tools":[{"name":"add","description":"adds","input_schema":{"type":"object","properties":` +
 	`{"b":{},"a":{}}},"cache_control":{"type":"ephemeral"}},{"type":"custom","name":"sub","input_schema":{}}]`
 
 // The blocks of a message, whole and streamed.
@@ -72,16 +74,18 @@ func TestMessageBlocks(t *testing.T) {
 		{"the first to end", "äba", `,"stop_sequences":["b","äba"]`, "text|ä\nstop_sequence b"},
 		{"the longer to end", "xab", `,"stop_sequences":["b","ab"]`, "text|x\nstop_sequence ab"},
 		{"no tools", twoCalls, ``, "text|" + twoCalls + "\nend_turn"},
-		{"calls", "<think>x</think>" + twoCalls, "," + anthropicTools,
+		{"calls", "<think>x</think>" + twoCalls, "," + twoTools,
 			"thinking|x\ntext|I add.\n" + add + sub + "tool_use"},
 		{"text after a call", strings.Replace(twoCalls, "</tool_call>\n", "</tool_call>\nand ", 1),
-			"," + anthropicTools, "text|I add.\nand \n" + add + sub + "tool_use"},
-		{"one call", twoCalls, "," + anthropicTools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`,
+			"," + twoTools, "text|I add.\nand \n" + add + sub + "tool_use"},
+		{"one " +
+			"call", twoCalls,
+			"," + twoTools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`,
 			"text|I add.\n" + add + "tool_use"},
-		{"none", "Hello", "," + anthropicTools + `,"tool_choice":{"type":"none"}`, "text|Hello\nend_turn"},
-		{"any", `sub", "arguments": {}}` + "\n</tool_call>", "," + anthropicTools + `,"tool_choice":{"type":"any"}`,
+		{"none", "Hello", "," + twoTools + `,"tool_choice":{"type":"none"}`, "text|Hello\nend_turn"},
+		{"any", `sub", "arguments": {}}` + "\n</tool_call>", "," + twoTools + `,"tool_choice":{"type":"any"}`,
 			sub + "tool_use"},
-		{"tool", `{}}`, "," + anthropicTools + `,"tool_choice":{"type":"tool","name":"sub"}`, sub + "tool_use"},
+		{"tool", `{}}`, "," + twoTools + `,"tool_choice":{"type":"tool","name":"sub"}`, sub + "tool_use"},
 	} {
 		m, _ := tools(t, c.said)
 		body := `{"model":"tiny","max_tokens":99,"messages":[{"role":"user","content":"Hi"}]` + c.more

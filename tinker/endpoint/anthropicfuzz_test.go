@@ -5,13 +5,16 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // FuzzMessages: no body makes a panic, an answer that is no message, or a fault of the server. What counts as a prompt
 // of n tokens is one.
 func FuzzMessages(f *testing.F) {
 	const hi = `{"model":"tiny","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]`
-	for _, body := range []string{hi + "}", hi + `,"stream":true,` + anthropicTools + `,"tool_choice":{"type":"any"}}`,
+	for _, body := range []string{hi + "}",
+		hi + `,"stream":true,` + twoTools + `,"tool_choice":{"type":"any"}}`,
 		hi + `,"thinking":{"type":"enabled","budget_tokens":9},"stop_sequences":["a"],` +
 			`"system":[{"type":"text","text":"s"}]}`,
 		`{"model":"tiny","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a",` +
@@ -50,7 +53,7 @@ func FuzzMessages(f *testing.F) {
 		for _, name := range sharedParameters {
 			delete(asked, name)
 		}
-		count := posts(t, m, countTokens, string(encoded(asked)))
+		count := posts(t, m, countTokens, string(param.Encoded(asked)))
 		var n struct {
 			Tokens int `json:"input_tokens"`
 		}
@@ -87,7 +90,7 @@ func FuzzTokenize(f *testing.F) {
 			t.Fatalf("%v: %s", err, w.Body)
 		}
 		text := textOf(t, m, got.Tokens) // the tokenizer brings characters into one form
-		again := sends(t, m, tokenize, string(encoded(object{"prompt": text})))
+		again := sends(t, m, tokenize, string(param.Encoded(param.Object{"prompt": text})))
 		if err := json.Unmarshal(again.Body.Bytes(), &got); err != nil || textOf(t, m, got.Tokens) != text {
 			t.Fatalf("%q comes back as %q (%v)", text, textOf(t, m, got.Tokens), err)
 		}
@@ -97,7 +100,7 @@ func FuzzTokenize(f *testing.F) {
 // textOf asks for the text of tokens.
 func textOf(t testing.TB, m Models, tokens []int32) string {
 	t.Helper()
-	w := sends(t, m, detokenize, string(encoded(object{"tokens": tokens})))
+	w := sends(t, m, detokenize, string(param.Encoded(param.Object{"tokens": tokens})))
 	var text struct{ Prompt *string }
 	if err := json.Unmarshal(w.Body.Bytes(), &text); err != nil || text.Prompt == nil {
 		t.Fatalf("%v: %s", err, w.Body)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Anthropic's clients ask for models at the path that OpenAI's have. What they always send is the version of the
@@ -33,7 +34,7 @@ func (a *API) ListAnthropic(ctx context.Context, w http.ResponseWriter, tenant s
 	if err != nil {
 		return err
 	}
-	out := object{"data": []any{}, "has_more": more, "first_id": nil, "last_id": nil}
+	out := param.Object{"data": []any{}, "has_more": more, "first_id": nil, "last_id": nil}
 	if len(page) > 0 {
 		data := make([]any, len(page))
 		for i, c := range page {
@@ -41,7 +42,7 @@ func (a *API) ListAnthropic(ctx context.Context, w http.ResponseWriter, tenant s
 		}
 		out["data"], out["first_id"], out["last_id"] = data, page[0].ID, page[len(page)-1].ID
 	}
-	reply(w, http.StatusOK, out)
+	param.Reply(w, http.StatusOK, out)
 	return nil
 }
 
@@ -50,17 +51,17 @@ func pageOf(cards []Card, q url.Values) (page []Card, more bool, err error) {
 	n, after, before := pageModels, q.Get("after_id"), q.Get("before_id")
 	if text := q.Get("limit"); text != "" {
 		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostModels {
-			return nil, false, invalid("limit", "limit is %q; it must be 1 to %d", text, mostModels)
+			return nil, false, param.Invalid("limit", "limit is %q; it must be 1 to %d", text, mostModels)
 		}
 	}
 	if after != "" && before != "" {
-		return nil, false, invalid("after_id", "after_id and before_id are both given; send one")
+		return nil, false, param.Invalid("after_id", "after_id and before_id are both given; send one")
 	}
 	if id := after + before; id != "" {
 		at := slices.IndexFunc(cards, func(c Card) bool { return c.ID == id })
 		switch {
 		case at < 0:
-			return nil, false, invalid("after_id", "model %q is not in the list", id)
+			return nil, false, param.Invalid("after_id", "model %q is not in the list", id)
 		case before != "":
 			from := max(0, at-n)
 			return cards[from:at], from > 0, nil
@@ -79,7 +80,7 @@ func (a *API) DescribeAnthropic(ctx context.Context, w http.ResponseWriter, tena
 	}
 	for _, c := range cards {
 		if c.ID == name {
-			reply(w, http.StatusOK, a.anthropicCard(c))
+			param.Reply(w, http.StatusOK, a.anthropicCard(c))
 			return nil
 		}
 	}
@@ -88,10 +89,11 @@ func (a *API) DescribeAnthropic(ctx context.Context, w http.ResponseWriter, tena
 
 // anthropicCard is a model as Anthropic's clients read it. A model of unknown age has the date that Anthropic gives
 // such models.
-func (a *API) anthropicCard(c Card) object {
+func (a *API) anthropicCard(c Card) param.Object {
 	created := c.Created
 	if created.IsZero() {
 		created = time.Unix(0, 0)
 	}
-	return object{"type": "model", "id": c.ID, "display_name": c.ID, "created_at": created.UTC().Format(time.RFC3339)}
+	return param.Object{"type": "model", "id": c.ID, "display_name": c.ID,
+		"created_at": created.UTC().Format(time.RFC3339)}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // shelves has that many models.
@@ -75,7 +77,7 @@ func TestAnthropicModels(t *testing.T) {
 		"after_id=m0&before_id=m1"} {
 		v, _ := url.ParseQuery(q)
 		err := New(shelves{n: 2}, time.Now).ListAnthropic(t.Context(), httptest.NewRecorder(), "me", v)
-		if err == nil || ErrorOf(err).Status != 400 {
+		if err == nil || param.ErrorOf(err).Status != 400 {
 			t.Errorf("%s: %v", q, err)
 		}
 	}

@@ -2,12 +2,11 @@ package endpoint
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // A text costs memory and time before its length in tokens is known. So it is bounded by the context of the model, and
@@ -25,7 +24,7 @@ const (
 
 // opened is a request's body and the model that it names.
 type opened struct {
-	fields fields
+	fields param.Fields
 	name   string
 	model  *Model
 	done   func() // ends reading: it gives back the memory that was reserved for it
@@ -45,10 +44,10 @@ func open(ctx context.Context, body []byte, find func(name string) (*Model, erro
 	if err := share.Take(copies * int64(len(body))); err != nil {
 		return o, err
 	}
-	if o.fields, err = readFields(body); err != nil {
+	if o.fields, err = param.ReadFields(body); err != nil {
 		return o, err
 	}
-	if _, err := o.fields.take("model", &o.name); err != nil {
+	if _, err := o.fields.Take("model", &o.name); err != nil {
 		return o, err
 	}
 	if o.model, err = find(o.name); err != nil {
@@ -75,7 +74,7 @@ func (t *Text) encode(text string, special bool) ([]int32, error) {
 		most = max(fewTokens, t.context)
 	}
 	if n := len(text) / t.Tokenizer.Longest(); n > most {
-		return nil, tooMany(t.context, n)
+		return nil, param.TooMany(t.context, n)
 	}
 	if most < math.MaxInt {
 		most *= patience
@@ -87,7 +86,7 @@ func (t *Text) encode(text string, special bool) ([]int32, error) {
 	defer t.share.Give(memory)
 	ids := t.Tokenizer.EncodeMost(text, special, most)
 	if len(ids) > most {
-		return nil, tooMany(t.context, len(ids))
+		return nil, param.TooMany(t.context, len(ids))
 	}
 	return ids, nil
 }
@@ -102,12 +101,4 @@ func (t *Text) decode(ids []int32, skipSpecial bool) (string, error) {
 		return "", err
 	}
 	return t.Tokenizer.Decode(ids, skipSpecial), nil
-}
-
-// tooMany is the error of a text of which not all was encoded.
-func tooMany(limit, least int) error {
-	return &Error{Status: http.StatusBadRequest, Type: invalidRequest, Code: "context_length_exceeded",
-		Param: "messages", Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
-			"requested more than %d tokens. Please reduce the length of the prompt.", limit, least-1),
-		length: &overlong{limit, least, 1}}
 }

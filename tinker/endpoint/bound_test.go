@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // everyText is a body of each route that makes tokens of a text, with TEXT in its place.
@@ -41,7 +42,7 @@ func shared(t *testing.T, b *web.Budget, name, text string) (status int, message
 	if err == nil {
 		return http.StatusOK, "", share.Held()
 	}
-	return ErrorOf(err).Status, err.Error(), share.Held()
+	return param.ErrorOf(err).Status, err.Error(), share.Held()
 }
 
 func newTinyText(t *testing.T) *Text {

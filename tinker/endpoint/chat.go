@@ -7,6 +7,8 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
 // conversation is what the answer to a chat needs.
@@ -22,29 +24,29 @@ type conversation struct {
 }
 
 // readChat reads the parameters of a chat completion.
-func (f fields) readChat(t *Text) (*request, error) {
-	r, err := f.common(t)
+func readChat(f param.Fields, t *Text) (*request, error) {
+	r, err := readCommon(f, t)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.take("logprobs", &r.logprobs); err != nil {
+	if _, err := f.Take("logprobs", &r.logprobs); err != nil {
 		return nil, err
 	}
 	if r.logprobs {
-		if _, err := f.take("top_logprobs", &r.top); err != nil {
+		if _, err := f.Take("top_logprobs", &r.top); err != nil {
 			return nil, err
 		}
 	}
 	if r.top < 0 || r.top > maxTop {
-		return nil, invalid("top_logprobs", "top_logprobs is %d; it must be 0 to %d", r.top, maxTop)
+		return nil, param.Invalid("top_logprobs", "top_logprobs is %d; it must be 0 to %d", r.top, maxTop)
 	}
 	if r.silent {
-		return nil, invalid("max_tokens", "max_tokens is 0; a chat needs 1 or more")
+		return nil, param.Invalid("max_tokens", "max_tokens is 0; a chat needs 1 or more")
 	}
 	if len(r.params.StopTokens) == 0 && !r.params.NoStop {
 		r.params.StopTokens = t.Ends
 	}
-	c, p, err := f.conversation(t)
+	c, p, err := readConversation(f, t)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +54,10 @@ func (f fields) readChat(t *Text) (*request, error) {
 	return r, nil
 }
 
-// conversation reads messages and tools, and renders them as the prompt.
-func (f fields) conversation(t *Text) (*conversation, prompt, error) {
+// readConversation reads messages and tools, and renders them as the prompt.
+func readConversation(f param.Fields, t *Text) (*conversation, prompt, error) {
 	if t.Template == nil {
-		return nil, prompt{}, invalid("model", "the model has no chat template; use completions")
+		return nil, prompt{}, param.Invalid("model", "the model has no chat template; use completions")
 	}
 	raw := f["messages"]
 	messages, err := readMessages(raw)
@@ -63,7 +65,7 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	if err != nil {
 		return nil, prompt{}, err
 	}
-	o, err := f.rendering(messages)
+	o, err := readRendering(f, messages)
 	if err != nil {
 		return nil, prompt{}, err
 	}
@@ -71,20 +73,20 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 		o.EnableThinking = t.Thinking
 	}
 	c := &conversation{messages: messages, raw: raw}
-	if err := f.tools(c, t, &o); err != nil {
+	if err := readTools(f, c, t, &o); err != nil {
 		return nil, prompt{}, err
 	}
 	text, err := t.Template.Render(messages, o)
 	if err != nil {
-		return nil, prompt{}, invalid("messages", "the messages cannot be rendered: %v", err)
+		return nil, prompt{}, param.Invalid("messages", "the messages cannot be rendered: %v", err)
 	}
-	c.inside = strings.HasSuffix(strings.TrimRight(text, blank), thinkOpen)
+	c.inside = strings.HasSuffix(strings.TrimRight(text, speech.Blank), speech.ThinkOpen)
 	if o.ContinueFinal {
 		said := messages[len(messages)-1].Content
-		c.inside = strings.LastIndex(said, thinkOpen) > strings.LastIndex(said, thinkClose)
+		c.inside = strings.LastIndex(said, speech.ThinkOpen) > strings.LastIndex(said, speech.ThinkClose)
 	}
 	if c.begun != "" && c.inside {
-		text += "\n" + thinkClose + "\n\n"
+		text += "\n" + speech.ThinkClose + "\n\n"
 		c.inside = false
 	}
 	text += c.begun
@@ -92,17 +94,17 @@ func (f fields) conversation(t *Text) (*conversation, prompt, error) {
 	return c, prompt{tokens: ids, text: text}, err
 }
 
-// rendering reads how the messages are rendered. An assistant's last message is continued unless the request says
+// readRendering reads how the messages are rendered. An assistant's last message is continued unless the request says
 // otherwise.
-func (f fields) rendering(messages []chat.Message) (o chat.Options, err error) {
+func readRendering(f param.Fields, messages []chat.Message) (o chat.Options, err error) {
 	last := messages[len(messages)-1]
 	o.ContinueFinal = last.Role == "assistant" && len(last.ToolCalls) == 0
-	continues, err := f.take("continue_final_message", &o.ContinueFinal)
+	continues, err := f.Take("continue_final_message", &o.ContinueFinal)
 	if err != nil {
 		return o, err
 	}
 	o.AddGenerationPrompt = !o.ContinueFinal
-	opens, err := f.take("add_generation_prompt", &o.AddGenerationPrompt)
+	opens, err := f.Take("add_generation_prompt", &o.AddGenerationPrompt)
 	if err != nil {
 		return o, err
 	}
@@ -110,11 +112,13 @@ func (f fields) rendering(messages []chat.Message) (o chat.Options, err error) {
 		o.ContinueFinal = o.ContinueFinal && !o.AddGenerationPrompt
 	}
 	if o.ContinueFinal && o.AddGenerationPrompt {
-		return o, invalid("add_generation_prompt", "continue_final_message and add_generation_prompt are both true; "+
+		return o, param.Invalid("add_generation_prompt", "continue_final_message and add_generation_prompt are both "+
+			"true; "+
 			"set one")
 	}
 	if o.ContinueFinal && last.Role != "assistant" {
-		return o, invalid("continue_final_message", "continue_final_message is true and the last message is of role "+
+		return o, param.Invalid("continue_final_message", "continue_final_message is true and the last message is of "+
+			"role "+
 			"%q; it must be assistant", last.Role)
 	}
 	raw, ok := f["chat_template_kwargs"]
@@ -124,76 +128,53 @@ func (f fields) rendering(messages []chat.Message) (o chat.Options, err error) {
 	delete(f, "chat_template_kwargs")
 	v, err := jinja.DecodeJSON(raw)
 	if o.Variables, ok = v.(*jinja.Map); err != nil || !ok {
-		return o, invalid("chat_template_kwargs", "chat_template_kwargs is not an object")
+		return o, param.Invalid("chat_template_kwargs", "chat_template_kwargs is not an object")
 	}
 	return o, nil
 }
 
-// tools reads tools, tool_choice and parallel_tool_calls.
-func (f fields) tools(c *conversation, t *Text, o *chat.Options) error {
+// readTools reads tools, tool_choice and parallel_tool_calls.
+func readTools(f param.Fields, c *conversation, t *Text, o *chat.Options) error {
 	parallel := true
-	if _, err := f.take("parallel_tool_calls", &parallel); err != nil {
+	if _, err := f.Take("parallel_tool_calls", &parallel); err != nil {
 		return err
 	}
 	c.one = !parallel
-	tools, err := f.toolList()
+	tools, err := readToolList(f)
 	if err != nil {
 		return err
 	}
-	choice, name, err := f.toolChoice()
+	choice, name, err := readToolChoice(f)
 	if err != nil || choice == "none" {
 		return err
 	}
 	if len(tools) == 0 {
 		if choice != "" && choice != "auto" {
-			return invalid("tool_choice", "tool_choice is %s and there are no tools", choice)
+			return param.Invalid("tool_choice", "tool_choice is %s and there are no tools", choice)
 		}
 		return nil
 	}
 	o.Tools, c.tools, c.style = tools, tools, t.Template.CallStyle()
 	if c.style == chat.NoCalls {
-		return invalid("tools", "the model's chat template has no tool calls; leave tools out")
+		return param.Invalid("tools", "the model's chat template has no tool calls; leave tools out")
 	}
 	if choice == "" || choice == "auto" {
 		return nil
 	}
 	if o.ContinueFinal {
-		return invalid("tool_choice", "tool_choice is %s and an assistant's message is continued; use auto", choice)
+		return param.Invalid("tool_choice", "tool_choice is %s and an assistant's message is continued; use auto",
+			choice)
 	}
 	if name != "" && !slices.Contains(toolNames(tools), name) {
-		return invalid("tool_choice", "tool_choice names %q, which is none of the tools: %s", name,
+		return param.Invalid("tool_choice", "tool_choice names %q, which is none of the tools: %s", name,
 			strings.Join(toolNames(tools), ", "))
 	}
-	c.begun = callBegin(c.style, name)
+	c.begun = speech.CallBegin(c.style, name)
 	return nil
 }
 
-// callBegin is the beginning of a call in a style, with the name of the tool if there is one. A model that continues it
-// calls a tool.
-func callBegin(style chat.CallStyle, name string) string {
-	begin, arguments := `{"name": `, `"parameters": `
-	switch style {
-	case chat.FunctionCalls:
-		if name != "" {
-			name += ">\n"
-		}
-		return callOpen + "\n<function=" + name
-	case chat.PairCalls:
-		if name != "" {
-			name += "\n"
-		}
-		return callOpen + name
-	case chat.QwenCalls:
-		begin, arguments = callOpen+"\n"+begin, `"arguments": `
-	}
-	if name == "" {
-		return begin + `"`
-	}
-	return begin + toJSON(name) + ", " + arguments
-}
-
-// toolList reads tools.
-func (f fields) toolList() (jinja.List, error) {
+// readToolList reads tools.
+func readToolList(f param.Fields) (jinja.List, error) {
 	raw, ok := f["tools"]
 	if !ok {
 		return nil, nil
@@ -202,10 +183,10 @@ func (f fields) toolList() (jinja.List, error) {
 	v, err := jinja.DecodeJSON(raw)
 	tools, ok := v.(jinja.List)
 	if err != nil || !ok {
-		return nil, invalid("tools", "tools is not a list")
+		return nil, param.Invalid("tools", "tools is not a list")
 	}
 	if n := len(toolNames(tools)); n != len(tools) {
-		return nil, invalid("tools", "%d of %d tools are not functions with a name", len(tools)-n, len(tools))
+		return nil, param.Invalid("tools", "%d of %d tools are not functions with a name", len(tools)-n, len(tools))
 	}
 	return tools, nil
 }
@@ -230,8 +211,8 @@ func toolNames(tools jinja.List) (names []string) {
 	return names
 }
 
-// toolChoice reads tool_choice: "", none, auto, required, or function with its name.
-func (f fields) toolChoice() (choice, name string, err error) {
+// readToolChoice reads tool_choice: "", none, auto, required, or function with its name.
+func readToolChoice(f param.Fields) (choice, name string, err error) {
 	raw, ok := f["tool_choice"]
 	if !ok {
 		return "", "", nil
@@ -249,6 +230,7 @@ func (f fields) toolChoice() (choice, name string, err error) {
 	if json.Unmarshal(raw, &named) == nil && named.Type == "function" && named.Function.Name != "" {
 		return "function", named.Function.Name, nil
 	}
-	return "", "", invalid("tool_choice", "tool_choice is %s; it must be none, auto, required or a function by name",
-		brief(raw))
+	return "", "", param.Invalid("tool_choice", "tool_choice is %s; it must be none, auto, required or a function by "+
+		"name",
+		param.Brief(raw))
 }

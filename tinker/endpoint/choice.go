@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
 // choice makes what clients hear of one sample from its tokens.
@@ -13,9 +14,9 @@ type choice struct {
 	text  *Text
 	index int
 
-	speech speech
-	split  *splitter // nil: a plain completion
-	offset int       // characters (code points) before the next token, as text_offset counts
+	speech speech.Speech
+	split  *speech.Splitter // nil: a plain completion
+	offset int              // characters (code points) before the next token, as text_offset counts
 	called int
 	ended  bool
 	silent []tinker.Drawn // of a request with spoken: tokens whose text is not decided
@@ -24,7 +25,7 @@ type choice struct {
 // piece is what some tokens add to a choice.
 type piece struct {
 	*choice
-	part
+	speech.Part
 	drawn  []tinker.Drawn
 	spoken []tinker.Drawn // the tokens that content came from, if the request has spoken
 	offset int            // of the first token
@@ -35,13 +36,13 @@ type piece struct {
 // newChoice begins answer i of a request.
 func newChoice(r *request, t *Text, i int) *choice {
 	c := &choice{r: r, text: t, index: i,
-		speech: speech{decoder: t.Tokenizer.NewDecoder(!r.keepSpecial), stops: r.params.StopStrings}}
+		speech: speech.Speech{Decoder: t.Tokenizer.NewDecoder(!r.keepSpecial), Stops: r.params.StopStrings}}
 	if r.chat != nil {
-		c.split = &splitter{style: r.chat.style, tools: r.chat.tools, one: r.chat.one}
+		c.split = &speech.Splitter{Style: r.chat.style, Tools: r.chat.tools, One: r.chat.one}
 		if r.chat.inside {
-			c.split.at = inThought
+			c.split.Inside()
 		}
-		c.split.write(r.chat.begun) // the beginning of a call, which is held back
+		c.split.Write(r.chat.begun) // the beginning of a call, which is held back
 	}
 	return c
 }
@@ -63,15 +64,15 @@ func (c *choice) takeEach(some []tinker.Drawn) piece {
 		if !c.endsWith(d) {
 			c.silent = append(c.silent, d)
 		}
-		if p.content != "" {
-			all.spoken = append(all.spoken, c.speakers(c.silent, p.content)...)
+		if p.Content != "" {
+			all.spoken = append(all.spoken, c.speakers(c.silent, p.Content)...)
 		}
-		if !p.part.empty() {
+		if !p.Part.Empty() {
 			c.silent = c.silent[:0]
 		}
-		all.reasoning += p.reasoning
-		all.content += p.content
-		all.calls = append(all.calls, p.calls...)
+		all.Reasoning += p.Reasoning
+		all.Content += p.Content
+		all.Calls = append(all.Calls, p.Calls...)
 		all.finish = p.finish
 	}
 	return all
@@ -105,17 +106,17 @@ func (c *choice) takeAll(some []tinker.Drawn) piece {
 	var stop tinker.StopReason
 	for _, d := range some {
 		if !c.endsWith(d) {
-			text += c.speech.write(d.Token)
+			text += c.speech.Write(d.Token)
 		}
 		stop = d.Stop
 		c.offset += characters(c.text.Tokenizer.Bytes(d.Token))
 	}
 	if stop != "" {
-		text += c.speech.end()
+		text += c.speech.End()
 		c.ended = true
 	}
-	p.part = c.divide(text)
-	c.called += len(p.calls)
+	p.Part = c.divide(text)
+	c.called += len(p.Calls)
 	if p.finish = string(stop); stop == tinker.StopStop && c.called > 0 {
 		p.finish = "tool_calls"
 	}
@@ -129,16 +130,16 @@ func (c *choice) endsWith(d tinker.Drawn) bool {
 }
 
 // divide divides text into the parts of a chat's message.
-func (c *choice) divide(text string) part {
+func (c *choice) divide(text string) speech.Part {
 	if c.split == nil {
-		return part{content: text}
+		return speech.Part{Content: text}
 	}
-	p := c.split.write(text)
+	p := c.split.Write(text)
 	if c.ended {
-		rest := c.split.end()
-		p.reasoning += rest.reasoning
-		p.content += rest.content
-		p.calls = append(p.calls, rest.calls...)
+		rest := c.split.End()
+		p.Reasoning += rest.Reasoning
+		p.Content += rest.Content
+		p.Calls = append(p.Calls, rest.Calls...)
 	}
 	return p
 }

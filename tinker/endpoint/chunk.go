@@ -3,6 +3,8 @@ package endpoint
 import (
 	"encoding/json"
 	"strconv"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Events of chats and completions are put together by hand, since a busy server sends thousands in a second. They have
@@ -31,7 +33,7 @@ func (a *answer) appendChunk(b []byte, p *piece) ([]byte, error) {
 		return b, err
 	}
 	if a.chat == nil {
-		b = appendString(append(b, `,"text":`...), p.content)
+		b = appendString(append(b, `,"text":`...), p.Content)
 	}
 	if a.tokenIDs {
 		b = append(b, `,"token_ids":[`...)
@@ -49,10 +51,10 @@ func (a *answer) appendChunk(b []byte, p *piece) ([]byte, error) {
 // chunkTail is the end of each event with a piece of the answer.
 func (a *answer) chunkTail() []byte {
 	h := a.head(".chunk")
-	b := append([]byte(`}],"created":`), encoded(h["created"])...)
+	b := append([]byte(`}],"created":`), param.Encoded(h["created"])...)
 	for _, name := range []string{"id", "model", "object"} {
 		b = append(append(append(b, `,"`...), name...), `":`...)
-		b = append(b, encoded(h[name])...)
+		b = append(b, param.Encoded(h[name])...)
 	}
 	if a.usage {
 		b = append(b, `,"usage":null`...)
@@ -62,18 +64,18 @@ func (a *answer) chunkTail() []byte {
 
 // appendDelta appends what a piece adds to the message of an assistant.
 func (p *piece) appendDelta(b []byte) ([]byte, error) {
-	if len(p.calls) > 0 {
+	if len(p.Calls) > 0 {
 		return appendJSON(b, p.delta())
 	}
 	b = append(b, '{')
-	if p.content != "" {
-		b = appendString(append(b, `"content":`...), p.content)
+	if p.Content != "" {
+		b = appendString(append(b, `"content":`...), p.Content)
 	}
-	if p.reasoning != "" {
-		if p.content != "" {
+	if p.Reasoning != "" {
+		if p.Content != "" {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `"reasoning_content":`...), p.reasoning)
+		b = appendString(append(b, `"reasoning_content":`...), p.Reasoning)
 	}
 	return append(b, '}'), nil
 }

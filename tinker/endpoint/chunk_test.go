@@ -10,16 +10,18 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
 // marshalled is the event of a piece as package json writes it.
 func marshalled(t testing.TB, a *answer, p *piece) string {
 	t.Helper()
-	c := object{"index": p.index, "logprobs": nil, "finish_reason": orNull(p.finish)}
+	c := param.Object{"index": p.index, "logprobs": nil, "finish_reason": param.OrNull(p.finish)}
 	if a.chat != nil {
 		c["delta"] = p.delta()
 	} else {
-		c["text"] = p.content
+		c["text"] = p.Content
 	}
 	if a.logprobs {
 		c["logprobs"] = a.details(p, nil, nil)
@@ -47,11 +49,11 @@ func FuzzChunks(f *testing.F) {
 		}
 		a := &answer{request: r, model: &m.Model, id: "cmpl-" + model, created: 1e9}
 		a.tail = a.chunkTail()
-		p := &piece{choice: newChoice(r, m.Text, int(n)), finish: finish, part: part{content: content}}
+		p := &piece{choice: newChoice(r, m.Text, int(n)), finish: finish, Part: speech.Part{Content: content}}
 		if r.chat != nil {
-			p.reasoning = reasoning
+			p.Reasoning = reasoning
 			if flags&16 != 0 {
-				p.calls = []call{{name: content, arguments: reasoning}}
+				p.Calls = []speech.Call{{Name: content, Arguments: reasoning}}
 			}
 		}
 		for i := range int32(n & 3) {

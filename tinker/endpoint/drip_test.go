@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // drip is a script whose streams bring one token at a time. It is for bubbles of testing/synctest, where time passes
@@ -58,13 +59,13 @@ func TestStreamsTokenByToken(t *testing.T) {
 			m.Sampler = &drip{*s}
 			const more = `"model":"tiny","return_token_ids":true,"seed":1`
 			const hi = more + `,"messages":[{"role":"user","content":"Hi"}],"max_tokens":99,"stream":%v,` +
-				anthropicTools
+				twoTools
 			w, d := message(t, &whole, fmt.Sprintf("{"+hi+"}", false)), message(t, m, fmt.Sprintf("{"+hi+"}", true))
 			if w.said() != d.said() || !slices.Equal(w.TokenIDs, d.TokenIDs) || len(w.TokenIDs) == 0 ||
 				fmt.Sprint(w.Usage) != fmt.Sprint(d.Usage) {
 				t.Errorf("%q: message %q %v, in a stream %q %v", said, w.said(), w.TokenIDs, d.said(), d.TokenIDs)
 			}
-			const input = `{` + more + `,"input":"Hi","stream":%v,` + responseTools + `}`
+			const input = `{` + more + `,"input":"Hi","stream":%v,` + twoFunctions + `}`
 			rw, rd := response(t, &whole, fmt.Sprintf(input, false)), response(t, m, fmt.Sprintf(input, true))
 			if rw.said() != rd.said() || !slices.Equal(rw.TokenIDs, rd.TokenIDs) || *rw.Usage != *rd.Usage {
 				t.Errorf("%q: response %q %+v, in a stream %q %+v", said, rw.said(), rw.Usage, rd.said(), rd.Usage)
@@ -105,12 +106,13 @@ func TestTokenizeWithABeginning(t *testing.T) {
 	if !ok {
 		t.Fatal(name)
 	}
-	begin, text := object{"SpecialToken": object{"id": name, "type_id": 0}}, object{"Sequence": object{"id": "A",
-		"type_id": 0}}
-	file["post_processor"] = object{"type": "TemplateProcessing", "single": []any{begin, text},
+	begin, text := param.Object{"SpecialToken": param.Object{"id": name, "type_id": 0}},
+		param.Object{"Sequence": param.Object{"id": "A",
+			"type_id": 0}}
+	file["post_processor"] = param.Object{"type": "TemplateProcessing", "single": []any{begin, text},
 		"pair":           []any{begin, text},
-		"special_tokens": object{name: object{"id": name, "ids": []int32{id}, "tokens": []string{name}}}}
-	if m.Text.Tokenizer, err = tokenizer.Parse(encoded(file)); err != nil {
+		"special_tokens": param.Object{name: param.Object{"id": name, "ids": []int32{id}, "tokens": []string{name}}}}
+	if m.Text.Tokenizer, err = tokenizer.Parse(param.Encoded(file)); err != nil {
 		t.Fatal(err)
 	}
 	const chat = `"messages":[{"role":"user","content":"7"}]`

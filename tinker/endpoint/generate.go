@@ -9,15 +9,17 @@ import (
 	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/event"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Generate answers POST inference/v1/generate, vLLM's route from tokens to tokens, as Chat does for chats.
 func (a *API) Generate(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.serve(ctx, w, tenant, body, fields.readGenerate, "gen-")
+	return a.serve(ctx, w, tenant, body, readGenerate, "gen-")
 }
 
 // generateUnsupported are the parameters that are refused unless they ask for what happens anyway.
-var generateUnsupported = refusals{
+var generateUnsupported = param.Refusals{
 	"priority":              {[]string{"0"}, "tenants get equal shares"},
 	"features":              {nil, "only text is read"},
 	"kv_transfer_params":    {nil, "leave it out"},
@@ -27,9 +29,9 @@ var generateUnsupported = refusals{
 }
 
 // samplingUnsupported are those within sampling_params, besides those of chats.
-var samplingUnsupported = func() refusals {
-	out := maps.Clone(unsupported)
-	maps.Copy(out, refusals{
+var samplingUnsupported = func() param.Refusals {
+	out := maps.Clone(param.Unsupported)
+	maps.Copy(out, param.Refusals{
 		"detokenize":                    {[]string{"true", "false"}, "tokens are returned"},
 		"spaces_between_special_tokens": {[]string{"true", "false"}, "tokens are returned"},
 		"include_stop_str_in_output":    {[]string{"true", "false"}, "tokens are returned"},
@@ -45,45 +47,45 @@ var samplingUnsupported = func() refusals {
 }()
 
 // readGenerate reads the parameters of a generation. Without max_tokens it goes on to the end of the context.
-func (f fields) readGenerate(t *Text) (*request, error) {
+func readGenerate(f param.Fields, t *Text) (*request, error) {
 	form := &tokenForm{top: -1, promptTop: -1}
-	if _, err := f.take("request_id", &form.id); err != nil {
+	if _, err := f.Take("request_id", &form.id); err != nil {
 		return nil, err
 	}
 	var ids []int32
-	if there, err := f.take("token_ids", &ids); err != nil || !there {
+	if there, err := f.Take("token_ids", &ids); err != nil || !there {
 		return nil, first(orMissing(err, "token_ids"))
 	}
 	if err := t.check("token_ids", ids); err != nil {
 		return nil, err
 	}
-	p := fields{}
-	if there, err := f.take("sampling_params", &p); err != nil || !there {
+	p := param.Fields{}
+	if there, err := f.Take("sampling_params", &p); err != nil || !there {
 		return nil, first(orMissing(err, "sampling_params"))
 	}
-	r, err := p.sampling(t, form)
+	r, err := readSampling(p, t, form)
 	if err != nil {
-		return nil, within("sampling_params", err)
+		return nil, param.Within("sampling_params", err)
 	}
-	outer := fields{}
+	outer := param.Fields{}
 	for _, name := range []string{"stream", "stream_options"} {
 		if raw, ok := f[name]; ok {
 			outer[name] = raw
 			delete(f, name)
 		}
 	}
-	if err := errors.Join(outer.form(r), f.cacheSalt(r)); err != nil {
+	if err := errors.Join(readForm(outer, r), readCacheSalt(f, r)); err != nil {
 		return nil, first(err)
 	}
 	if r.stream && form.promptTop >= 0 {
-		return nil, invalid("prompt_logprobs", "prompt_logprobs are not streamed; set stream to false")
+		return nil, param.Invalid("prompt_logprobs", "prompt_logprobs are not streamed; set stream to false")
 	}
 	text, err := t.decode(ids, true)
 	if err != nil {
 		return nil, err
 	}
 	r.form, r.prompts = form, []prompt{{tokens: ids, text: text, fixed: true}}
-	if err := f.refuse(nil, generateUnsupported); err != nil {
+	if err := f.Refuse(nil, generateUnsupported); err != nil {
 		return nil, err
 	}
 	clear(f)
@@ -93,13 +95,13 @@ func (f fields) readGenerate(t *Text) (*request, error) {
 // orMissing is err, or that a parameter is missing.
 func orMissing(err error, name string) error {
 	if err == nil {
-		err = invalid(name, "%s is missing", name)
+		err = param.Invalid(name, "%s is missing", name)
 	}
 	return err
 }
 
-// sampling reads sampling_params.
-func (p fields) sampling(t *Text, form *tokenForm) (*request, error) {
+// readSampling reads sampling_params.
+func readSampling(p param.Fields, t *Text, form *tokenForm) (*request, error) {
 	for name, raw := range p {
 		if string(raw) == "null" {
 			delete(p, name)
@@ -107,38 +109,38 @@ func (p fields) sampling(t *Text, form *tokenForm) (*request, error) {
 	}
 	for _, name := range []string{"stream", "stream_options", "return_token_ids", "cache_salt"} {
 		if _, ok := p[name]; ok {
-			return nil, invalid(name, "%s is not a sampling parameter", name)
+			return nil, param.Invalid(name, "%s is not a sampling parameter", name)
 		}
 	}
 	var err error
-	if form.top, err = p.count("logprobs"); err != nil {
+	if form.top, err = readCount(p, "logprobs"); err != nil {
 		return nil, err
 	}
-	if form.promptTop, err = p.count("prompt_logprobs"); err != nil {
+	if form.promptTop, err = readCount(p, "prompt_logprobs"); err != nil {
 		return nil, err
 	}
-	r, err := p.common(t)
+	r, err := readCommon(p, t)
 	if err != nil {
 		return nil, err
 	}
 	if r.silent {
-		return nil, invalid("max_tokens", "max_tokens is 0; it must be 1 or more")
+		return nil, param.Invalid("max_tokens", "max_tokens is 0; it must be 1 or more")
 	}
 	r.top = max(0, form.top, form.promptTop)
 	r.echo = form.promptTop >= 0
 	r.logprobs = form.top >= 0 || r.echo
-	return r, p.refuse(nil, samplingUnsupported)
+	return r, p.Refuse(nil, samplingUnsupported)
 }
 
-// count reads how many of the likeliest tokens are listed with each token; -1 means that nothing is.
-func (p fields) count(name string) (int, error) {
+// readCount reads how many of the likeliest tokens are listed with each token; -1 means that nothing is.
+func readCount(p param.Fields, name string) (int, error) {
 	n := -1
-	there, err := p.take(name, &n)
+	there, err := p.Take(name, &n)
 	if err != nil {
 		return 0, err
 	}
 	if there && (n < 0 || n > maxTop) {
-		return 0, invalid(name, "%s is %d; it must be 0 to %d", name, n, maxTop)
+		return 0, param.Invalid(name, "%s is %d; it must be 0 to %d", name, n, maxTop)
 	}
 	return n, nil
 }
@@ -151,15 +153,15 @@ type tokenForm struct {
 }
 
 // head is what an answer and each piece of a stream begin with.
-func (t *tokenForm) head(a *answer, choices []any) object {
+func (t *tokenForm) head(a *answer, choices []any) param.Object {
 	id := t.id
 	if id == "" {
 		id = a.id
 	}
-	return object{"request_id": id, "model": a.request.model, "created": a.created, "choices": choices}
+	return param.Object{"request_id": id, "model": a.request.model, "created": a.created, "choices": choices}
 }
 
-func (t *tokenForm) whole(a *answer, pieces []piece, results []tinker.SampleResponse, u usage) object {
+func (t *tokenForm) whole(a *answer, pieces []piece, results []tinker.SampleResponse, u usage) param.Object {
 	choices := make([]any, len(pieces))
 	for i := range pieces {
 		choices[i] = t.choice(&pieces[i])
@@ -173,8 +175,8 @@ func (t *tokenForm) whole(a *answer, pieces []piece, results []tinker.SampleResp
 }
 
 // choice is a sample, or what a piece adds to it.
-func (t *tokenForm) choice(p *piece) object {
-	c := object{"index": p.index, "token_ids": p.ids(), "logprobs": nil, "finish_reason": orNull(p.finish)}
+func (t *tokenForm) choice(p *piece) param.Object {
+	c := param.Object{"index": p.index, "token_ids": p.ids(), "logprobs": nil, "finish_reason": param.OrNull(p.finish)}
 	if t.top < 0 {
 		return c
 	}
@@ -188,12 +190,12 @@ func (t *tokenForm) choice(p *piece) object {
 		e["top_logprobs"] = top
 		content[i] = e
 	}
-	c["logprobs"] = object{"content": content}
+	c["logprobs"] = param.Object{"content": content}
 	return c
 }
 
 // numbered is an entry of logprobs that names the token by its id, as vLLM does on this route.
-func (p *piece) numbered(x tinker.TokenLogprob) object {
+func (p *piece) numbered(x tinker.TokenLogprob) param.Object {
 	e := p.entry(x)
 	e["token"], e["token_id"] = fmt.Sprintf("token_id:%d", x.Token), x.Token
 	return e
@@ -205,11 +207,11 @@ func (t *tokenForm) prompt(a *answer, res *tinker.SampleResponse) []any {
 	ids := a.prompts[0].tokens
 	out := make([]any, len(ids))
 	for i := 1; i < len(ids); i++ {
-		entry := func(x tinker.TokenLogprob, rank any) object {
-			return object{"logprob": number(x.Logprob), "rank": rank,
+		entry := func(x tinker.TokenLogprob, rank any) param.Object {
+			return param.Object{"logprob": number(x.Logprob), "rank": rank,
 				"decoded_token": spelling(a.model.Text, x.Token)}
 		}
-		at := object{strconv.Itoa(int(ids[i])): entry(tinker.TokenLogprob{Token: ids[i],
+		at := param.Object{strconv.Itoa(int(ids[i])): entry(tinker.TokenLogprob{Token: ids[i],
 			Logprob: res.PromptLogprobs[i]}, nil)}
 		if res.TopKPromptLogprobs != nil {
 			for j, x := range res.TopKPromptLogprobs[i] {
@@ -223,21 +225,21 @@ func (t *tokenForm) prompt(a *answer, res *tinker.SampleResponse) []any {
 	return out
 }
 
-func (t *tokenForm) begin(*answer, *events) error { return nil }
+func (t *tokenForm) begin(*answer, *event.Events) error { return nil }
 
-func (t *tokenForm) piece(a *answer, e *events, p *piece) error {
-	return e.send(t.head(a, []any{t.choice(p)}))
+func (t *tokenForm) piece(a *answer, e *event.Events, p *piece) error {
+	return e.Send(t.head(a, []any{t.choice(p)}))
 }
 
-func (t *tokenForm) end(a *answer, e *events, u usage) {
+func (t *tokenForm) end(a *answer, e *event.Events, u usage) {
 	if a.usage {
 		b := t.head(a, []any{})
 		b["usage"] = u.body()
-		if e.send(b) != nil {
+		if e.Send(b) != nil {
 			return
 		}
 	}
-	e.done()
+	e.Done()
 }
 
-func (t *tokenForm) fail(a *answer, e *events, err error) { openaiForm{}.fail(a, e, err) }
+func (t *tokenForm) fail(a *answer, e *event.Events, err error) { openaiForm{}.fail(a, e, err) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Keeper lets whoever serves a model record what one request asks and what it is answered, and rule how its answers
@@ -142,10 +143,10 @@ func (a *answer) check(i int, res *tinker.SampleResponse) error {
 	return nil
 }
 
-// names are the parameters of a body, those within sampling_params too.
-func (f fields) names() []string {
+// namesOf are the parameters of a body, those within sampling_params too.
+func namesOf(f param.Fields) []string {
 	list := slices.Sorted(maps.Keys(f))
-	var inner fields
+	var inner param.Fields
 	if json.Unmarshal(f["sampling_params"], &inner) == nil {
 		list = append(list, slices.Sorted(maps.Keys(inner))...)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // paper is an answer that may be read while it is written.
@@ -91,7 +92,7 @@ func (d *diary) send(ctx context.Context, m *shelf, path, body string) *httptest
 		call = a.Chat
 	}
 	if err := call(ctx, d.w, "me", []byte(body)); err != nil {
-		ErrorOf(err).Write(d.w)
+		param.ErrorOf(err).Write(d.w)
 	}
 	return &d.w.ResponseRecorder
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // leastLogprob stands for a probability of 0, as in OpenAI's answers; JSON has no infinity.
@@ -24,8 +25,8 @@ func number(x float32) any {
 }
 
 // chatLogprobs is logprobs of a chat: one entry for each token, the one that ended the answer too.
-func (p *piece) chatLogprobs() object {
-	return object{"content": p.logprobsOf(p.drawn), "refusal": nil}
+func (p *piece) chatLogprobs() param.Object {
+	return param.Object{"content": p.logprobsOf(p.drawn), "refusal": nil}
 }
 
 // logprobsOf has an entry for each of the tokens.
@@ -43,13 +44,14 @@ func (p *piece) logprobsOf(drawn []tinker.Drawn) []any {
 	return content
 }
 
-func (p *piece) entry(x tinker.TokenLogprob) object {
+func (p *piece) entry(x tinker.TokenLogprob) param.Object {
 	raw := p.text.Tokenizer.Bytes(x.Token)
 	list := make([]int, len(raw))
 	for i, b := range raw {
 		list[i] = int(b)
 	}
-	return object{"token": strings.ToValidUTF8(string(raw), "\uFFFD"), "logprob": number(x.Logprob), "bytes": list}
+	return param.Object{"token": strings.ToValidUTF8(string(raw), "\uFFFD"), "logprob": number(x.Logprob),
+		"bytes": list}
 }
 
 // columns is logprobs of a completion, one entry for each token in each.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // readMessages reads the messages of a chat.
@@ -13,16 +14,16 @@ func readMessages(raw json.RawMessage) ([]chat.Message, error) {
 	v, err := jinja.DecodeJSON(raw)
 	list, ok := v.(jinja.List)
 	if err != nil || !ok || len(list) == 0 {
-		return nil, invalid("messages", "messages must be a list with at least one message")
+		return nil, param.Invalid("messages", "messages must be a list with at least one message")
 	}
 	out := make([]chat.Message, len(list))
 	for i, item := range list {
 		m, ok := item.(*jinja.Map)
 		if !ok {
-			return nil, invalid("messages", "messages[%d] is not an object", i)
+			return nil, param.Invalid("messages", "messages[%d] is not an object", i)
 		}
 		if out[i], err = readMessage(m); err != nil {
-			return nil, invalid("messages", "messages[%d]: %v", i, err)
+			return nil, param.Invalid("messages", "messages[%d]: %v", i, err)
 		}
 	}
 	return out, nil
@@ -56,7 +57,7 @@ func readMessage(m *jinja.Map) (msg chat.Message, err error) {
 	}
 	switch msg.Role {
 	case "":
-		return msg, invalid("", "role is missing")
+		return msg, param.Invalid("", "role is missing")
 	case "developer": // OpenAI's newer name of the same
 		msg.Role = "system"
 	}
@@ -75,7 +76,7 @@ func readContent(v jinja.Value) (string, error) {
 		for _, item := range c {
 			part, _ := item.(*jinja.Map)
 			if part == nil {
-				return "", invalid("", "a part of content is not an object")
+				return "", param.Invalid("", "a part of content is not an object")
 			}
 			kind, _ := part.Get("type")
 			name := "text"
@@ -85,13 +86,13 @@ func readContent(v jinja.Value) (string, error) {
 			text, _ := part.Get(name)
 			s, ok := text.(string)
 			if !ok || !isTextPart(kind) {
-				return "", invalid("", "content has a part of type %v; only text is read", kind)
+				return "", param.Invalid("", "content has a part of type %v; only text is read", kind)
 			}
 			b.WriteString(s)
 		}
 		return b.String(), nil
 	}
-	return "", invalid("", "content must be a text or a list of parts")
+	return "", param.Invalid("", "content must be a text or a list of parts")
 }
 
 // isTextPart reports whether parts of a type say something in words. Whatever else a part has, such as the text beside
@@ -133,29 +134,4 @@ func readCall(v jinja.Value) jinja.Value {
 	function.Set("arguments", arguments)
 	call.Set("function", function)
 	return call
-}
-
-// toJSON is a value as JSON, with the keys in their order.
-func toJSON(v jinja.Value) string {
-	switch x := v.(type) {
-	case *jinja.Map:
-		var parts []string
-		for key, value := range x.All() {
-			parts = append(parts, toJSON(key)+":"+toJSON(value))
-		}
-		return "{" + strings.Join(parts, ",") + "}"
-	case jinja.List:
-		parts := make([]string, len(x))
-		for i, value := range x {
-			parts[i] = toJSON(value)
-		}
-		return "[" + strings.Join(parts, ",") + "]"
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return "null"
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

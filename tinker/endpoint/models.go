@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // List answers GET models.
@@ -17,7 +18,7 @@ func (a *API) List(ctx context.Context, w http.ResponseWriter, tenant string) er
 	for i, c := range cards {
 		data[i] = a.card(c)
 	}
-	reply(w, http.StatusOK, object{"object": "list", "data": data})
+	param.Reply(w, http.StatusOK, param.Object{"object": "list", "data": data})
 	return nil
 }
 
@@ -29,7 +30,7 @@ func (a *API) Describe(ctx context.Context, w http.ResponseWriter, tenant, name 
 	}
 	for _, c := range cards {
 		if c.ID == name {
-			reply(w, http.StatusOK, a.card(c))
+			param.Reply(w, http.StatusOK, a.card(c))
 			return nil
 		}
 	}
@@ -37,11 +38,11 @@ func (a *API) Describe(ctx context.Context, w http.ResponseWriter, tenant, name 
 }
 
 // card is a model as JSON. max_model_len is vLLM's name of the context length, parent that of its adapters.
-func (a *API) card(c Card) object {
+func (a *API) card(c Card) param.Object {
 	created := c.Created
 	if created.IsZero() {
 		created = a.now()
 	}
-	return object{"id": c.ID, "object": "model", "created": created.Unix(), "owned_by": "trinity",
-		"max_model_len": c.Context, "parent": orNull(c.Parent), "root": c.ID, "kind": c.Kind}
+	return param.Object{"id": c.ID, "object": "model", "created": created.Unix(), "owned_by": "trinity",
+		"max_model_len": c.Context, "parent": param.OrNull(c.Parent), "root": c.ID, "kind": c.Kind}
 }

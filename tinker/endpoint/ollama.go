@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
 )
 
 // Ollama's interface (https://github.com/ollama/ollama/blob/main/docs/api.md), for editors and web interfaces that
@@ -19,22 +23,22 @@ const OllamaVersion = "0.12.6"
 // OllamaChat answers POST api/chat with that body for a tenant, as Chat does for chats; WriteOllama of ErrorOf gives an
 // error its form.
 func (a *API) OllamaChat(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.ollama(ctx, w, tenant, body, "messages", fields.readOllamaChat)
+	return a.ollama(ctx, w, tenant, body, "messages", readOllamaChat)
 }
 
 // OllamaGenerate answers POST api/generate.
 func (a *API) OllamaGenerate(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	return a.ollama(ctx, w, tenant, body, "prompt", fields.readOllamaPrompt)
+	return a.ollama(ctx, w, tenant, body, "prompt", readOllamaPrompt)
 }
 
 // ollama answers a request that says something in the parameter said, or loads its model if that is empty.
 func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, body []byte, said string,
-	read func(fields, *Text, *ollamaForm) (*request, error)) error {
-	f, err := readFields(body)
+	read func(param.Fields, *Text, *ollamaForm) (*request, error)) error {
+	f, err := param.ReadFields(body)
 	if err != nil {
 		return err
 	}
-	keep, err := f.keepAlive()
+	keep, err := readKeepAlive(f)
 	if err != nil {
 		return err
 	}
@@ -48,22 +52,23 @@ func (a *API) ollama(ctx context.Context, w http.ResponseWriter, tenant string, 
 		return timed.loadOllama(ctx, w, tenant, f, form, keep)
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson") // of a stream
-	err = timed.serve(ctx, w, tenant, body, func(f fields, text *Text) (*request, error) {
+	err = timed.serve(ctx, w, tenant, body, func(f param.Fields, text *Text) (*request, error) {
 		delete(f, "keep_alive")
 		return read(f, text, form)
 	}, "")
 	if m, ok := a.models.(LoadedModels); ok && err == nil && !keep {
 		name := ""
-		if _, err := f.take("model", &name); err == nil {
+		if _, err := f.Take("model", &name); err == nil {
 			m.Unload(ctx, tenant, name) // the answer is written: an error has no reader
 		}
 	}
 	return err
 }
 
-// keepAlive reads keep_alive, a duration or seconds, and reports whether the model may stay. It has no effect beyond
+// readKeepAlive reads keep_alive, a duration or seconds, and reports whether the model may stay. It has no effect
+// beyond
 // that: how long weights stay that are not used is the server's setting.
-func (f fields) keepAlive() (stays bool, err error) {
+func readKeepAlive(f param.Fields) (stays bool, err error) {
 	raw, ok := f["keep_alive"]
 	if !ok {
 		return true, nil
@@ -79,15 +84,15 @@ func (f fields) keepAlive() (stays bool, err error) {
 			return text == "" || d != 0, nil
 		}
 	}
-	return false, invalid("keep_alive", "keep_alive is %s; it must be a duration, such as \"5m\", or seconds",
-		brief(raw))
+	return false, param.Invalid("keep_alive", "keep_alive is %s; it must be a duration, such as \"5m\", or seconds",
+		param.Brief(raw))
 }
 
 // loadOllama answers a request that only wants its model loaded, or unloaded.
-func (a *API) loadOllama(ctx context.Context, w http.ResponseWriter, tenant string, f fields, form *ollamaForm,
+func (a *API) loadOllama(ctx context.Context, w http.ResponseWriter, tenant string, f param.Fields, form *ollamaForm,
 	stays bool) error {
 	name := ""
-	if _, err := f.take("model", &name); err != nil {
+	if _, err := f.Take("model", &name); err != nil {
 		return err
 	}
 	reason := "load"
@@ -107,32 +112,32 @@ func (a *API) loadOllama(ctx context.Context, w http.ResponseWriter, tenant stri
 		m.Close()
 	}
 	b := form.head(name)
-	form.put(b, part{})
+	form.put(b, speech.Part{})
 	b["done"], b["done_reason"] = true, reason
-	reply(w, http.StatusOK, b)
+	param.Reply(w, http.StatusOK, b)
 	return nil
 }
 
 // readOllamaChat reads the parameters of api/chat.
-func (f fields) readOllamaChat(t *Text, form *ollamaForm) (*request, error) {
-	messages, err := f.ollamaMessages()
+func readOllamaChat(f param.Fields, t *Text, form *ollamaForm) (*request, error) {
+	messages, err := translate.OllamaMessages(f)
 	if err != nil {
 		return nil, err
 	}
-	chat := fields{"messages": messages}
+	chat := param.Fields{"messages": messages}
 	if tools, ok := f["tools"]; ok && string(tools) != "[]" {
 		chat["tools"] = tools
 	}
 	delete(f, "tools")
-	return f.readOllama(t, form, chat, fields.readChat)
+	return readOllama(f, t, form, chat, readChat)
 }
 
 // readOllamaPrompt reads the parameters of api/generate. The prompt is a user's message unless it is raw.
-func (f fields) readOllamaPrompt(t *Text, form *ollamaForm) (*request, error) {
+func readOllamaPrompt(f param.Fields, t *Text, form *ollamaForm) (*request, error) {
 	prompt, system, raw := "", "", false
-	_, err1 := f.take("prompt", &prompt)
-	_, err2 := f.take("system", &system)
-	_, err3 := f.take("raw", &raw)
+	_, err1 := f.Take("prompt", &prompt)
+	_, err2 := f.Take("system", &system)
+	_, err3 := f.Take("raw", &raw)
 	for _, err := range []error{err1, err2, err3} {
 		if err != nil {
 			return nil, err
@@ -140,22 +145,23 @@ func (f fields) readOllamaPrompt(t *Text, form *ollamaForm) (*request, error) {
 	}
 	if raw || t.Template == nil {
 		if system != "" {
-			return nil, invalid("system", "a raw prompt, or a model without a chat template, has no system message; "+
+			return nil, param.Invalid("system", "a raw prompt, or a model without a chat template, has no system "+
+				"message; "+
 				"put it into the prompt")
 		}
-		return f.readOllama(t, form, fields{"prompt": encoded(prompt)}, fields.readOllamaRaw)
+		return readOllama(f, t, form, param.Fields{"prompt": param.Encoded(prompt)}, readOllamaRaw)
 	}
-	messages := []object{{"role": "user", "content": prompt}}
+	messages := []param.Object{{"role": "user", "content": prompt}}
 	if system != "" {
-		messages = slices.Insert(messages, 0, object{"role": "system", "content": system})
+		messages = slices.Insert(messages, 0, param.Object{"role": "system", "content": system})
 	}
-	return f.readOllama(t, form, fields{"messages": encoded(messages)}, fields.readChat)
+	return readOllama(f, t, form, param.Fields{"messages": param.Encoded(messages)}, readChat)
 }
 
 // readOllamaRaw is readCompletion without its default length.
-func (f fields) readOllamaRaw(t *Text) (*request, error) {
+func readOllamaRaw(f param.Fields, t *Text) (*request, error) {
 	_, limited := f["max_tokens"]
-	r, err := f.readCompletion(t)
+	r, err := readCompletion(f, t)
 	if err == nil && !limited {
 		r.params.MaxTokens = 0
 	}
@@ -163,20 +169,20 @@ func (f fields) readOllamaRaw(t *Text) (*request, error) {
 }
 
 // readOllama reads what both routes have into own, a chat or a completion, which is then read.
-func (f fields) readOllama(t *Text, form *ollamaForm, own fields,
-	read func(fields, *Text) (*request, error)) (*request, error) {
+func readOllama(f param.Fields, t *Text, form *ollamaForm, own param.Fields,
+	read func(param.Fields, *Text) (*request, error)) (*request, error) {
 	stream := true
-	if _, err := f.take("stream", &stream); err != nil {
+	if _, err := f.Take("stream", &stream); err != nil {
 		return nil, err
 	}
-	window, err := f.ollamaOptions(own)
+	window, err := translate.OllamaOptions(f, own)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.ollamaThink(t, own); err != nil {
+	if err := readOllamaThink(f, t, own); err != nil {
 		return nil, err
 	}
-	if err := f.refuse(nil, ollamaUnsupported); err != nil {
+	if err := f.Refuse(nil, translate.OllamaUnsupported); err != nil {
 		return nil, err
 	}
 	clear(f)
@@ -185,25 +191,25 @@ func (f fields) readOllama(t *Text, form *ollamaForm, own fields,
 		return nil, err
 	}
 	r.stream, r.form = stream, form
-	if err := own.rest(); err != nil {
+	if err := own.Rest(); err != nil {
 		return nil, err
 	}
 	return r, r.within(window, form.times.context)
 }
 
-// ollamaThink reads think. Without it the template decides.
-func (f fields) ollamaThink(t *Text, own fields) error {
+// readOllamaThink reads think. Without it the template decides.
+func readOllamaThink(f param.Fields, t *Text, own param.Fields) error {
 	think := false
-	there, err := f.take("think", &think)
+	there, err := f.Take("think", &think)
 	if err != nil || !there {
 		return err
 	}
 	thinks := t.thinks()
 	if think && !thinks {
-		return invalid("think", "think is true and the model's chat template has no thoughts; leave it out")
+		return param.Invalid("think", "think is true and the model's chat template has no thoughts; leave it out")
 	}
 	if _, chat := own["messages"]; thinks && chat {
-		own["chat_template_kwargs"] = encoded(map[string]bool{"enable_thinking": think})
+		own["chat_template_kwargs"] = param.Encoded(map[string]bool{"enable_thinking": think})
 	}
 	return nil
 }
@@ -211,7 +217,7 @@ func (f fields) ollamaThink(t *Text, own fields) error {
 // thinks reports whether the chat template has thoughts.
 func (t *Text) thinks() bool {
 	text := t.template()
-	return strings.Contains(text, "enable_thinking") || strings.Contains(text, thinkOpen)
+	return strings.Contains(text, "enable_thinking") || strings.Contains(text, speech.ThinkOpen)
 }
 
 // template is the text of the chat template; "" if there is none.
@@ -229,7 +235,8 @@ func (r *request) within(window, context int) error {
 		limit = min(limit, window)
 	}
 	if window > 0 && window < context && prompt >= window {
-		return invalid("num_ctx", "num_ctx is %d and the prompt has %d tokens; prompts are not cut: raise num_ctx, or "+
+		return param.Invalid("num_ctx", "num_ctx is %d and the prompt has %d tokens; prompts are not cut: raise "+
+			"num_ctx, or "+
 			"shorten the messages", window, prompt)
 	}
 	if left := limit - prompt; left > 0 && (p.MaxTokens > left || window > 0 && p.MaxTokens == 0) {

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // ollamaLine is what the tests read of an answer, whole or a line.
@@ -52,7 +53,7 @@ func ollama(t testing.TB, m Models, path, body string) (int, []ollamaLine) {
 		call = a.OllamaGenerate
 	}
 	if err := call(t.Context(), w, "me", []byte(body)); err != nil {
-		ErrorOf(err).WriteOllama(w)
+		param.ErrorOf(err).WriteOllama(w)
 	}
 	var list []ollamaLine
 	for line := range strings.SplitSeq(strings.TrimSpace(w.Body.String()), "\n") {
@@ -265,7 +266,7 @@ func TestOllamaLists(t *testing.T) {
 	show := func(body string) string {
 		w := httptest.NewRecorder()
 		if err := a.OllamaShow(t.Context(), w, "me", []byte(body)); err != nil {
-			ErrorOf(err).WriteOllama(w)
+			param.ErrorOf(err).WriteOllama(w)
 		}
 		return w.Body.String()
 	}
@@ -297,7 +298,7 @@ func FuzzOllama(f *testing.F) {
 			a.OllamaGenerate, a.OllamaShow} {
 			w := httptest.NewRecorder()
 			err := call(t.Context(), w, "me", []byte(body))
-			if err != nil && ErrorOf(err).Status == http.StatusInternalServerError {
+			if err != nil && param.ErrorOf(err).Status == http.StatusInternalServerError {
 				t.Fatalf("%q: %v", body, err)
 			}
 		}

@@ -3,12 +3,13 @@ package endpoint
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/event"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
 // ollamaForm is Ollama's form of an answer: lines of JSON, the last of which is done and has the counts and times.
@@ -20,25 +21,25 @@ type ollamaForm struct {
 }
 
 // head is what each line begins with.
-func (o *ollamaForm) head(model string) object {
-	return object{"model": model, "created_at": o.now().UTC().Format(time.RFC3339Nano), "done": false}
+func (o *ollamaForm) head(model string) param.Object {
+	return param.Object{"model": model, "created_at": o.now().UTC().Format(time.RFC3339Nano), "done": false}
 }
 
 // put puts a part of the answer into a line.
-func (o *ollamaForm) put(b object, p part) {
+func (o *ollamaForm) put(b param.Object, p speech.Part) {
 	to := b
 	if o.key == "message" {
-		to = object{"role": "assistant", "content": p.content}
+		to = param.Object{"role": "assistant", "content": p.Content}
 		b["message"] = to
 	} else {
-		b["response"] = p.content
+		b["response"] = p.Content
 	}
-	if p.reasoning != "" {
-		to["thinking"] = p.reasoning
+	if p.Reasoning != "" {
+		to["thinking"] = p.Reasoning
 	}
-	calls := make([]any, len(p.calls))
-	for i, c := range p.calls {
-		calls[i] = object{"function": object{"name": c.name, "arguments": json.RawMessage(c.arguments)}}
+	calls := make([]any, len(p.Calls))
+	for i, c := range p.Calls {
+		calls[i] = param.Object{"function": param.Object{"name": c.Name, "arguments": json.RawMessage(c.Arguments)}}
 	}
 	if len(calls) > 0 {
 		to["tool_calls"] = calls
@@ -46,7 +47,7 @@ func (o *ollamaForm) put(b object, p part) {
 }
 
 // finish makes a line the last one. Durations are in nanoseconds.
-func (o *ollamaForm) finish(b object, u usage) object {
+func (o *ollamaForm) finish(b param.Object, u usage) param.Object {
 	b["done"], b["done_reason"] = true, string(tinker.StopStop)
 	if o.last == string(tinker.StopLength) {
 		b["done_reason"] = o.last
@@ -56,54 +57,35 @@ func (o *ollamaForm) finish(b object, u usage) object {
 	return b
 }
 
-func (o *ollamaForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse, u usage) object {
+func (o *ollamaForm) whole(a *answer, pieces []piece, _ []tinker.SampleResponse, u usage) param.Object {
 	b := o.head(a.request.model)
-	o.put(b, pieces[0].part)
+	o.put(b, pieces[0].Part)
 	o.last = pieces[0].finish
 	return o.finish(b, u)
 }
 
-func (o *ollamaForm) begin(*answer, *events) error { return nil }
+func (o *ollamaForm) begin(*answer, *event.Events) error { return nil }
 
-func (o *ollamaForm) piece(a *answer, e *events, p *piece) error {
+func (o *ollamaForm) piece(a *answer, e *event.Events, p *piece) error {
 	if p.finish != "" {
 		o.last = p.finish
 	}
-	if p.part.empty() {
+	if p.Part.Empty() {
 		return nil
 	}
 	b := o.head(a.request.model)
-	o.put(b, p.part)
-	return e.line(b)
+	o.put(b, p.Part)
+	return e.Line(b)
 }
 
-func (o *ollamaForm) end(a *answer, e *events, u usage) {
+func (o *ollamaForm) end(a *answer, e *event.Events, u usage) {
 	b := o.head(a.request.model)
-	o.put(b, part{})
-	_ = e.line(o.finish(b, u))
+	o.put(b, speech.Part{})
+	_ = e.Line(o.finish(b, u))
 }
 
-func (o *ollamaForm) fail(_ *answer, e *events, err error) { _ = e.line(ErrorOf(err).ollama()) }
-
-// ollama is the error in Ollama's form.
-func (e *Error) ollama() object { return object{"error": e.Message} }
-
-// WriteOllama sends the error as the answer in Ollama's form and returns its status.
-func (e *Error) WriteOllama(w http.ResponseWriter) int {
-	if e.After > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
-	}
-	reply(w, e.Status, e.ollama())
-	return e.Status
-}
-
-// line sends one JSON value as a line.
-func (e *events) line(v object) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return e.write(string(raw) + "\n")
+func (o *ollamaForm) fail(_ *answer, e *event.Events, err error) {
+	_ = e.Line(param.ErrorOf(err).Ollama())
 }
 
 // timedModels opens the model of one request and records its times.
@@ -128,7 +110,7 @@ func (t *timedModels) Open(ctx context.Context, tenant, name string) (*Model, er
 }
 
 // put puts the times into the last line, in nanoseconds.
-func (t *timedModels) put(b object) {
+func (t *timedModels) put(b param.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b["total_duration"] = time.Since(t.begun).Nanoseconds()

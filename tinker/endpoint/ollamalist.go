@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // LoadedModels is a Models that knows which weights are in memory.
@@ -31,7 +32,7 @@ func (a *API) OllamaTags(ctx context.Context, w http.ResponseWriter, tenant stri
 	for i, c := range cards {
 		list[i] = a.tag(c)
 	}
-	reply(w, http.StatusOK, object{"models": list})
+	param.Reply(w, http.StatusOK, param.Object{"models": list})
 	return nil
 }
 
@@ -56,38 +57,39 @@ func (a *API) OllamaLoaded(ctx context.Context, w http.ResponseWriter, tenant st
 			list = append(list, b)
 		}
 	}
-	reply(w, http.StatusOK, object{"models": list})
+	param.Reply(w, http.StatusOK, param.Object{"models": list})
 	return nil
 }
 
 // tag is a model in a list. Its digest distinguishes the models that a name had, but is not of the weights.
-func (a *API) tag(c Card) object {
+func (a *API) tag(c Card) param.Object {
 	created := c.Created
 	if created.IsZero() {
 		created = a.now()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", c.ID, c.Created.UnixNano()))
-	return object{"name": c.ID, "model": c.ID, "modified_at": created.UTC().Format(time.RFC3339), "size": c.Size,
+	return param.Object{"name": c.ID, "model": c.ID, "modified_at": created.UTC().Format(time.RFC3339), "size": c.Size,
 		"digest": hex.EncodeToString(sum[:]), "details": details(c)}
 }
 
 // details are what is known of a model. The server does not tell how its weights are stored.
-func details(c Card) object {
-	return object{"parent_model": c.Parent, "format": "", "family": "trinity", "families": []string{"trinity"},
+func details(c Card) param.Object {
+	return param.Object{"parent_model": c.Parent, "format": "", "family": "trinity", "families": []string{"trinity"},
 		"parameter_size": "", "quantization_level": ""}
 }
 
 // OllamaShow answers POST api/show: what a model can do, its context length and its chat template.
 func (a *API) OllamaShow(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
-	f, err := readFields(body)
+	f, err := param.ReadFields(body)
 	if err != nil {
 		return err
 	}
 	name, old, verbose := "", "", false
-	_, err1 := f.take("model", &name)
-	_, err2 := f.take("name", &old) // before Ollama 0.3
-	_, err3 := f.take("verbose", &verbose)
-	for _, err := range []error{err1, err2, err3, f.refuse(nil, refusals{"system": {[]string{`""`}, "leave it out"},
+	_, err1 := f.Take("model", &name)
+	_, err2 := f.Take("name", &old) // before Ollama 0.3
+	_, err3 := f.Take("verbose", &verbose)
+	for _, err := range []error{err1, err2, err3, f.Refuse(nil, param.Refusals{"system": {[]string{`""`},
+		"leave it out"},
 		"template": {[]string{`""`}, "leave it out"}, "options": {[]string{"{}"}, "leave it out"}})} {
 		if err != nil {
 			return err
@@ -105,9 +107,10 @@ func (a *API) OllamaShow(ctx context.Context, w http.ResponseWriter, tenant stri
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, object{"modelfile": "", "parameters": "", "license": "", "template": m.Text.template(),
-		"details": details(card), "modified_at": a.tag(card)["modified_at"], "capabilities": m.Text.capabilities(),
-		"model_info": object{"general.architecture": "trinity", "general.basename": name,
+	param.Reply(w, http.StatusOK, param.Object{"modelfile": "", "parameters": "", "license": "",
+		"template": m.Text.template(),
+		"details":  details(card), "modified_at": a.tag(card)["modified_at"], "capabilities": m.Text.capabilities(),
+		"model_info": param.Object{"general.architecture": "trinity", "general.basename": name,
 			"trinity.context_length": m.Context}})
 	return nil
 }
@@ -141,6 +144,6 @@ func (t *Text) capabilities() []string {
 
 // OllamaVersionOf answers GET api/version.
 func (a *API) OllamaVersionOf(_ context.Context, w http.ResponseWriter, _ string) error {
-	reply(w, http.StatusOK, object{"version": OllamaVersion})
+	param.Reply(w, http.StatusOK, param.Object{"version": OllamaVersion})
 	return nil
 }

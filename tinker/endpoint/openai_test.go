@@ -15,7 +15,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
+
+const tinyModel = "../../examples/tiny/model"
+
+func loadTiny(t testing.TB) *tokenizer.Tokenizer {
+	t.Helper()
+	tok, err := tokenizer.Load(tinyModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
 
 // shelf is one model for every tenant.
 type shelf struct{ Model }
@@ -67,7 +80,7 @@ func ask(t testing.TB, m Models, path, body string) *httptest.ResponseRecorder {
 		call = a.Chat
 	}
 	if err := call(t.Context(), w, "me", []byte(body)); err != nil {
-		ErrorOf(err).Write(w)
+		param.ErrorOf(err).Write(w)
 	}
 	return w
 }
@@ -204,7 +217,7 @@ func TestStreamSaysWhatTheWholeAnswerSays(t *testing.T) {
 				text, said = "<think>"+thought+"</think>"+text, "<think>"+thought+"</think>"+said
 			}
 			decoded := m.Text.Tokenizer.Decode(q.Tokens, true)
-			if at, _ := firstOf(decoded, p.StopStrings); at >= 0 {
+			if at, _ := speech.FirstOf(decoded, p.StopStrings); at >= 0 {
 				decoded = decoded[:at]
 			}
 			if text != said || said != decoded || finish != c.Finish || finish != string(q.StopReason) {

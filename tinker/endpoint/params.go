@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Limits of one request.
 const (
 	maxChoices = 4096 // answers
-	maxStops   = 64   // stop strings
 	maxTop     = 20   // of top_logprobs, as OpenAI and vLLM
 	maxSalt    = 256  // bytes of cache_salt
 )
@@ -46,19 +46,19 @@ type prompt struct {
 	fixed  bool // the tokens came from the client, and the text was made of them
 }
 
-// common reads the parameters that both kinds of request have.
-func (f fields) common(t *Text) (*request, error) {
+// readCommon reads the parameters that both kinds of request have.
+func readCommon(f param.Fields, t *Text) (*request, error) {
 	r := &request{params: tinker.DefaultSampling(), n: 1}
-	if err := errors.Join(f.draw(&r.params), f.form(r), f.cacheSalt(r)); err != nil {
+	if err := errors.Join(readDraw(f, &r.params), readForm(f, r), readCacheSalt(f, r)); err != nil {
 		return nil, first(err)
 	}
 	var err error
-	if r.params.StopStrings, err = f.stops(); err != nil {
+	if r.params.StopStrings, err = readStops(f); err != nil {
 		return nil, err
 	}
 	limited := false
 	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		there, err := f.take(name, &r.params.MaxTokens)
+		there, err := f.Take(name, &r.params.MaxTokens)
 		if err != nil {
 			return nil, err
 		}
@@ -66,29 +66,29 @@ func (f fields) common(t *Text) (*request, error) {
 	}
 	switch {
 	case limited && r.params.MaxTokens < 0:
-		return nil, invalid("max_tokens", "max_tokens is %d; it must be 1 or more", r.params.MaxTokens)
+		return nil, param.Invalid("max_tokens", "max_tokens is %d; it must be 1 or more", r.params.MaxTokens)
 	case limited && r.params.MaxTokens == 0:
 		r.silent = true
 	case r.n < 1 || r.n > maxChoices:
-		return nil, invalid("n", "n is %d; it must be 1 to %d", r.n, maxChoices)
+		return nil, param.Invalid("n", "n is %d; it must be 1 to %d", r.n, maxChoices)
 	}
 	ignoreEnd := false
-	if _, err := f.take("ignore_eos", &ignoreEnd); err != nil {
+	if _, err := f.Take("ignore_eos", &ignoreEnd); err != nil {
 		return nil, err
 	}
 	return r, r.ends(t, ignoreEnd)
 }
 
-// draw reads how tokens are drawn. Without a seed, one is drawn.
-func (f fields) draw(p *tinker.SamplingParams) error {
+// readDraw reads how tokens are drawn. Without a seed, one is drawn.
+func readDraw(f param.Fields, p *tinker.SamplingParams) error {
 	var topK int
 	seed := rand.Int64()
-	_, err1 := f.take("temperature", &p.Temperature)
-	_, err2 := f.take("top_p", &p.TopP)
-	_, err3 := f.take("top_k", &topK)
-	_, err4 := f.take("min_p", &p.MinP)
-	_, err5 := f.take("seed", &seed)
-	_, err6 := f.take("stop_token_ids", &p.StopTokens)
+	_, err1 := f.Take("temperature", &p.Temperature)
+	_, err2 := f.Take("top_p", &p.TopP)
+	_, err3 := f.Take("top_k", &topK)
+	_, err4 := f.Take("min_p", &p.MinP)
+	_, err5 := f.Take("seed", &seed)
+	_, err6 := f.Take("stop_token_ids", &p.StopTokens)
 	if topK > 0 { // vLLM: 0 and -1 are off
 		p.TopK = topK
 	}
@@ -97,32 +97,32 @@ func (f fields) draw(p *tinker.SamplingParams) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// form reads how many answers there are and how they are sent.
-func (f fields) form(r *request) error {
+// readForm reads how many answers there are and how they are sent.
+func readForm(f param.Fields, r *request) error {
 	var options struct {
 		Usage       bool `json:"include_usage"`
 		Obfuscation bool `json:"include_obfuscation"`
 		Continuous  bool `json:"continuous_usage_stats"`
 	}
 	skip := true
-	_, err1 := f.take("n", &r.n)
-	_, err2 := f.take("stream", &r.stream)
-	_, err3 := f.take("stream_options", &options)
-	_, err4 := f.take("return_token_ids", &r.tokenIDs)
-	_, err5 := f.take("skip_special_tokens", &skip)
+	_, err1 := f.Take("n", &r.n)
+	_, err2 := f.Take("stream", &r.stream)
+	_, err3 := f.Take("stream_options", &options)
+	_, err4 := f.Take("return_token_ids", &r.tokenIDs)
+	_, err5 := f.Take("skip_special_tokens", &skip)
 	r.usage, r.keepSpecial = options.Usage, !skip
 	var err6 error
 	if options.Continuous || options.Obfuscation {
-		err6 = invalid("stream_options", "stream_options: only include_usage is supported; leave the others out")
+		err6 = param.Invalid("stream_options", "stream_options: only include_usage is supported; leave the others out")
 	}
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// cacheSalt reads cache_salt.
-func (f fields) cacheSalt(r *request) error {
-	there, err := f.take("cache_salt", &r.salt)
+// readCacheSalt reads cache_salt.
+func readCacheSalt(f param.Fields, r *request) error {
+	there, err := f.Take("cache_salt", &r.salt)
 	if err == nil && there && (r.salt == "" || len(r.salt) > maxSalt) {
-		err = invalid("cache_salt", "cache_salt has %d bytes; it must have 1 to %d", len(r.salt), maxSalt)
+		err = param.Invalid("cache_salt", "cache_salt has %d bytes; it must have 1 to %d", len(r.salt), maxSalt)
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (r *request) ends(t *Text, ignore bool) error {
 	p := &r.params
 	for _, id := range p.StopTokens {
 		if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
-			return invalid("stop_token_ids", "stop_token_ids has %d; the model has tokens 0 to %d", id,
+			return param.Invalid("stop_token_ids", "stop_token_ids has %d; the model has tokens 0 to %d", id,
 				t.Tokenizer.VocabSize()-1)
 		}
 	}
@@ -140,7 +140,8 @@ func (r *request) ends(t *Text, ignore bool) error {
 	case !ignore && len(p.StopTokens) > 0:
 		p.StopTokens = append(slices.Clone(p.StopTokens), t.Ends...)
 	case ignore && len(p.StopTokens) == 0 && len(p.StopStrings) > 0:
-		return invalid("ignore_eos", "ignore_eos with stop strings needs stop_token_ids too, which then replace the "+
+		return param.Invalid("ignore_eos", "ignore_eos with stop strings needs stop_token_ids too, which then replace "+
+			"the "+
 			"model's own end")
 	case ignore && len(p.StopTokens) == 0:
 		p.NoStop = true
@@ -150,15 +151,15 @@ func (r *request) ends(t *Text, ignore bool) error {
 
 // first is the first of joined errors.
 func first(err error) error {
-	var e *Error
+	var e *param.Error
 	if errors.As(err, &e) {
 		return e
 	}
 	return err
 }
 
-// stops reads stop: one string or a list of them.
-func (f fields) stops() ([]string, error) {
+// readStops reads stop: one string or a list of them.
+func readStops(f param.Fields) ([]string, error) {
 	raw, ok := f["stop"]
 	if !ok {
 		return nil, nil
@@ -169,11 +170,11 @@ func (f fields) stops() ([]string, error) {
 	if json.Unmarshal(raw, &one) == nil {
 		list = []string{one}
 	} else if json.Unmarshal(raw, &list) != nil {
-		return nil, invalid("stop", "stop is %s; it must be a text or a list of texts", brief(raw))
+		return nil, param.Invalid("stop", "stop is %s; it must be a text or a list of texts", param.Brief(raw))
 	}
 	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
-	if len(list) > maxStops {
-		return nil, invalid("stop", "stop has %d texts; it may have %d", len(list), maxStops)
+	if len(list) > param.MaxStops {
+		return nil, param.Invalid("stop", "stop has %d texts; it may have %d", len(list), param.MaxStops)
 	}
 	return list, nil
 }
@@ -181,15 +182,16 @@ func (f fields) stops() ([]string, error) {
 // fit checks the lengths of the prompts against the model's context.
 func (r *request) fit(limit int) error {
 	if len(r.prompts)*r.n > maxChoices {
-		return invalid("prompt", "%d prompts with n %d are %d answers; one request may have %d", len(r.prompts), r.n,
+		return param.Invalid("prompt", "%d prompts with n %d are %d answers; one request may have %d", len(r.prompts),
+			r.n,
 			len(r.prompts)*r.n, maxChoices)
 	}
 	for _, p := range r.prompts {
 		if len(p.tokens) == 0 {
-			return invalid("prompt", "a prompt is empty; it needs at least one token")
+			return param.Invalid("prompt", "a prompt is empty; it needs at least one token")
 		}
 		if answer := max(1, r.params.MaxTokens); len(p.tokens)+answer > limit {
-			return tooLong(limit, len(p.tokens), answer)
+			return param.TooLong(limit, len(p.tokens), answer)
 		}
 	}
 	return nil

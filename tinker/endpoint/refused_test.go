@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
 )
 
 var update = flag.Bool("update", false, "write the table of refused parameters into docs/endpoint.md")
@@ -26,8 +29,8 @@ const (
 type refusing struct {
 	name  string
 	call  func(*API) handler
-	body  string   // of a good request, with %s for one more parameter, which begins with a comma
-	table refusals // of it, with what the parameters may be
+	body  string         // of a good request, with %s for one more parameter, which begins with a comma
+	table param.Refusals // of it, with what the parameters may be
 }
 
 // asked is a chat.
@@ -37,12 +40,13 @@ func ollamaChat(a *API) handler { return a.OllamaChat }
 
 // chatWithTokens refuses what chat does, and has no column.
 var chatWithTokens = refusing{"", func(a *API) handler { return a.ChatTokens }, `{` + asked + `,"tokens":[5]%s}`,
-	unsupported}
+	param.Unsupported}
 
 func refusingRoutes() []refusing {
 	return []refusing{
-		{"chat", func(a *API) handler { return a.Chat }, `{` + asked + `%s}`, unsupported},
-		{"completions", func(a *API) handler { return a.Complete }, `{"model":"tiny","prompt":"Hi"%s}`, unsupported},
+		{"chat", func(a *API) handler { return a.Chat }, `{` + asked + `%s}`, param.Unsupported},
+		{"completions", func(a *API) handler { return a.Complete }, `{"model":"tiny","prompt":"Hi"%s}`,
+			param.Unsupported},
 		{"responses", respond, `{"model":"tiny","input":"Hi"%s}`, responseUnsupported},
 		{"messages", func(a *API) handler { return a.Messages }, `{` + asked + `,"max_tokens":9%s}`,
 			anthropicUnsupported},
@@ -50,9 +54,9 @@ func refusingRoutes() []refusing {
 			generateUnsupported},
 		{"its sampling_params", generate, `{"model":"tiny","token_ids":[5],"sampling_params":{"max_tokens":9%s}}`,
 			samplingUnsupported},
-		{"Ollama", ollamaChat, `{` + asked + `,"stream":false%s}`, ollamaUnsupported},
+		{"Ollama", ollamaChat, `{` + asked + `,"stream":false%s}`, translate.OllamaUnsupported},
 		{"its options", ollamaChat, `{` + asked + `,"stream":false,"options":{"seed":1%s}}`,
-			ollamaOptionsUnsupported},
+			translate.OllamaOptionsUnsupported},
 	}
 }
 
@@ -78,7 +82,7 @@ func (r refusing) cell(t *testing.T, m Models, name string) string {
 		t.Errorf("%s: %s is refused with %d %s", r.name, name, code, said)
 	}
 	var allowed []string
-	for _, value := range r.table[name].neutral {
+	for _, value := range r.table[name].Neutral {
 		if code, said := ask(value); code != http.StatusOK {
 			t.Errorf("%s: %s may be %s and is refused: %d %s", r.name, name, value, code, said)
 		}

@@ -147,7 +147,7 @@ func gatherResponse(t testing.TB, raw string) (out responseBody) {
 	return out
 }
 
-const responseTools = `"tools":[{"type":"function","name":"add","description":"adds","parameters":{"type":"object",` +
+const twoFunctions = `"tools":[{"type":"function","name":"add","description":"adds","parameters":{"type":"object",` +
 	`"properties":{"b":{},"a":{}}},"strict":false},{"type":"function","name":"sub","parameters":{}}]`
 
 // The items of a response, whole and streamed.
@@ -164,13 +164,13 @@ func TestResponseItems(t *testing.T) {
 			"<think>\nHm.\n</think>"},
 		{"begun thoughts", "Hm.\n</think>\n\nHello", `,"chat_template_kwargs":{"thinking":true}`,
 			"reasoning completed|reasoning_text Hm.\nmessage completed|output_text Hello\ncompleted", "Hm.\n</think>"},
-		{"calls", twoCalls, "," + responseTools,
+		{"calls", twoCalls, "," + twoFunctions,
 			"message completed|output_text I add.\n" + add + sub + "completed", ""},
-		{"one call", twoCalls, "," + responseTools + `,"parallel_tool_calls":false`,
+		{"one call", twoCalls, "," + twoFunctions + `,"parallel_tool_calls":false`,
 			"message completed|output_text I add.\n" + add + "completed", ""},
-		{"required", `sub", "arguments": {}}` + "\n</tool_call>", "," + responseTools + `,"tool_choice":"required"`,
+		{"required", `sub", "arguments": {}}` + "\n</tool_call>", "," + twoFunctions + `,"tool_choice":"required"`,
 			sub + "completed", ""},
-		{"by name", `{}}`, "," + responseTools + `,"tool_choice":{"type":"function","name":"sub"}`,
+		{"by name", `{}}`, "," + twoFunctions + `,"tool_choice":{"type":"function","name":"sub"}`,
 			sub + "completed", ""},
 	} {
 		m, _ := tools(t, c.said)
@@ -267,7 +267,7 @@ func TestResponseLogprobsAreOfTheText(t *testing.T) {
 	for said, want := range map[string]string{"<think>\nHm.\n</think>\n\nHello": "Hello", twoCalls: "I add.",
 		"Grüße": "Grüße", "a < b <": "a < b <"} {
 		m, _ := tools(t, said)
-		body := `{"model":"tiny","input":"Hi","include":["message.output_text.logprobs"],` + responseTools
+		body := `{"model":"tiny","input":"Hi","include":["message.output_text.logprobs"],` + twoFunctions
 		whole, stream := response(t, m, body+"}"), response(t, m, body+`,"stream":true}`)
 		for _, r := range []responseBody{whole, stream} {
 			i := slices.IndexFunc(r.Output, func(x responseItem) bool { return x.Type == "message" })
@@ -308,7 +308,7 @@ func TestResponsesArePromptedAsChats(t *testing.T) {
 			"text":"no"}]},{"type":"function_call","call_id":"t3","name":"sub","arguments":"{}"},
 			{"type":"function_call_output","call_id":"t3","output":""},{"type":"message","role":"assistant",
 			"content":"3"},{"type":"message","role":"assistant","content":"So."},{"role":"user","content":"So?"}],` +
-			responseTools,
+			twoFunctions,
 			`"messages":[{"role":"user","content":"1+2?"},{"role":"assistant","content":"I add.",
 			"reasoning_content":"Hm.","tool_calls":[{"id":"t1","type":"function","function":{"name":"add",
 			"arguments":"{\"b\":2,\"a\":{\"z\":1}}"}},{"id":"t2","type":"function",
@@ -420,7 +420,7 @@ func TestResponseRefusals(t *testing.T) {
 // FuzzResponses: no body makes a panic, an answer that is no response, or a fault of the server.
 func FuzzResponses(f *testing.F) {
 	for _, body := range []string{`{"model":"tiny","input":"Hi"}`, `{"model":"tiny","input":"Hi","stream":true,` +
-		responseTools + `,"tool_choice":"required"}`, `{"model":"tiny","input":[{"type":"reasoning","summary":[],` +
+		twoFunctions + `,"tool_choice":"required"}`, `{"model":"tiny","input":[{"type":"reasoning","summary":[],` +
 		`"content":[{"type":"reasoning_text","text":"a"}]},{"role":"assistant","content":[{"type":"output_text",` +
 		`"text":"b"}]},{"type":"function_call","call_id":"c","name":"d","arguments":"{}"},{"type":` +
 		`"function_call_output","call_id":"c","output":"e"}],"instructions":"f"}`,

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/event"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"golang.org/x/sync/errgroup"
 )
 
 // stream sends the samples as server-sent events while they are drawn. Once it has begun, an error is sent as an event
@@ -33,7 +33,7 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 		}
 		streams = append(streams, s)
 	}
-	e := newEvents(w)
+	e := event.New(w)
 	a.tail = a.chunkTail()
 	if a.form.begin(a, e) != nil {
 		return nil // the client is gone
@@ -64,13 +64,13 @@ func (a *answer) stream(ctx context.Context, w http.ResponseWriter) error {
 }
 
 // begin sends the first event of each choice: the role of a chat's message, or the prompt that is echoed.
-func (a *answer) begin(e *events) error {
+func (a *answer) begin(e *event.Events) error {
 	for i := range len(a.prompts) * a.n {
 		from := &a.prompts[i/a.n]
-		c := object{"index": i, "logprobs": nil, "finish_reason": nil}
+		c := param.Object{"index": i, "logprobs": nil, "finish_reason": nil}
 		switch {
 		case a.chat != nil:
-			c["delta"] = object{"role": "assistant", "content": ""}
+			c["delta"] = param.Object{"role": "assistant", "content": ""}
 		case a.echo:
 			c["text"] = from.text
 		case a.tokenIDs:
@@ -85,7 +85,7 @@ func (a *answer) begin(e *events) error {
 		if a.tokenIDs && len(a.prompts) == 1 && i == 0 {
 			b["prompt_token_ids"] = from.tokens
 		}
-		if err := e.send(b); err != nil {
+		if err := e.Send(b); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (a *answer) begin(e *events) error {
 }
 
 // follow sends the samples of prompt number i and returns the number of their tokens.
-func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events) (tokens int, err error) {
+func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *event.Events) (tokens int, err error) {
 	f := follower{answer: a, events: e, left: a.n}
 	for j := range a.n {
 		f.choices = append(f.choices, newChoice(a.request, a.model.Text, i*a.n+j))
@@ -118,7 +118,7 @@ func (a *answer) follow(ctx context.Context, s *tinker.Stream, i int, e *events)
 // follower sends the samples of one prompt.
 type follower struct {
 	*answer
-	events  *events
+	events  *event.Events
 	choices []*choice
 	left    int     // samples without an end
 	ends    []piece // held back until the answers are recorded
@@ -136,7 +136,7 @@ func (f *follower) first(ctx context.Context, s *tinker.Stream) ([]tinker.Drawn,
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		return some, err
 	}
-	if err := f.events.flush(); err != nil {
+	if err := f.events.Flush(); err != nil {
 		return nil, err
 	}
 	return s.Next(ctx)
@@ -166,11 +166,11 @@ func (f *follower) send(some []tinker.Drawn) error {
 	if f.left == 0 && len(f.prompts) == 1 {
 		return nil // the answer's end follows and leaves with this
 	}
-	return f.events.flush()
+	return f.events.Flush()
 }
 
 // finish records the answers to prompt number i and then sends their ends.
-func (a *answer) finish(ctx context.Context, s *tinker.Stream, i int, e *events, ends []piece) error {
+func (a *answer) finish(ctx context.Context, s *tinker.Stream, i int, e *event.Events, ends []piece) error {
 	res, err := s.Result().Wait(ctx)
 	if err != nil {
 		return err
@@ -196,30 +196,30 @@ func ofFirst(some []tinker.Drawn) int {
 }
 
 // sendPiece sends what some tokens add, if that is anything.
-func (a *answer) sendPiece(e *events, p *piece) error {
-	if p.part.empty() && p.finish == "" && !a.logprobs && !a.tokenIDs {
+func (a *answer) sendPiece(e *event.Events, p *piece) error {
+	if p.Part.Empty() && p.finish == "" && !a.logprobs && !a.tokenIDs {
 		return nil
 	}
-	return e.append(func(b []byte) ([]byte, error) { return a.appendChunk(b, p) })
+	return e.Append(func(b []byte) ([]byte, error) { return a.appendChunk(b, p) })
 }
 
 // delta is what a piece adds to the message of an assistant.
-func (p *piece) delta() object {
-	d := object{}
-	if p.reasoning != "" {
-		d["reasoning_content"] = p.reasoning
+func (p *piece) delta() param.Object {
+	d := param.Object{}
+	if p.Reasoning != "" {
+		d["reasoning_content"] = p.Reasoning
 	}
-	if p.content != "" {
-		d["content"] = p.content
+	if p.Content != "" {
+		d["content"] = p.Content
 	}
-	if len(p.calls) > 0 {
+	if len(p.Calls) > 0 {
 		d["tool_calls"] = p.toolCalls(true)
 	}
 	return d
 }
 
 // chunk is an event with one choice.
-func (a *answer) chunk(choice object) object {
+func (a *answer) chunk(choice param.Object) param.Object {
 	b := a.head(".chunk")
 	b["choices"] = []any{choice}
 	if a.usage {
@@ -227,67 +227,3 @@ func (a *answer) chunk(choice object) object {
 	}
 	return b
 }
-
-// events writes server-sent events (WHATWG HTML, 9.2). They leave with the next flush, or when the request's handler
-// returns, so that events of one moment share a system call. Its methods may be called concurrently.
-type events struct {
-	mu sync.Mutex
-	w  http.ResponseWriter
-	rc *http.ResponseController
-
-	buf []byte // of append
-}
-
-func newEvents(w http.ResponseWriter) *events {
-	h := w.Header()
-	if h.Get("Content-Type") == "" { // Ollama's streams are lines
-		h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	}
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no") // nginx passes events on at once
-	w.WriteHeader(http.StatusOK)
-	return &events{w: w, rc: http.NewResponseController(w)}
-}
-
-// named sends one JSON value as an event of a kind.
-func (e *events) named(kind string, v object) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return e.write("event: " + kind + "\ndata: " + string(raw) + "\n\n")
-}
-
-// send sends one JSON value. Its text has no newline, so that it is one line of the event.
-func (e *events) send(v object) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return e.write("data: " + string(raw) + "\n\n")
-}
-
-func (e *events) write(event string) error {
-	return e.append(func(b []byte) ([]byte, error) { return append(b, event...), nil })
-}
-
-// append writes what f appends to a buffer, as one.
-func (e *events) append(f func([]byte) ([]byte, error)) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var err error
-	if e.buf, err = f(e.buf[:0]); err != nil {
-		return err
-	}
-	_, err = e.w.Write(e.buf)
-	return err
-}
-
-func (e *events) flush() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.rc.Flush()
-}
-
-// done ends the events.
-func (e *events) done() { _ = e.write("data: [DONE]\n\n") }

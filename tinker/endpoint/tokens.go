@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // The routes of vLLM that turn text into tokens and back (https://docs.vllm.ai, Tokenizer API). A request that names no
@@ -25,17 +27,17 @@ func (a *API) Tokenize(ctx context.Context, w http.ResponseWriter, tenant string
 	}
 	defer done()
 	spell := false
-	if _, err := f.take("return_token_strs", &spell); err != nil {
+	if _, err := f.Take("return_token_strs", &spell); err != nil {
 		return err
 	}
-	tokens, err := f.tokenize(m.Text)
+	tokens, err := readTokenize(f, m.Text)
 	if err != nil {
 		return err
 	}
-	if err := f.rest(); err != nil {
+	if err := f.Rest(); err != nil {
 		return err
 	}
-	b := object{"count": len(tokens), "max_model_len": m.Context, "tokens": append([]int32{}, tokens...),
+	b := param.Object{"count": len(tokens), "max_model_len": m.Context, "tokens": append([]int32{}, tokens...),
 		"token_strs": nil}
 	if spell {
 		names := make([]string, len(tokens))
@@ -44,29 +46,29 @@ func (a *API) Tokenize(ctx context.Context, w http.ResponseWriter, tenant string
 		}
 		b["token_strs"] = names
 	}
-	reply(w, http.StatusOK, b)
+	param.Reply(w, http.StatusOK, b)
 	return nil
 }
 
-// tokenize reads prompt or messages.
-func (f fields) tokenize(t *Text) ([]int32, error) {
+// readTokenize reads prompt or messages.
+func readTokenize(f param.Fields, t *Text) ([]int32, error) {
 	text := ""
-	there, err := f.take("prompt", &text)
+	there, err := f.Take("prompt", &text)
 	if err != nil {
 		return nil, err
 	}
 	_, chat := f["messages"]
 	if there == chat {
-		return nil, invalid("prompt", "send one of prompt and messages")
+		return nil, param.Invalid("prompt", "send one of prompt and messages")
 	}
 	special := !chat // a template writes the special tokens itself
-	if _, err := f.take("add_special_tokens", &special); err != nil {
+	if _, err := f.Take("add_special_tokens", &special); err != nil {
 		return nil, err
 	}
 	if !chat {
 		return t.encode(text, special)
 	}
-	_, p, err := f.conversation(t)
+	_, p, err := readConversation(f, t)
 	if err != nil || !special {
 		return p.tokens, err
 	}
@@ -81,24 +83,24 @@ func (a *API) Detokenize(ctx context.Context, w http.ResponseWriter, tenant stri
 	}
 	defer done()
 	var ids []int32
-	there, err := f.take("tokens", &ids)
+	there, err := f.Take("tokens", &ids)
 	switch {
 	case err != nil:
 		return err
 	case !there:
-		return invalid("tokens", "tokens is missing")
+		return param.Invalid("tokens", "tokens is missing")
 	}
 	if err := m.Text.check("tokens", ids); err != nil {
 		return err
 	}
-	if err := f.rest(); err != nil {
+	if err := f.Rest(); err != nil {
 		return err
 	}
 	text, err := m.Text.decode(ids, false)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusOK, object{"prompt": text})
+	param.Reply(w, http.StatusOK, param.Object{"prompt": text})
 	return nil
 }
 
@@ -110,17 +112,17 @@ func (a *API) TokenizerInfo(ctx context.Context, w http.ResponseWriter, tenant, 
 	}
 	defer m.Close()
 	if m.Text.Config == nil {
-		return invalid("model", "the model has no tokenizer_config.json; use tokenize and detokenize")
+		return param.Invalid("model", "the model has no tokenizer_config.json; use tokenize and detokenize")
 	}
-	reply(w, http.StatusOK, m.Text.Config)
+	param.Reply(w, http.StatusOK, m.Text.Config)
 	return nil
 }
 
 // check refuses ids that are no tokens.
-func (t *Text) check(param string, ids []int32) error {
+func (t *Text) check(name string, ids []int32) error {
 	for i, id := range ids {
 		if id < 0 || int(id) >= t.Tokenizer.VocabSize() {
-			return invalid(param, "%s[%d] is %d; the model has tokens 0 to %d", param, i, id,
+			return param.Invalid(name, "%s[%d] is %d; the model has tokens 0 to %d", name, i, id,
 				t.Tokenizer.VocabSize()-1)
 		}
 	}
@@ -128,7 +130,8 @@ func (t *Text) check(param string, ids []int32) error {
 }
 
 // openText reads a body and opens the model that it names, or the only one. The caller calls done.
-func (a *API) openText(ctx context.Context, tenant string, body []byte) (f fields, m *Model, done func(), err error) {
+func (a *API) openText(ctx context.Context, tenant string, body []byte) (f param.Fields, m *Model, done func(),
+	err error) {
 	o, err := open(ctx, body, func(name string) (*Model, error) { return a.named(ctx, tenant, name) })
 	if err != nil {
 		return nil, nil, nil, err
@@ -147,7 +150,7 @@ func (a *API) named(ctx context.Context, tenant, name string) (*Model, error) {
 	}
 	cards = slices.DeleteFunc(cards, func(c Card) bool { return c.Kind != "base" })
 	if len(cards) == 0 {
-		return nil, invalid("model", "model is missing; GET models lists the names")
+		return nil, param.Invalid("model", "model is missing; GET models lists the names")
 	}
 	first, err := a.models.Open(ctx, tenant, cards[0].ID)
 	if err != nil {
@@ -160,7 +163,7 @@ func (a *API) named(ctx context.Context, tenant, name string) (*Model, error) {
 		}
 		if err != nil || m.Text != first.Text {
 			first.Close()
-			return nil, invalid("model", "model is missing, and %s and %s differ; GET models lists the names",
+			return nil, param.Invalid("model", "model is missing, and %s and %s differ; GET models lists the names",
 				cards[0].ID, c.ID)
 		}
 	}

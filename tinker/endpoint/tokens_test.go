@@ -14,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 func tokenize(a *API) handler   { return a.Tokenize }
@@ -67,7 +68,7 @@ func sends(t testing.TB, m Models, call func(*API) handler, body string) *httpte
 	t.Helper()
 	w := httptest.NewRecorder()
 	if err := call(New(m, time.Now))(t.Context(), w, "me", []byte(body)); err != nil {
-		ErrorOf(err).Write(w)
+		param.ErrorOf(err).Write(w)
 	}
 	return w
 }
@@ -129,7 +130,7 @@ func TestGenerate(t *testing.T) {
 		return fmt.Sprintf(`{"model":"tiny","request_id":"r1","cache_salt":"v3","priority":0,"token_ids":%s,%s
 			"sampling_params":{"n":3,"seed":9,"max_tokens":30,"temperature":1.4,"stop_token_ids":[%d],"top_p":1.0,
 			"top_k":-1,"min_p":0,"skip_special_tokens":false,"detokenize":false,"output_kind":2,"logprobs":2%s}}`,
-			encoded(prompt), more, prompt[0], params)
+			param.Encoded(prompt), more, prompt[0], params)
 	}
 	whole := generation(t, m, body("", `,"prompt_logprobs":1`))
 	stream := generation(t, m, body(`"stream":true,"stream_options":{"include_usage":true},`, ""))
@@ -195,9 +196,9 @@ func TestTokenRoutes(t *testing.T) {
 		want   string // a part of the answer
 	}{
 		{tokenize, `{"model":"tiny","prompt":"What is 3 + 4?"}`, 200, fmt.Sprintf(
-			`{"count":%d,"max_model_len":%d,"token_strs":null,"tokens":%s}`, len(ids), m.Context, encoded(ids))},
+			`{"count":%d,"max_model_len":%d,"token_strs":null,"tokens":%s}`, len(ids), m.Context, param.Encoded(ids))},
 		{tokenize, `{"prompt":"What is 3 + 4?","return_token_strs":true,"add_special_tokens":false}`, 200,
-			`"token_strs":` + string(encoded(names))},
+			`"token_strs":` + string(param.Encoded(names))},
 		{tokenize, `{"prompt":""}`, 200, `"count":0,`},
 		{tokenize, `{"prompt":"a","messages":[]}`, 400, "send one of prompt and messages"},
 		{tokenize, `{"model":"tiny"}`, 400, "send one of prompt and messages"},
@@ -206,7 +207,8 @@ func TestTokenRoutes(t *testing.T) {
 		{tokenize, `{"model":"tiny","prompt":"a","chat_template":"x"}`, 400, "chat_template"},
 		{tokenize, `{"model":"other","prompt":"a"}`, 404, "not found"},
 		{tokenize, `{"model":"tiny","prompt":"a","promt":"b"}`, 400, "Unrecognized request argument supplied: promt"},
-		{detokenize, `{"model":"tiny","tokens":` + string(encoded(ids)) + `}`, 200, `{"prompt":"What is 3 + 4?"}`},
+		{detokenize, `{"model":"tiny","tokens":` + string(param.Encoded(ids)) + `}`, 200,
+			`{"prompt":"What is 3 + 4?"}`},
 		{detokenize, fmt.Sprintf(`{"tokens":[%d]}`, m.Text.Ends[0]), 200, `\u003c|im_end|\u003e`},
 		{detokenize, `{"tokens":[]}`, 200, `{"prompt":""}`},
 		{detokenize, `{}`, 400, "tokens is missing"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,15 @@ func small(ctx context.Context, c tinker.SamplingClient, n int, times *Times) (l
 		last = bits(r)
 	}
 	return last, nil
+}
+
+// bits returns samples as text that shows every bit.
+func bits(r tinker.SampleResponse) string {
+	var b strings.Builder
+	for _, q := range r.Sequences {
+		fmt.Fprintf(&b, "%v %x ", q.Tokens, q.Logprobs)
+	}
+	return b.String()
 }
 
 // flooding is a flood in progress. It is ready when every run has trained a batch and the first samples have all been

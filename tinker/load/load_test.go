@@ -3,7 +3,6 @@ package load_test
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,21 +98,5 @@ func TestTimes(t *testing.T) {
 		if got := times.At(p); got != time.Duration(want)*time.Millisecond {
 			t.Errorf("At(%v) = %v, want %d ms", p, got, want)
 		}
-	}
-}
-
-func TestMixedRepeats(t *testing.T) {
-	var said [2][]string
-	for i := range said {
-		l, err := load.New(t.Context(), newEngine(t), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said[i], err = l.Mixed(t.Context(), "script", 7); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(said[0]) < 20 || !slices.Equal(said[0], said[1]) {
-		t.Errorf("two engines said\n%q\n%q", said[0], said[1])
 	}
 }

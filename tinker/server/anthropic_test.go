@@ -160,7 +160,7 @@ func TestTokenRoutes(t *testing.T) {
 			}
 		}
 	}
-	r.server.opts.Keys = keyList{HashKey("tml-a")}
+	r.server.edge.Access.Keys = keyList{HashKey("tml-a")}
 	for _, c := range []struct{ method, path string }{{"GET", "/tokenizer_info"}, {"POST", "/tokenize"},
 		{"POST", "/inference/v1/generate"}} {
 		code, got := r.request(c.method, c.path, "{}", nil)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -75,7 +75,7 @@ func TestBombs(t *testing.T) {
 			t.Errorf("%s: %d bytes allocated, %d bytes sent", tt.name, took, len(tt.body))
 		}
 	}
-	if message, _ := r.failure(r.server.token(tokenTrain, m, 1)); !strings.Contains(message, "MaxUnpack") {
+	if message, _ := r.failure(r.server.tickets.Ticket(ticket.Train, m, 1)); !strings.Contains(message, "MaxUnpack") {
 		t.Errorf("empty datums: %s", message)
 	}
 	r.settled(t)
@@ -104,7 +104,7 @@ func noise(n int) []byte {
 
 // Unfinished bodies hold only the bytes that have arrived, and without a key none.
 func TestHalfBodies(t *testing.T) {
-	r := newRig(t, Options{MaxBodies: 8 << 20})
+	r := newRig(t, Options{Bodies: Bodies{MaxBodies: 8 << 20}})
 	half := func(key string) (net.Conn, *bufio.Reader) {
 		c, err := net.Dial("tcp", r.web.Listener.Addr().String())
 		if err != nil {
@@ -121,8 +121,10 @@ func TestHalfBodies(t *testing.T) {
 		c, _ := half("tml-mallory")
 		open = append(open, c)
 	}
-	eventually(t, func() string { return unless(r.server.bodies.Budget().InUse() >= 10*100<<10, "bytes are missing") })
-	if used := r.server.bodies.Budget().InUse(); used > 10*256<<10 {
+	eventually(t, func() string {
+		return unless(r.server.edge.Bodies.Budget().InUse() >= 10*100<<10, "bytes are missing")
+	})
+	if used := r.server.edge.Bodies.Budget().InUse(); used > 10*256<<10 {
 		t.Errorf("ten bodies of which 100 KiB came hold %d bytes", used)
 	}
 	_, answer := half("")

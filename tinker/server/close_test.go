@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -48,9 +49,9 @@ func TestCloseWhileHandling(t *testing.T) {
 	close(begun)
 	r.restart()
 	seq, _ := promised.Load("/forward_backward")
-	r.output(r.server.token(tokenTrain, m, seq.(int64)))
+	r.output(r.server.tickets.Ticket(ticket.Train, m, seq.(int64)))
 	seq, _ = promised.Load("/asample")
-	r.samples(r.server.token(tokenSample, sampler, seq.(int64)))
+	r.samples(r.server.tickets.Ticket(ticket.Sample, sampler, seq.(int64)))
 }
 
 func TestAddresses(t *testing.T) {
@@ -64,7 +65,7 @@ func TestAddresses(t *testing.T) {
 		{"", "http://", []string{"X-Forwarded-Proto", "javascript"}},
 		{"https://t.example.org/x/", "https://t.example.org/x/api/v1/archive/", []string{"X-Forwarded-Host", "other"}},
 	} {
-		r := newRig(t, Options{PublicURL: tt.public})
+		r := newRig(t, Options{Access: Access{PublicURL: tt.public}})
 		m := r.model(r.session(), 0)
 		r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "a", "seq_id": 1}))
 		_, _, raw := r.send("GET", wire.Prefix+"/training_runs/"+m+"/checkpoints/weights/a/archive", nil, tt.headers...)

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+	"pgregory.net/rapid"
 )
 
 // hostile is one client with its own session that sends invalid requests.
@@ -176,7 +176,7 @@ func TestCountersOnFullDisk(t *testing.T) {
 		}
 	}
 	r.settled(t)
-	if n := len(r.server.state.samples); n != 0 {
+	if n := len(r.server.state.Samples); n != 0 {
 		t.Errorf("%d requests are known that were never promised", n)
 	}
 }
@@ -190,7 +190,7 @@ func TestRepeatedAfterFullDiskIsCounted(t *testing.T) {
 	m := r.model(r.session(), 0)
 	full.Now.Store(true)
 	code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false))
-	if code < 500 || !r.server.known(r.server.state.models[m], 1) {
+	if code < 500 || !r.server.runs.Known(r.server.state.Models[m], 1) {
 		t.Fatalf("on a full disk: %d %s", code, raw)
 	}
 	full.Now.Store(false)
@@ -200,7 +200,7 @@ func TestRepeatedAfterFullDiskIsCounted(t *testing.T) {
 	for range 3 {
 		r.output(r.promise("/forward_backward", batch(m, 1, false)))
 	}
-	u := use(r, owner(TenantOf("tml-alice")), "forward_backward")
+	u := use(r, stats.Owner(TenantOf("tml-alice")), "forward_backward")
 	if got, want := u.Tokens["forward_backward"], 7; int(got) != want {
 		t.Errorf("%v tokens were counted, want %d", got, want)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -71,13 +72,13 @@ func TestUnfinishedSamplesAreDrawnAgain(t *testing.T) {
 	// still runs
 	other := r.promise("/asample", asample(sampler, 1,
 		map[string]any{"sampling_params": map[string]any{"max_tokens": 400, "stop": []int{127}}}))
-	r.server.mu.Lock()
-	p := r.server.state.samples[sampleKey{sampler, 0}]
-	p.finished, p.result, p.Request = time.Time{}, sampleResult{}, mustJSON(t, body)
-	if err := r.server.compact(); err != nil { // as if the result had never been written
+	r.server.state.Lock()
+	p := r.server.state.Samples[state.SampleKey{Sampler: sampler}]
+	p.Finished, p.Result, p.Request = time.Time{}, state.SampleResult{}, mustJSON(t, body)
+	if err := r.server.state.Compact(); err != nil { // as if the result had never been written
 		t.Fatal(err)
 	}
-	r.server.mu.Unlock()
+	r.server.state.Unlock()
 	r.restart()
 	if got := fmt.Sprint(r.samples(id).Sequences); got != want {
 		t.Errorf("drawn again: %s, before: %s", got, want)
@@ -101,7 +102,7 @@ func TestDamageStopsTheStart(t *testing.T) {
 	r.session()
 	r.session()
 	r.stop()
-	path := filepath.Join(r.dir, "server", logName)
+	path := filepath.Join(r.dir, "server", state.LogName)
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -284,8 +285,8 @@ func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
 			}
 		}
 	}
-	list, err := r.server.checkpoints(&call{ctx: t.Context(), r: &http.Request{}, tenant: TenantOf(r.key)}, "")
-	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].note.Expires == nil {
+	list, err := r.server.saved.List(t.Context(), TenantOf(r.key), "", true)
+	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].Note.Expires == nil {
 		t.Fatalf("crash at %d (power %v): checkpoints %+v, %v", at, power, list, err)
 	}
 }

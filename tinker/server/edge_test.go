@@ -29,7 +29,7 @@ func TestGapsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if n := len(r.server.state.marks) + len(r.server.state.samplers); n != 0 {
+	if n := len(r.server.state.Marks) + len(r.server.state.Samplers); n != 0 {
 		t.Errorf("%d marks and samplers of refused requests", n)
 	}
 	id := r.promise("/optim_step", step(m, 51))
@@ -41,7 +41,7 @@ func TestGapsAreBounded(t *testing.T) {
 				t.Errorf("request %d: %s", seq, text)
 			}
 		}
-		if n := len(r.server.state.rejects) + len(r.server.state.gaps[m]); n != 1 {
+		if n := len(r.server.state.Rejects) + len(r.server.state.Gaps[m]); n != 1 {
 			t.Errorf("%d records of one gap", n)
 		}
 		r.restart()
@@ -51,7 +51,8 @@ func TestGapsAreBounded(t *testing.T) {
 
 // An invalid request whose model and number can be read uses its number, and later requests run.
 func TestWrongRequestsUseTheirNumber(t *testing.T) {
-	r := newRig(t, Options{MaxBody: 1 << 20, MaxSmallBody: 4 << 10, MaxElements: 1000, GapAfter: time.Hour})
+	r := newRig(t, Options{Bodies: Bodies{MaxBody: 1 << 20, MaxSmallBody: 4 << 10, MaxElements: 1000},
+		GapAfter: time.Hour})
 	m := r.model(r.session(), 0)
 	nan := func(seq int64) []byte {
 		return wire.EncodeForwardBackward(wire.ForwardBackward{ModelID: m, SeqID: seq, LossFn: "ppo",
@@ -130,7 +131,7 @@ func TestMinFree(t *testing.T) {
 		least int64
 		want  int
 	}{{0, http.StatusInsufficientStorage}, {1, http.StatusInsufficientStorage}, {-1, http.StatusOK}} {
-		r := newRig(t, Options{MinFree: tt.least, Free: func() (int64, error) { return 0, nil }})
+		r := newRig(t, Options{Queues: Queues{MinFree: tt.least, Free: func() (int64, error) { return 0, nil }}})
 		code, _, raw := r.send("POST", wire.Prefix+"/create_session", map[string]any{})
 		if code != tt.want {
 			t.Errorf("MinFree %d on a full disk: %d %s, want %d", tt.least, code, raw, tt.want)

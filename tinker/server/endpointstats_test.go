@@ -162,7 +162,7 @@ func vanish(t *testing.T, r *rig) {
 // /health says why it is not, as /healthz does; neither it nor /version needs a key.
 func TestHealthAndVersion(t *testing.T) {
 	const key = "tml-known"
-	own := newRig(t, Options{Version: "1.2 abc", Keys: keyList{HashKey(key)}})
+	own := newRig(t, Options{Version: "1.2 abc", Access: Access{Keys: keyList{HashKey(key)}}})
 	full := &disktest.Full{FS: disk.OS()}
 	own.fs, own.key = full, key
 	own.restart()

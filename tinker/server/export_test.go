@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -73,7 +74,7 @@ func TestTiedAdapterIsExported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept, err := r.server.opts.Store.Folder(inner(path))
+	kept, err := r.server.opts.Store.Folder(checkpoint.Inner(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestFoldersAreExported(t *testing.T) {
 	id := r.model(r.session(), 0)
 	path := r.result(r.promise("/save_weights_external",
 		map[string]any{"model_id": id, "path": "one", "seq_id": 1}))["path"].(string)
-	folder, err := r.server.opts.Store.Folder(inner(path))
+	folder, err := r.server.opts.Store.Folder(checkpoint.Inner(path))
 	if err != nil {
 		t.Fatal(err)
 	}

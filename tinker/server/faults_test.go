@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -115,7 +116,7 @@ func TestOneBaseModelMissing(t *testing.T) {
 	r.restart() // missing still
 	missing = false
 	r.restart()
-	if got := bits(r.output(r.server.token(tokenTrain, idle, 1))); got != want {
+	if got := bits(r.output(r.server.tickets.Ticket(ticket.Train, idle, 1))); got != want {
 		t.Error("a result from before is another")
 	}
 	r.output(r.promise("/forward_backward", batch(idle, 3, false)))

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -48,7 +50,7 @@ func TestTenantsWithoutTheirSamplers(t *testing.T) {
 	}
 	r.restart()
 	all := tenantsOf(r)
-	if u := all[owner(TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
+	if u := all[stats.Owner(TenantOf("tml-alice"))]; len(all) != 1 || u.TrainingRuns != 1 || u.Samplers != 0 {
 		t.Errorf("the tenants are %+v", all)
 	}
 }
@@ -63,9 +65,9 @@ func TestSettingsOfGoneCheckpoints(t *testing.T) {
 		r.result(r.promise("/save_weights", body))
 	}
 	settings := func() (names []string) {
-		r.server.mu.Lock()
-		defer r.server.mu.Unlock()
-		for path := range r.server.state.marks {
+		r.server.state.Lock()
+		defer r.server.state.Unlock()
+		for path := range r.server.state.Marks {
 			names = append(names, path[strings.LastIndex(path, "/")+1:])
 		}
 		return names
@@ -109,9 +111,9 @@ func TestSettingsOfUnreadableCheckpoints(t *testing.T) {
 	if err := errors.Join(os.Remove(found[0]), os.Rename(found[0]+".aside", found[0])); err != nil {
 		t.Fatal(err)
 	}
-	k, err := r.server.find(fmt.Sprintf("tinker://%s/weights/x", m))
-	if err != nil || !k.note.Public {
-		t.Errorf("readable again: %+v, %v", k.note, err)
+	k, err := r.server.saved.Find(fmt.Sprintf("tinker://%s/weights/x", m))
+	if err != nil || !k.Note.Public {
+		t.Errorf("readable again: %+v, %v", k.Note, err)
 	}
 }
 
@@ -126,9 +128,9 @@ func TestConcurrentSettings(t *testing.T) {
 		both.Go(func() { r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": 1000 + i}) })
 		both.Go(func() { r.send("POST", wire.Prefix+at+"/publish", nil) })
 		both.Wait()
-		k, err := r.server.find(fmt.Sprintf("tinker://%s/weights/x", m))
-		if err != nil || !k.note.Public || k.note.Expires == nil {
-			t.Fatalf("round %d: %+v, %v", i, k.note, err)
+		k, err := r.server.saved.Find(fmt.Sprintf("tinker://%s/weights/x", m))
+		if err != nil || !k.Note.Public || k.Note.Expires == nil {
+			t.Fatalf("round %d: %+v, %v", i, k.Note, err)
 		}
 		r.send("DELETE", wire.Prefix+at+"/publish", nil)
 		r.send("PUT", wire.Prefix+at+"/ttl", map[string]any{"ttl_seconds": nil})
@@ -142,19 +144,19 @@ func TestCopiesAreCountedOnce(t *testing.T) {
 	for range 5 {
 		r.promise("/forward_backward", batch(m, 2, false))
 	}
-	if all, own := r.server.training.now(tenant); all.requests != 1 || own.requests != 1 {
+	if all, own := r.server.capacity.Training.Now(tenant); all.Requests != 1 || own.Requests != 1 {
 		t.Errorf("five copies are %+v, of the tenant %+v", all, own)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
-	if u := use(r, owner(tenant), "forward_backward"); u.Tokens["forward_backward"] != 14 {
+	if u := use(r, stats.Owner(tenant), "forward_backward"); u.Tokens["forward_backward"] != 14 {
 		t.Errorf("%d tokens were counted, want those of two requests: 14", u.Tokens["forward_backward"])
 	}
 }
 
 // listed counts how often all checkpoints are listed, which reads a file for each.
 type listed struct {
-	Store
+	checkpoint.Store
 	times int
 }
 
@@ -173,8 +175,8 @@ func TestRetentionReadsWhatExpires(t *testing.T) {
 			"ttl_seconds": 60 * (1 + 2*i)}))
 		last = fmt.Sprintf("tinker://%s/weights/x%d", m, i)
 	}
-	store := &listed{Store: r.server.opts.Store}
-	r.server.opts.Store = store
+	store := &listed{Store: r.server.saved.Store}
+	r.server.saved.Store = store
 	for range 4 {
 		r.clock.Add(int64(time.Minute))
 		if err := r.server.collect(); err != nil {
@@ -185,7 +187,7 @@ func TestRetentionReadsWhatExpires(t *testing.T) {
 	if err != nil || len(left) != 1 || store.times != 1 {
 		t.Errorf("%d checkpoints are left after 4 minutes, all were listed %d times (%v)", len(left), store.times, err)
 	}
-	if _, err := r.server.find(last); err != nil {
+	if _, err := r.server.saved.Find(last); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -45,7 +47,7 @@ func TestFullDiskHeals(t *testing.T) {
 	r.model(session, 2)
 	r.output(r.promise("/forward_backward", batch(m, 2, false)))
 	r.restart()
-	if got := bits(r.output(r.server.token(tokenTrain, m, 1))); got != want {
+	if got := bits(r.output(r.server.tickets.Ticket(ticket.Train, m, 1))); got != want {
 		t.Errorf("the result from before is %s, was %s", got, want)
 	}
 	r.output(r.promise("/forward_backward", batch(m, 3, false)))
@@ -54,15 +56,15 @@ func TestFullDiskHeals(t *testing.T) {
 // The texts of clients that the server keeps are limited, and refused texts leave nothing behind.
 func TestTextsAreBounded(t *testing.T) {
 	r := newRig(t, Options{})
-	long := strings.Repeat("<", maxText+1)
-	before := r.server.log.Size()
+	long := strings.Repeat("<", state.MaxText+1)
+	before := r.server.state.Log.Size()
 	for _, body := range []map[string]any{
 		{"tags": []string{}, "sdk_version": "x", "display_name": long},
 		{"tags": []string{}, "sdk_version": long},
 		{"tags": []string{long}, "sdk_version": "x"},
-		{"tags": make([]string, maxTags+1), "sdk_version": "x"},
+		{"tags": make([]string, state.MaxTags+1), "sdk_version": "x"},
 		{"tags": []string{}, "sdk_version": "x", "user_metadata": map[string]any{"k": strings.Repeat("v",
-			maxMetadata)}},
+			state.MaxMetadata)}},
 	} {
 		if code, _, raw := r.send("POST", wire.Prefix+"/create_session", body); code != http.StatusBadRequest ||
 			!strings.Contains(string(raw), "at most") {
@@ -70,11 +72,11 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 	}
 	model := createModel(r.session(), 0)
-	model["user_metadata"] = map[string]any{"k": strings.Repeat("v", maxMetadata)}
+	model["user_metadata"] = map[string]any{"k": strings.Repeat("v", state.MaxMetadata)}
 	if code, _, raw := r.send("POST", wire.Prefix+"/create_model", model); code != http.StatusBadRequest {
 		t.Errorf("metadata of a model: %d %.200s", code, raw)
 	}
-	if grown := r.server.log.Size() - before; grown > 1<<10 {
+	if grown := r.server.state.Log.Size() - before; grown > 1<<10 {
 		t.Errorf("the log has %d bytes more", grown)
 	}
 }

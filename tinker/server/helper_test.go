@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,8 +90,8 @@ func (r *rig) start() error {
 	}
 	o := r.opts
 	o.Dir, o.Store, o.fs, o.Now = filepath.Join(r.dir, "server"), e, r.fs, r.now
-	if o.Aliases == nil {
-		o.Aliases = map[string]string{"small": "tiny"}
+	if o.Models.Aliases == nil {
+		o.Models.Aliases = map[string]string{"small": "tiny"}
 	}
 	s, err := Open(context.Background(), j, o)
 	if err != nil {
@@ -158,6 +158,9 @@ func (r *rig) try(method, path string, body any, headers ...string) (int, http.H
 		return 0, nil, nil, err
 	}
 	req.Header.Set("Content-Type", kind)
+	if strings.HasSuffix(path, "/retrieve_future") {
+		req.Header.Set("Accept", wire.Proto) // as the SDK
+	}
 	if r.key != "" {
 		req.Header.Set(wire.HeaderKey, r.key)
 	}
@@ -245,28 +248,28 @@ func unless(ok bool, what string) string {
 // counters lists the counters that are not 0.
 func (r *rig) counters() (list string) {
 	s := r.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock()
+	defer s.state.Unlock()
 	add := func(name string, n int64) {
 		if n != 0 {
 			list += fmt.Sprintf(" %s %d", name, n)
 		}
 	}
-	for _, q := range []*quota{s.training, s.sampling, s.listening} {
-		all, _ := q.now("")
-		add(q.what, int64(all.requests))
-		add("bytes of "+q.what, all.bytes)
+	for _, q := range []*capacity.Quota{s.capacity.Training, s.capacity.Sampling, s.capacity.Listening} {
+		all, _ := q.Now("")
+		add(q.What, int64(all.Requests))
+		add("bytes of "+q.What, all.Bytes)
 	}
-	add("bodies", s.bodies.Budget().InUse())
-	if !s.bodies.Idle() {
+	add("bodies", s.edge.Bodies.Budget().InUse())
+	if !s.edge.Bodies.Idle() {
 		add("inflaters", 1)
 	}
-	for id, p := range s.state.samplers {
-		add("busy "+id, int64(p.busy))
+	for id, p := range s.state.Samplers {
+		add("busy "+id, int64(p.Busy))
 	}
-	for key, p := range s.state.samples {
-		if p.finished.IsZero() && s.ctx.Err() == nil {
-			add("unfinished "+key.sampler, 1)
+	for key, p := range s.state.Samples {
+		if p.Finished.IsZero() && !s.life.Closing() {
+			add("unfinished "+key.Sampler, 1)
 		}
 	}
 	return list

@@ -15,8 +15,9 @@ import (
 // No answer of a session, good or bad, names a folder of the server's machine.
 func TestNoPathLeaves(t *testing.T) {
 	dir := tokenizerDir(t)
-	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": dir}, Folders: map[string]string{dir: "tiny"}})
-	r.opts.Private = map[string]string{dir: "tiny", r.modelDir: "tiny", r.dir: "(data folder)"}
+	r := newRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": dir},
+		Folders: map[string]string{dir: "tiny"}}})
+	r.opts.Access.Private = map[string]string{dir: "tiny", r.modelDir: "tiny", r.dir: "(data folder)"}
 	r.restart()
 	var said strings.Builder
 	ask := func(method, path string, body any, headers ...string) []byte {

@@ -19,10 +19,11 @@ import (
 
 // newBusyEndpoint is newEndpoint with the engine's own limits, as trinity serve has them.
 func newBusyEndpoint(t *testing.T, cacheBytes int64) *rig {
-	return newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel}}, func(o *engine.Options) {
-		o.Models = map[string]engine.Model{"tiny": {Dir: shippedModel}}
-		o.MaxSequences, o.Threads, o.CacheBytes = 0, 0, cacheBytes
-	})
+	return newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}}},
+		func(o *engine.Options) {
+			o.Models = map[string]engine.Model{"tiny": {Dir: shippedModel}}
+			o.MaxSequences, o.Threads, o.CacheBytes = 0, 0, cacheBytes
+		})
 }
 
 // engineStats are those of the rig's engine.

@@ -22,7 +22,7 @@ func TestRefusesFoldersBeforeV02(t *testing.T) {
 	if err := r.start(); err == nil || !strings.Contains(err.Error(), "v0.2") {
 		t.Errorf("starting gives %v", err)
 	}
-	log := filepath.Join(r.dir, "server", logName)
+	log := filepath.Join(r.dir, "server", "server.log")
 	before, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

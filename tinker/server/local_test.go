@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/endpoints"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 // the Tinker protocol. Where keys are required, they are required everywhere. The two headers of a key are equal.
 func TestLocalCallers(t *testing.T) {
 	const local = "tml-local"
-	open, keyed := newEndpoint(t), newRig(t, Options{Keys: keyList{HashKey("tml-known")}})
+	open, keyed := newEndpoint(t), newRig(t, Options{Access: Access{Keys: keyList{HashKey("tml-known")}}})
 	open.key = local
 	m := open.model(open.session(), 0)
 	open.result(open.promise("/save_weights_for_sampler", map[string]any{"model_id": m, "path": "one", "seq_id": 1}))
@@ -43,7 +44,7 @@ func TestLocalCallers(t *testing.T) {
 		if code, _ := got(open, wire.Prefix+"/get_server_capabilities"); code != c.protocol {
 			t.Errorf("%s, Tinker protocol: %d, want %d", c.name, code, c.protocol)
 		}
-		for _, prefix := range openaiPrefixes {
+		for _, prefix := range endpoints.OpenaiAt {
 			code, raw := got(open, prefix+"/models")
 			if code != c.other || strings.Contains(raw, path) != c.owns {
 				t.Errorf("%s, %s: %d %s, want %d, the checkpoint of %s: %v", c.name, prefix, code, raw, c.other, local,
@@ -98,7 +99,8 @@ func TestHostsAndOrigins(t *testing.T) {
 		{[]string{}, []string{"https://chat.example"}, "", "evil.example", "https://chat.example", "--allow-host"},
 		{[]string{}, []string{"*"}, "", "localhost", "null", ""},
 	} {
-		r.server.opts.Hosts, r.server.opts.Origins, r.server.opts.PublicURL = c.hosts, c.origins, c.public
+		a := &r.server.edge.Access
+		a.Hosts, a.Origins, a.PublicURL = c.hosts, c.origins, c.public
 		for path, field := range map[string]string{"/v1/models": `"error"`, "/healthz": `"detail"`,
 			wire.Prefix + "/get_server_capabilities": `"detail"`} {
 			code, raw := ask(t, r, "GET", path, c.host, c.origin)
@@ -150,7 +152,7 @@ func asked(t *testing.T, r *rig, method, path, host, origin string, more ...stri
 func TestCORS(t *testing.T) {
 	r := newEndpoint(t)
 	const page = "https://chat.example"
-	r.server.opts.Hosts, r.server.opts.Origins = []string{}, []string{page}
+	r.server.edge.Access.Hosts, r.server.edge.Access.Origins = []string{}, []string{page}
 	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
 		"authorization, content-type, x-stainless-lang", "Access-Control-Request-Private-Network", "true"}
 	stranger := r.as("")

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
-	"github.com/seed-d9ad8ee0/trinity/tinker/load"
+	"github.com/seed-d9ad8ee0/trinity/tinker/tinkertest"
 )
 
 // mixedCrashes is how often the power fails under mixed load.
@@ -21,12 +21,12 @@ const mixedCrashes = 4
 // front is an address that stays while the server behind it crashes and restarts. After a crash it sends no answer of
 // the crashed process.
 type front struct {
-	web  *httptest.Server
-	life atomic.Pointer[life]
+	web         *httptest.Server
+	incarnation atomic.Pointer[incarnation]
 }
 
-// life is one process of the server.
-type life struct {
+// incarnation is one process of the server.
+type incarnation struct {
 	server *Server
 	dead   atomic.Bool
 }
@@ -34,7 +34,7 @@ type life struct {
 func newFront(t *testing.T) *front {
 	f := &front{}
 	f.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l := f.life.Load()
+		l := f.incarnation.Load()
 		if l == nil {
 			panic(http.ErrAbortHandler)
 		}
@@ -53,7 +53,7 @@ func newFront(t *testing.T) *front {
 
 // begin starts a process that crashes at an operation on the disk, or never if at is 0. crashed is closed then.
 func (f *front) begin(r *rig, at int) (count *disktest.Crash, crashed chan struct{}, err error) {
-	l, crashed := &life{}, make(chan struct{})
+	l, crashed := &incarnation{}, make(chan struct{})
 	count = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: true,
 		OnCrash: func() { l.dead.Store(true); close(crashed) }}
 	r.fs = count
@@ -61,13 +61,13 @@ func (f *front) begin(r *rig, at int) (count *disktest.Crash, crashed chan struc
 		return count, crashed, err
 	}
 	l.server = r.server
-	f.life.Store(l)
+	f.incarnation.Store(l)
 	return count, crashed, nil
 }
 
 // end removes the crashed process.
 func (f *front) end(r *rig) {
-	f.life.Store(nil)
+	f.incarnation.Store(nil)
 	r.stop()
 }
 
@@ -86,11 +86,7 @@ func TestMixedLoadOverCrashes(t *testing.T) {
 			return nil, err
 		}
 		defer c.Close()
-		l, err := load.New(t.Context(), c, "")
-		if err != nil {
-			return nil, err
-		}
-		return l.Mixed(t.Context(), name, steps)
+		return tinkertest.Script(t.Context(), c, "tiny", name, steps)
 	}
 	f, r := newCrowd()
 	count, _, err := f.begin(r, 0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -17,9 +18,9 @@ func TestNames(t *testing.T) {
 	r := newTunedRig(
 		t,
 		Options{
-			Order:   []string{"tiny"},
-			Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"},
-			Folders: map[string]string{"/models/tiny": "tiny"},
+			Models: Models{Order: []string{"tiny"},
+				Aliases: map[string]string{"small": "tiny", "Some/Org-Model": "tiny", "gone": "no model"},
+				Folders: map[string]string{"/models/tiny": "tiny"}},
 		},
 		func(o *engine.Options) { o.Models["a-shipped"] = o.Models["tiny"] },
 	)
@@ -80,7 +81,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("an unknown model: %d %s", code, raw)
 	}
 	r.restart() // the names are kept
-	r.saysBase(t, "small", modelID(session, 3))
+	r.saysBase(t, "small", state.ModelID(session, 3))
 }
 
 // saysBase checks the name of a run's base model in get_info and training_runs.

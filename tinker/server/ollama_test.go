@@ -87,7 +87,7 @@ func TestOllamaRoutes(t *testing.T) {
 			t.Errorf("HEAD %s: %d", path, code)
 		}
 	}
-	r.server.opts.Keys = keyList{}
+	r.server.edge.Access.Keys = keyList{}
 	if code, _, raw := r.send("GET", "/api/tags", nil); code != 401 ||
 		!strings.HasPrefix(string(raw), `{"error":"Incorrect API key provided: the key`) {
 		t.Errorf("where keys are required: %d %s", code, raw)

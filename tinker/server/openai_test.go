@@ -21,7 +21,7 @@ const shippedModel = "../../examples/tiny/model"
 
 // newEndpoint is a server of the shipped model, which has a tokenizer and a chat template.
 func newEndpoint(t *testing.T) *rig {
-	return newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel}}, shipped)
+	return newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}}}, shipped)
 }
 
 // shipped gives an engine the shipped model.
@@ -284,10 +284,10 @@ func TestOpenAIClientsVanish(t *testing.T) {
 	clients.Wait()
 	left := func() string {
 		stats := r.server.opts.Store.(*engine.Engine).Stats()
-		r.server.mu.Lock()
-		defer r.server.mu.Unlock()
+		r.server.state.Lock()
+		defer r.server.state.Unlock()
 		return fmt.Sprintf("%d sequences, %d requests, %d weights, %d bytes", stats.Running,
-			stats.Waiting[tinker.Sampling].Requests, len(r.server.lent), r.server.bodies.Budget().InUse())
+			stats.Waiting[tinker.Sampling].Requests, len(r.server.weights.Lent), r.server.edge.Bodies.Budget().InUse())
 	}
 	const nothing = "0 sequences, 0 requests, 0 weights, 0 bytes"
 	eventually(t, func() string { now := left(); return unless(now == nothing, now) })

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+	"pgregory.net/rapid"
 )
 
 // One tenant requests as many samples as the server accepts; another is not refused.
 func TestTenantCannotFillTheSampleQueue(t *testing.T) {
-	r := newRig(t, Options{MaxSamples: 8, Hold: time.Millisecond})
+	r := newRig(t, Options{Queues: Queues{MaxSamples: 8}, Hold: time.Millisecond})
 	bob := r.as("tml-bob")
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 400}
 	flood, small := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
@@ -37,14 +37,14 @@ func TestTenantCannotFillTheSampleQueue(t *testing.T) {
 		r.post("/cancel_future", wire.RetrieveRequest{RequestID: id}, nil)
 		r.failure(id)
 	}
-	if all, _ := r.server.sampling.now(""); all != (amount{}) {
+	if all, _ := r.server.capacity.Sampling.Now(""); all != (capacity.Amount{}) {
 		t.Errorf("when everything has ended %+v is counted", all)
 	}
 }
 
 // One tenant waits with as many calls as the server accepts; another still gets its result.
 func TestTenantCannotTakeEveryListener(t *testing.T) {
-	r := newRig(t, Options{MaxListening: 4, Hold: time.Minute})
+	r := newRig(t, Options{Queues: Queues{MaxListening: 4}, Hold: time.Minute})
 	bob := r.as("tml-bob")
 	m, other := r.model(r.session(), 0), bob.model(bob.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 2, false)) // waits for the first
@@ -73,8 +73,8 @@ func TestTenantCannotTakeEveryListener(t *testing.T) {
 func (r *rig) listens(t *testing.T, calls int) {
 	t.Helper()
 	eventually(t, func() string {
-		all, _ := r.server.listening.now("")
-		return unless(all.requests == calls, fmt.Sprintf("%d calls wait, want %d", all.requests, calls))
+		all, _ := r.server.capacity.Listening.Now("")
+		return unless(all.Requests == calls, fmt.Sprintf("%d calls wait, want %d", all.Requests, calls))
 	})
 }
 
@@ -83,23 +83,23 @@ func (r *rig) listens(t *testing.T, calls int) {
 func TestQuota(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		most := rapid.IntRange(1, 30).Draw(rt, "most")
-		q := newQuota("requests", most, 1000)
+		q := capacity.NewQuota("requests", most, 1000)
 		held := map[string][]int64{}
 		for range rapid.IntRange(0, 100).Draw(rt, "steps") {
 			tenant := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "tenant")
 			if own := held[tenant]; len(own) > 0 && rapid.Bool().Draw(rt, "release") {
-				q.release(tenant, own[0])
+				q.Release(tenant, own[0])
 				held[tenant] = own[1:]
 				continue
 			}
 			size := rapid.Int64Range(0, 400).Draw(rt, "bytes")
-			all, own := q.now(tenant)
-			err := q.try(tenant, size)
-			free := most - all.requests
+			all, own := q.Now(tenant)
+			err := q.Try(tenant, size)
+			free := most - all.Requests
 			switch {
-			case err == nil && (own.requests >= free && own.requests > 0 || free <= 0):
-				rt.Fatalf("%s holds %d, %d are free, and it got one more", tenant, own.requests, free)
-			case err != nil && own.requests == 0 && free > 0 && all.bytes < 1000:
+			case err == nil && (own.Requests >= free && own.Requests > 0 || free <= 0):
+				rt.Fatalf("%s holds %d, %d are free, and it got one more", tenant, own.Requests, free)
+			case err != nil && own.Requests == 0 && free > 0 && all.Bytes < 1000:
 				rt.Fatalf("%s holds nothing, %d are free: %v", tenant, free, err)
 			case err == nil:
 				held[tenant] = append(held[tenant], size)
@@ -107,18 +107,18 @@ func TestQuota(t *testing.T) {
 		}
 		for tenant, sizes := range held {
 			for _, size := range sizes {
-				q.release(tenant, size)
+				q.Release(tenant, size)
 			}
 		}
-		if all, _ := q.now(""); all != (amount{}) || len(q.tenants) != 0 {
-			rt.Fatalf("%+v is counted when everything was released, of %d tenants", all, len(q.tenants))
+		if all, _ := q.Now(""); all != (capacity.Amount{}) || len(q.Tenants) != 0 {
+			rt.Fatalf("%+v is counted when everything was released, of %d tenants", all, len(q.Tenants))
 		}
 	})
 }
 
 // The latest results of a tenant are kept. An older one is gone, and another tenant's results stay.
 func TestKeptResultsAreBounded(t *testing.T) {
-	r := newRig(t, Options{MaxKeptBytes: 4096})
+	r := newRig(t, Options{Keep: Keep{MaxResultBytes: 4096}})
 	bob := r.as("tml-bob")
 	mine, theirs := r.sampler(r.session(), 0, map[string]any{"base_model": "tiny"}), bob.sampler(bob.session(), 0,
 		map[string]any{"base_model": "tiny"})
@@ -136,10 +136,10 @@ func TestKeptResultsAreBounded(t *testing.T) {
 		}
 		r.samples(ids[19])
 		bob.samples(other)
-		k := r.server.state.kept[r.server.state.tenantOf(mine)]
-		if k.bytes > 4096 || k.live < 2 || len(r.server.state.samples) != k.live+1 {
-			t.Errorf("round %d: %d results with %d bytes are kept, %d in all", round, k.live, k.bytes,
-				len(r.server.state.samples))
+		k := r.server.state.Kept[r.server.state.TenantOf(mine)]
+		if k.Bytes > 4096 || k.Live < 2 || len(r.server.state.Samples) != k.Live+1 {
+			t.Errorf("round %d: %d results with %d bytes are kept, %d in all", round, k.Live, k.Bytes,
+				len(r.server.state.Samples))
 		}
 		r.restart()
 		bob.server, bob.web = r.server, r.web
@@ -148,7 +148,7 @@ func TestKeptResultsAreBounded(t *testing.T) {
 	if err := r.server.collect(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.server.state.kept) + len(r.server.state.samples); n != 0 {
+	if n := len(r.server.state.Kept) + len(r.server.state.Samples); n != 0 {
 		t.Errorf("after a day %d are kept", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // restless is an endpoint whose runs, samplers and models leave memory after that time.
 func restless(t *testing.T, idle time.Duration) *rig {
 	r := &rig{t: t, modelDir: shippedModel, dir: t.TempDir(), fs: disk.OS(), key: "tml-alice",
-		opts: Options{Tokenizers: map[string]string{"tiny": shippedModel}, Idle: idle},
+		opts: Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}}, Idle: idle},
 		log:  journal.Options{IdleAfter: idle},
 		tune: func(o *engine.Options) { o.IdleAfter = idle }}
 	if err := r.start(); err != nil {
@@ -161,7 +161,7 @@ func TestModelsTakeTurnsInMemory(t *testing.T) {
 		for _, name := range names {
 			tokenizers[name] = shippedModel
 		}
-		return newTunedRig(t, Options{Tokenizers: tokenizers}, func(o *engine.Options) {
+		return newTunedRig(t, Options{Models: Models{Tokenizers: tokenizers}}, func(o *engine.Options) {
 			o.Models, o.Memory = map[string]engine.Model{}, memory
 			for _, name := range names {
 				o.Models[name] = engine.Model{Dir: shippedModel}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/endpoints"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -209,7 +210,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 	for _, path := range []string{"/v1/embeddings", "/oai/api/v1/embeddings", "/api/embed", "/api/embeddings"} {
 		rows = append(rows, routeRow{"POST " + path, 404, o.asks(path, `"input":"Hi"`)})
 	}
-	for _, prefix := range append([]string{"/anthropic/api/v1"}, openaiPrefixes...) {
+	for _, prefix := range append([]string{"/anthropic/api/v1"}, endpoints.OpenaiAt...) {
 		rows = append(rows, routeRow{"GET " + prefix + "/models", 200, []attempt{{prefix + "/models", nil}}},
 			routeRow{"GET " + prefix + "/models/{name...}", 0, []attempt{
 				{prefix + "/models/" + url.PathEscape(o.weights), nil}}})
@@ -219,7 +220,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 
 // tokenRows are vLLM's routes of tokens.
 func tokenRows(o *owned) (rows []routeRow) {
-	for _, prefix := range tokenPrefixes {
+	for _, prefix := range endpoints.TokensAt {
 		rows = append(rows, routeRow{"POST " + prefix + "/tokenize", 0, o.asks(prefix+"/tokenize", `"prompt":"Hi"`)},
 			routeRow{"POST " + prefix + "/detokenize", 0, o.asks(prefix+"/detokenize", `"tokens":[5,6]`)},
 			routeRow{"GET " + prefix + "/tokenizer_info", 0, []attempt{
@@ -268,7 +269,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, pattern := r.server.mux.Handler(q); pattern != row.pattern {
+			if _, pattern := r.server.edge.Mux.Handler(q); pattern != row.pattern {
 				t.Errorf("%s %s is of route %q, not %q", method, a.path, pattern, row.pattern)
 			}
 			want := row.want
@@ -286,7 +287,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 			}
 		}
 	}
-	registered := slices.Clone(r.server.mux.patterns)
+	registered := slices.Clone(r.server.edge.Mux.Patterns)
 	slices.Sort(registered)
 	slices.Sort(patterns)
 	if !slices.Equal(registered, slices.Compact(patterns)) {

@@ -16,22 +16,27 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/internal/wal"
-	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/endpoints"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/future"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/life"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/sampling"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/session"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/training"
 )
 
 // Backend is the durable service behind a server, such as journal.Journal.
@@ -53,152 +58,140 @@ type Backend interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// Store lists and reads what the Backend saved, such as engine.Engine.
-type Store interface {
-	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
-	Checkpoint(path string) (tinker.Checkpoint, error)
-	// Folder returns the folder of a checkpoint's files, for reading.
-	Folder(path string) (string, error)
-}
-
-// Exporter is a Store that exports some files of a checkpoint in another form than they are saved in, such as
-// engine.Engine.
-type Exporter interface {
-	Export(path string) ([]tinker.ExportFile, error)
-}
-
 // Server is an http.Handler. Open creates one and Close ends it. The caller closes the Backend.
 type Server struct {
-	backend  Backend
-	opts     Options
-	secret   []byte // signs request ids and archive addresses
-	mux      *router
-	stats    *serverMetrics
-	activity *activity
-	hider    *strings.Replacer
-
-	bodies *web.Bodies // of requests in flight
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	work   goroutines
-
-	training  *quota // pending training requests
-	sampling  *quota // unfinished samples
-	listening *quota // calls that wait for a result
-
-	texts  modelTexts
-	traced traceStore
-
-	mu    sync.Mutex
-	log   *wal.Log
-	state serverState
-	free  freeSpace
-
-	listed time.Time                // when retention last listed all checkpoints; its alone
-	lent   map[lentKey]*lentWeights // weights of requests without a sampling session
+	edge      *edge.Edge
+	opts      Options
+	backend   Backend
+	state     *state.Store
+	life      *life.Life
+	stats     *stats.Stats
+	capacity  *capacity.Capacity
+	tickets   *ticket.Signer
+	names     *basemodel.Registry
+	sessions  *session.Sessions
+	saved     *checkpoint.Checkpoints
+	weights   *sampling.Weights
+	recorder  *sampling.Recorder
+	samplers  *sampling.Samplers
+	runs      *training.Runs
+	futures   *future.Futures
+	endpoints *endpoints.Endpoints
 }
 
 // Open reads the server's log and resumes what an earlier process accepted: it opens or creates the models, and draws
 // unfinished samples again from their seeds.
 func Open(ctx context.Context, b Backend, opts Options) (*Server, error) {
 	opts.defaults()
-	s := &Server{backend: b, opts: opts, stats: newStats(), activity: newActivity(), hider: hider(opts.Private),
-		state: newState(), lent: map[lentKey]*lentWeights{}, bodies: web.NewBodies(web.BodyOptions{
-			Most: opts.MaxBodies, Tenant: opts.MaxTenantBodies, Unpack: opts.MaxUnpack, Malformed: wire.ErrMalformed})}
-	s.training = newQuota("training requests", math.MaxInt32, opts.MaxQueuedBytes) // package engine bounds their number
-	s.sampling = newQuota("samples", opts.MaxSamples, opts.MaxSampleBytes)
-	s.listening = newQuota("calls", opts.MaxListening, math.MaxInt64/2)
-	s.stats.watch(s)
-	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s := &Server{opts: opts, backend: b, stats: stats.New(), life: life.New(ctx, opts.Now, opts.Log)}
 	var err error
 	if err := disk.MkdirAll(opts.fs, opts.Dir); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if s.secret, err = readSecret(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
+	if s.tickets, err = ticket.Open(opts.fs, filepath.Join(opts.Dir, "secret")); err != nil {
 		return nil, err
 	}
-	s.state.firstEnd = opts.Now().UnixMicro()
-	if s.log, err = wal.Open(filepath.Join(opts.Dir, logName), s.logOptions(), s.state.replay); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+	if s.state, err = state.Open(opts.Dir, opts.fs, s.life,
+		func(took time.Duration) { s.stats.Synced("server", took) }); err != nil {
+		return nil, err
 	}
-	s.mux = s.routes()
+	s.build()
+	s.watch()
+	s.routes()
 	s.resume()
 	return s, nil
 }
 
-// logOptions are those of the server's log.
-func (s *Server) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.fs, Notice: func(msg string) { s.opts.Log.Warn(msg) },
-		Synced: func(d time.Duration) { s.stats.fsync.WithLabelValues("server").Observe(d.Seconds()) }}
-}
-
-// readSecret returns the key that signs ids. The first start draws it.
-func readSecret(dfs disk.FS, path string) ([]byte, error) {
-	secret, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		secret = make([]byte, 32)
-		rand.Read(secret) // never fails
-		return secret, disk.WriteFile(dfs, path, secret)
-	}
-	if err == nil && len(secret) != 32 {
-		err = fmt.Errorf("%s has %d bytes, not 32; restore it from a backup, or remove it (ids given out so far are "+
-			"then unknown)", path, len(secret))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
-	}
-	return secret, nil
-}
-
-// resume continues unfinished work.
-func (s *Server) resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, u := range s.state.sessions {
-		u.seen = s.opts.Now() // its last heartbeat is not in the log
-	}
-	for _, p := range s.state.samplers {
-		p.used = s.opts.Now() // likewise
-	}
-	for _, r := range s.state.recorded.of {
-		r.used = s.opts.Now() // its last use is not in the log
-	}
-	models := s.state.modelsInOrder()
-	s.work.begin(func() { s.remake(models) })
-	for _, p := range s.state.samples {
-		if p.finished.IsZero() {
-			p.size = int64(len(p.raw))
-			p.tenant = s.state.tenantOf(p.Sampler)
-			s.sampling.take(p.tenant, p.size)
-			s.draw(p)
-		}
-	}
-	s.resumeKept()
-	s.work.begin(s.runRetention)
-	if s.opts.Idle > 0 {
-		s.work.begin(s.runIdle)
-	}
+// build makes the parts, each on those before it.
+func (s *Server) build() {
+	o, b := s.opts, s.backend
+	engine, _ := o.Store.(tinker.Bounded)
+	sized, _ := o.Store.(tinker.Sized)
+	s.edge = edge.New(o.Access, o.Bodies, s.life, s.stats)
+	s.capacity = capacity.New(o.Queues, s.life, o.Dir,
+		func() error { return errors.Join(s.state.Log.Heal(), b.Heal()) }, engine, s.stats.Full)
+	s.names = &basemodel.Registry{Models: o.Models, Life: s.life, Edge: s.edge, Able: b.Capabilities}
+	s.sessions = &session.Sessions{State: s.state, Life: s.life, Capacity: s.capacity, Names: s.names, Evict: b.Evict,
+		Keep: o.Keep.Sessions}
+	s.saved = &checkpoint.Checkpoints{State: s.state, Life: s.life, Tickets: s.tickets, Edge: s.edge, Store: o.Store,
+		Remove: b.DeleteCheckpoint}
+	s.weights = &sampling.Weights{State: s.state, Life: s.life, Backend: b, Idle: o.Idle,
+		Lent: map[sampling.LentKey]*sampling.LentWeights{}}
+	s.recorder = &sampling.Recorder{State: s.state, Life: s.life, Keep: o.Keep}
+	s.samplers = &sampling.Samplers{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity,
+		Tickets: s.tickets, Names: s.names, Saved: s.saved, Weights: s.weights, Recorder: s.recorder,
+		Store: o.Store, Keep: o.Keep}
+	s.runs = &training.Runs{State: s.state, Life: s.life, Stats: s.stats, Capacity: s.capacity, Tickets: s.tickets,
+		Names: s.names, Saved: s.saved, Samplers: s.samplers, Memory: s.weights, Recorder: s.recorder, Backend: b,
+		Sized: sized, GapAfter: o.GapAfter, MaxMissing: o.MaxMissing}
+	s.futures = &future.Futures{State: s.state, Life: s.life, Capacity: s.capacity, Tickets: s.tickets, Edge: s.edge,
+		Runs: s.runs, Samplers: s.samplers, Hold: o.Hold}
+	s.endpoints = &endpoints.Endpoints{Life: s.life, Stats: s.stats, Edge: s.edge, Names: s.names, Saved: s.saved,
+		Weights: s.weights, Store: o.Store}
+	s.edge.Refuse, s.edge.Fallback = s.runs.RefuseTraining, s.endpoints.Fail
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.letIn(w, r) {
-		s.mux.ServeHTTP(w, r)
-	}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.edge.ServeHTTP(w, r) }
+
+// resume continues unfinished work.
+func (s *Server) resume() {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.state.Touch()
+	models := s.state.ModelsInOrder()
+	s.life.Begin(func() { s.runs.Remake(models) })
+	s.samplers.Resume()
+	s.life.Every(retentionPeriod, s.retain)
+	s.weights.Start()
 }
+
+// Fsynced records a group commit of the Backend's log.
+func (s *Server) Fsynced(took time.Duration) { s.stats.Synced("journal", took) }
 
 // Release answers every request that waits for a result with try_again, and accepts nothing new, so that an HTTP
 // server can shut down.
-func (s *Server) Release() { s.cancel(fmt.Errorf("server: %w", tinker.ErrClosed)) }
+func (s *Server) Release() { s.life.Release() }
 
 // Close ends the samples in progress, which the next process draws again, and closes the log. Requests that are still
 // being handled or arrive later are asked to retry.
 func (s *Server) Close() error {
 	s.Release()
-	s.mu.Lock()
-	s.state.stopTimers()
-	s.mu.Unlock()
-	s.work.end()
-	return s.log.Close()
+	s.state.StopTimers()
+	s.life.End()
+	return s.state.Log.Close()
 }
+
+// retentionPeriod is the time between two rounds of retention.
+const retentionPeriod = time.Minute
+
+// retain removes expired data.
+func (s *Server) retain() {
+	if err := s.collect(); err != nil && !s.life.Closing() {
+		s.life.Log.Error("server: removing expired data", "error", err)
+	}
+}
+
+// collect is one round of retention: expired checkpoints, unused unnamed samplers, retrieved results, idle weights.
+// It also rewrites the log if most of its records are obsolete.
+func (s *Server) collect() error {
+	errs := []error{s.saved.CollectCheckpoints(), s.samplers.CollectSamplers(), s.sessions.CollectSessions()}
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.samplers.ForgetSamples()
+	s.recorder.ForgetRecordings()
+	live := int64(0)
+	for _, n := range s.state.Recorded.Bytes {
+		live += 4 * n / 3 // base64
+	}
+	for _, p := range s.state.Samples {
+		live += int64(len(p.Raw)+len(p.Result.Proto)) + 256
+	}
+	if size := s.state.Log.Size(); size > compactAt && size > 4*live {
+		errs = append(errs, s.state.Compact())
+	}
+	return errors.Join(errs...)
+}
+
+// compactAt is the size of the log below which it is not rewritten, bytes.
+const compactAt = 16 << 20

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -169,9 +169,6 @@ func TestWrongContents(t *testing.T) {
 	obj := func(m map[string]any) func(seq int64) any {
 		return func(seq int64) any { m["seq_id"] = seq; return m }
 	}
-	old := func(in map[string]any) func(seq int64) any {
-		return obj(map[string]any{"model_id": m, "forward_backward_input": in})
-	}
 	nan := []float32{1, 1, 1, 1, 1, 1, 1}
 	nan[3] /= 0 * nan[2]
 	seq := int64(0)
@@ -228,20 +225,13 @@ func TestWrongContents(t *testing.T) {
 		{"/forward_backward",
 			with(func(b *wire.ForwardBackward) { b.LossFnConfig = map[string]float64{"entropy_coef": math.Inf(1)} }),
 			`loss_fn_config["entropy_coef"] is +Inf`},
-		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "loss_fn_config": map[string]any{"beta": nil}}),
-			"forward_backward_input.loss_fn_config.beta is null"},
-		{"/forward_backward", old(map[string]any{"loss_fn": "dro", "loss_fn_config": map[string]any{"beta": "NaN"}}),
-			"loss_fn_config is string"},
-		{"/forward_backward", old(map[string]any{"loss_fn": "dro",
-			"data": []any{map[string]any{"model_input": map[string]any{"chunks": []any{map[string]any{"tokens": []any{1,
-				nil}}}}}}}),
-			"forward_backward_input.data[0].model_input.chunks[0].tokens[1] is null"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": "soon"}),
 			"ttl_seconds is string"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "../../etc/passwd"}), "../../etc/passwd"},
 		{"/save_weights", obj(map[string]any{"model_id": m, "path": "a", "ttl_seconds": 0}), "ttl_seconds"},
 		{"/save_weights", obj(map[string]any{"model_id": m}), "path"},
-		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": unnamedPrefix + "1"}), unnamedPrefix},
+		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": checkpoint.UnnamedPrefix + "1"}),
+			checkpoint.UnnamedPrefix},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m, "path": "a", "kind": "live"}), `is "live"`},
 		{"/save_weights_for_sampler", obj(map[string]any{"model_id": m}), "sampling_session_seq_id"},
 		{"/save_weights_external", obj(map[string]any{"model_id": m, "path": "a",
@@ -273,9 +263,9 @@ func TestMissingRequestIsGivenUp(t *testing.T) {
 	if again.Type != "try_again" || !strings.Contains(again.QueueStateReason, "waits for request 1") {
 		t.Errorf("while a request is missing: %+v", again)
 	}
-	r.server.mu.Lock()
-	r.server.state.models[m].gap.Reset(0) // the hour is over
-	r.server.mu.Unlock()
+	r.server.state.Lock()
+	r.server.state.Models[m].Gap.Reset(0) // the hour is over
+	r.server.state.Unlock()
 	r.output(late)
 	if code, _, raw := r.send("POST", wire.Prefix+"/forward_backward", batch(m, 1, false)); code != http.StatusOK {
 		t.Errorf("the late request: %d %s", code, raw)
@@ -296,7 +286,7 @@ func TestLongPollAndShutdown(t *testing.T) {
 		again.QueueState != wire.QueueActive || took < 100*time.Millisecond {
 		t.Errorf("after %v: %+v", took, again)
 	}
-	r.server.opts.Hold = time.Hour
+	r.server.futures.Hold = time.Hour
 	done := make(chan wire.TryAgain)
 	go func() {
 		var again wire.TryAgain
@@ -313,44 +303,28 @@ func TestLongPollAndShutdown(t *testing.T) {
 	}
 }
 
-// SDK 0.24 and older speak JSON in both directions.
-func TestLegacyJSON(t *testing.T) {
+// The JSON forms of SDK 0.24 and older are refused by name. A batch in one uses up its number, so that later requests
+// do not wait for it.
+func TestOldForms(t *testing.T) {
 	r := newRig(t, Options{})
 	session := r.session()
 	m := r.model(session, 0)
-	body := func(key string, seq int64) map[string]any {
-		tensor := func(kind string, v ...float64) map[string]any {
-			return map[string]any{"dtype": kind, "data": v, "shape": []int{len(v)}}
-		}
-		return map[string]any{"model_id": m, "seq_id": seq,
-			key: map[string]any{"loss_fn": "cross_entropy", "data": []any{map[string]any{
-				"model_input": map[string]any{"chunks": []any{map[string]any{"type": "encoded_text",
-					"tokens": []int{1, 2}}}},
-				"loss_fn_inputs": map[string]any{"target_tokens": tensor("int64", 2, 3),
-					"weights": tensor("float32", 1, 0.5)}}}}}
+	id := r.promise("/forward", map[string]any{"model_id": m, "seq_id": 1, "forward_input": map[string]any{}})
+	if said, _ := r.failure(id); !strings.Contains(said, "SDK 0.24") {
+		t.Errorf("a batch as JSON: %s", said)
 	}
-	for i, c := range []struct{ path, key string }{{"/forward", "forward_input"},
-		{"/forward_backward", "forward_backward_input"}} {
-		id := r.promise(c.path, body(c.key, int64(i+1)))
-		var out wire.LegacyOutput
-		code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
-			wire.JSON)
-		if err := json.Unmarshal(raw, &out); err != nil || code != 200 || len(out.Outputs[0]["logprobs"].Data) != 2 ||
-			out.Metrics["loss:sum"] == 0 {
-			t.Errorf("%s: %d %s (%v)", c.path, code, raw, err)
-		}
-	}
-	id := r.promise("/asample", asample(r.sampler(session, 0, map[string]any{"base_model": "tiny"}), 0, nil))
-	var out wire.LegacySample
-	_, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
+	r.result(r.promise("/optim_step", step(m, 2)))
+	id = r.promise("/asample", asample(r.sampler(session, 0, map[string]any{"base_model": "tiny"}), 0, nil))
+	r.samples(id)
+	code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future", wire.RetrieveRequest{RequestID: id}, "Accept",
 		wire.JSON)
-	if err := json.Unmarshal(raw, &out); err != nil || len(out.Sequences) != 1 || len(out.Sequences[0].Tokens) == 0 {
-		t.Errorf("sample: %s (%v)", raw, err)
+	if code != http.StatusNotAcceptable || !strings.Contains(string(raw), "SDK 0.24") {
+		t.Errorf("a sample as JSON: %d %s", code, raw)
 	}
 }
 
 func TestBodies(t *testing.T) {
-	r := newRig(t, Options{MaxBody: 1 << 20})
+	r := newRig(t, Options{Bodies: Bodies{MaxBody: 1 << 20}})
 	m := r.model(r.session(), 0)
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {

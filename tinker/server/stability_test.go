@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/sampling"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -73,9 +74,9 @@ func TestStableReinforce(t *testing.T) {
 	check(1)
 	r.restart()
 	check(2)
-	r.server.mu.Lock()
-	err := r.server.compact()
-	r.server.mu.Unlock()
+	r.server.state.Lock()
+	err := r.server.state.Compact()
+	r.server.state.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestProvenanceIsChecked(t *testing.T) {
 		{"datum 0: it has no provenance", func(b *wire.ForwardBackward) { b.Provenance = nil }},
 		{"is not recorded in this session", func(b *wire.ForwardBackward) { b.Provenance[0].Input[0].Sequence = "x" }},
 		{"is not recorded in this session",
-			func(b *wire.ForwardBackward) { b.Provenance[0].Target[1].Sequence = sequenceID(sampler, 1, 0) }},
+			func(b *wire.ForwardBackward) { b.Provenance[0].Target[1].Sequence = sampling.SequenceID(sampler, 1, 0) }},
 		{"of model_input cover 2 positions", func(b *wire.ForwardBackward) {
 			b.Provenance[0].Input = []wire.Span{{Sequence: id, Length: 2}}
 		}},
@@ -140,7 +141,7 @@ func TestProvenanceIsChecked(t *testing.T) {
 
 // Recordings are kept for a day after their last use. Beyond a tenant's limit the least recently used are deleted.
 func TestStabilityIsForgotten(t *testing.T) {
-	r := newRig(t, Options{MaxStability: 4000})
+	r := newRig(t, Options{Keep: Keep{MaxStability: 4000}})
 	session := r.session()
 	m := r.model(session, 0)
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
@@ -153,17 +154,17 @@ func TestStabilityIsForgotten(t *testing.T) {
 			seq++
 		}
 	}
-	r.server.mu.Lock()
-	n, bytes := len(r.server.state.recorded.of), r.server.state.recorded.bytes
-	r.server.mu.Unlock()
+	r.server.state.Lock()
+	n, bytes := len(r.server.state.Recorded.Of), r.server.state.Recorded.Bytes
+	r.server.state.Unlock()
 	if n > 12 || n < 6 || len(bytes) != 1 {
 		t.Errorf("%d recordings of 41 are kept, %v bytes", n, bytes)
 	}
 	later := func(d time.Duration) {
 		r.clock.Add(int64(d))
-		r.server.mu.Lock()
-		r.server.forgetRecordings()
-		r.server.mu.Unlock()
+		r.server.state.Lock()
+		r.server.recorder.ForgetRecordings()
+		r.server.state.Unlock()
 	}
 	for range 2 {
 		later(20 * time.Hour)
@@ -176,8 +177,8 @@ func TestStabilityIsForgotten(t *testing.T) {
 		nil))); !strings.Contains(text, "not recorded") {
 		t.Errorf("after a day: %q", text)
 	}
-	if len(r.server.state.recorded.bytes) != 0 {
-		t.Errorf("%v bytes of nothing", r.server.state.recorded.bytes)
+	if len(r.server.state.Recorded.Bytes) != 0 {
+		t.Errorf("%v bytes of nothing", r.server.state.Recorded.Bytes)
 	}
 }
 

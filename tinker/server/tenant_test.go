@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/checkpoint"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/future"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -33,7 +37,7 @@ func (k keyList) Owner(tenant string) (string, bool) {
 func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		keys Keys
+		keys edge.Keys
 		key  string
 		want int
 	}{
@@ -44,7 +48,7 @@ func TestKeys(t *testing.T) {
 		{"an unknown key", keyList{HashKey("tml-known")}, "tml-x", 401},
 		{"no key at all", keyList{HashKey("tml-known")}, "", 401},
 	} {
-		r := newRig(t, Options{Keys: c.keys}).as(c.key)
+		r := newRig(t, Options{Access: Access{Keys: c.keys}}).as(c.key)
 		if code, _, raw := r.send("GET", wire.Prefix+"/get_server_capabilities", nil); code != c.want {
 			t.Errorf("%s: %d %s, want %d", c.name, code, raw, c.want)
 		}
@@ -126,7 +130,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 	m := r.model(r.session(), 0)
 	id := r.promise("/forward_backward", batch(m, 1, false))
 	for _, forged := range []string{"", "1", id + "x", id[1:], strings.ToUpper(id), "\x00",
-		r.server.token(tokenTrain, m, 99), r.server.token(tokenArchive, m, 1)} {
+		r.server.tickets.Ticket(ticket.Train, m, 99), r.server.tickets.Ticket(ticket.Archive, m, 1)} {
 		if code, _, raw := r.send("POST", wire.Prefix+"/retrieve_future",
 			wire.RetrieveRequest{RequestID: forged}); code != http.StatusNotFound {
 			t.Errorf("%q: %d %s, want 404", forged, code, raw)
@@ -135,7 +139,7 @@ func TestRequestIDsCannotBeMade(t *testing.T) {
 }
 
 func TestBackpressure(t *testing.T) {
-	r := newRig(t, Options{MaxSamples: 4, Crowd: 1, Hold: time.Millisecond})
+	r := newRig(t, Options{Queues: Queues{MaxSamples: 4, Crowd: 1}, Hold: time.Millisecond})
 	session := r.session()
 	sampler := r.sampler(session, 0, map[string]any{"base_model": "tiny"})
 	long := map[string]any{"sampling_params": map[string]any{"max_tokens": 500, "stop": []int{127}}, "num_samples": 200}
@@ -171,7 +175,7 @@ func TestBackpressure(t *testing.T) {
 
 func TestDiskBudget(t *testing.T) {
 	free := int64(1 << 40)
-	r := newRig(t, Options{Free: func() (int64, error) { return free, nil }, MinFree: 1 << 30})
+	r := newRig(t, Options{Queues: Queues{Free: func() (int64, error) { return free, nil }, MinFree: 1 << 30}})
 	m := r.model(r.session(), 0)
 	free = 1 << 20
 	r.clock.Add(int64(2 * time.Second))
@@ -182,8 +186,8 @@ func TestDiskBudget(t *testing.T) {
 	free = 1 << 40
 	r.clock.Add(int64(2 * time.Second))
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
-	free, r.server.free.at = 0, time.Time{}
-	r.server.opts.Free = func() (int64, error) { return 0, errors.New("no such disk") }
+	free, r.server.capacity.At = 0, time.Time{}
+	r.server.capacity.Limits.Free = func() (int64, error) { return 0, errors.New("no such disk") }
 	if code, _, _ := r.send("POST", wire.Prefix+"/optim_step", step(m, 2)); code != http.StatusInternalServerError {
 		t.Errorf("a disk that cannot be asked: %d", code)
 	}
@@ -308,7 +312,7 @@ func TestArchive(t *testing.T) {
 		}
 		names = append(names, h.Name)
 	}
-	for _, want := range []string{"adapter_config.json", "adapter_model.safetensors", marker} {
+	for _, want := range []string{"adapter_config.json", "adapter_model.safetensors", checkpoint.Marker} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the archive has %q, not %s", names, want)
 		}
@@ -402,14 +406,14 @@ func TestSessionPolling(t *testing.T) {
 	r.post("/join_sampling_session", map[string]any{"sampling_session_id": sampler}, &join)
 	want := map[string]bool{}
 	for i := range int64(3) {
-		want[r.promise("/asample", asample(sampler, join.N*clones+i, nil))] = true
+		want[r.promise("/asample", asample(sampler, join.N*future.Clones+i, nil))] = true
 	}
 	r.promise("/asample", asample(sampler, 0, nil)) // the original's own
 	cursor := int64(0)
 	poll := func() {
 		var out struct {
-			Completions []completion `json:"completions"`
-			Cursor      int64        `json:"cursor"`
+			Completions []future.Completion `json:"completions"`
+			Cursor      int64               `json:"cursor"`
 		}
 		r.post("/retrieve_futures", map[string]any{"target": map[string]any{"type": "sampling_session",
 			"sampling_session_id": sampler, "cloned_sampler_id": join.N}, "prev_cursor": cursor}, &out)
@@ -431,41 +435,9 @@ func TestSessionPolling(t *testing.T) {
 	for i, change := range []func(){
 		func() { r.post("/join_sampling_session", map[string]any{"sampling_session_id": sampler}, nil) }, r.restart} {
 		change()
-		want[r.promise("/asample", asample(sampler, join.N*clones+3+int64(i), nil))] = true
+		want[r.promise("/asample", asample(sampler, join.N*future.Clones+3+int64(i), nil))] = true
 		for len(want) > 0 {
 			poll()
 		}
 	}
-}
-
-func FuzzParseToken(f *testing.F) {
-	s := &Server{secret: make([]byte, 32)}
-	f.Add(s.token(tokenTrain, "m", 1))
-	f.Add("x")
-	f.Fuzz(func(t *testing.T, token string) {
-		if kind, id, seq, ok := s.parseToken(token); ok && s.token(kind, id, seq) != token {
-			t.Fatalf("%q is also %q", token, s.token(kind, id, seq))
-		}
-	})
-}
-
-// No checkpoint path leads out of its folder.
-func FuzzCheckpointPath(f *testing.F) {
-	for _, seed := range []string{"tinker://m/weights/a", "tinker://m/external_weights/../x", "tinker://../weights/..",
-		"tinker://m/external_weights/a/b", "tinker://m/sampler_weights/=unnamed-1"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, path string) {
-		p, err := tinker.ParsePath(inner(path))
-		if err != nil {
-			return
-		}
-		if strings.ContainsAny(p.Name, `/\`+"\x00") || p.Name == "." || p.Name == ".." {
-			t.Fatalf("%q has the name %q", path, p.Name)
-		}
-		if kind, name := outer(p); inner("tinker://"+p.ModelID+"/"+kind+"/"+name) != p.String() &&
-			kind == kindExternal {
-			t.Fatalf("%q is %s/%s outside and does not come back", path, kind, name)
-		}
-	})
 }

@@ -5,151 +5,106 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 )
-
-// tenantUse is what GET /tenants says of one tenant.
-type tenantUse struct {
-	Tenant          string           `json:"tenant"`         // as the owner of training runs is named
-	Name            string           `json:"name,omitempty"` // of the key, where keys have names
-	Sessions        int              `json:"sessions"`       // not finished
-	TrainingRuns    int              `json:"training_runs"`
-	Samplers        int              `json:"samplers"`
-	TrainingWaiting int              `json:"training_requests_waiting"`
-	SamplesWaiting  int              `json:"samples_waiting"`
-	KeptBytes       int64            `json:"kept_bytes"`       // results of samples
-	Requests        int64            `json:"requests"`         // since the server began
-	Tokens          map[string]int64 `json:"tokens,omitempty"` // since then, by the phase of trinity_tokens_total
-	Last            time.Time        `json:"last_request_time,omitzero"`
-}
-
-// owner is the name of a tenant that is shown.
-func owner(tenant string) string { return "key-" + tenant[:12] }
-
-// activity counts what each tenant does while the server runs. The methods are safe for concurrent use.
-type activity struct {
-	mu   sync.Mutex
-	most int // tenants; beyond that, the one that was silent longest is forgotten
-	of   map[string]*tenantActivity
-}
-
-type tenantActivity struct {
-	requests int64
-	tokens   map[string]int64
-	last     time.Time
-}
-
-// mostActive bounds the tenants whose activity is counted: where no key is demanded, anybody can make up one.
-const mostActive = 4096
-
-func newActivity() *activity { return &activity{most: mostActive, of: map[string]*tenantActivity{}} }
-
-// request counts one of a tenant's.
-func (a *activity) request(tenant string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	one := a.tenant(tenant)
-	one.requests, one.last = one.requests+1, now
-}
-
-// done counts tokens of a tenant's finished request. A request whose sampler is gone has no tenant any more.
-func (a *activity) done(tenant, phase string, tokens int) {
-	if tenant == "" || tokens <= 0 {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.tenant(tenant).tokens[phase] += int64(tokens)
-}
-
-// tenant finds or begins a tenant's counts; a.mu is held.
-func (a *activity) tenant(tenant string) *tenantActivity {
-	one := a.of[tenant]
-	if one != nil {
-		return one
-	}
-	if len(a.of) >= a.most {
-		silent := ""
-		for name, t := range a.of {
-			if silent == "" || t.last.Before(a.of[silent].last) {
-				silent = name
-			}
-		}
-		delete(a.of, silent)
-	}
-	one = &tenantActivity{tokens: map[string]int64{}}
-	a.of[tenant] = one
-	return one
-}
-
-// read adds what was counted to the tenants.
-func (a *activity) read(at func(tenant string) *tenantUse) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for tenant, one := range a.of {
-		u := at(tenant)
-		u.Requests, u.Tokens, u.Last = one.requests, maps.Clone(one.tokens), one.last
-	}
-}
 
 // tenants answers GET /tenants: who uses the server, and how much. It is for operators: a key that was made for one,
 // or every local client where no key is demanded, as for the metrics.
-func (s *Server) tenants(c *call) (any, error) {
-	if s.keyed() {
-		if _, operator := s.opts.Keys.Owner(c.tenant); !operator {
-			return nil, status(http.StatusForbidden, "this key may not see the tenants of the server; a key that may "+
-				"is made with trinity serve key add NAME --operator")
+func (s *Server) tenants(c *edge.Call) (any, error) {
+	if s.edge.Keyed() {
+		if _, operator := s.opts.Access.Keys.Owner(c.Tenant); !operator {
+			return nil, edge.Status(http.StatusForbidden, "this key may not see the tenants of the server; a key that "+
+				"may is made with trinity serve key add NAME --operator")
 		}
 	}
-	all := map[string]*tenantUse{}
-	at := func(tenant string) *tenantUse {
+	all := map[string]*stats.TenantUse{}
+	at := func(tenant string) *stats.TenantUse {
 		u := all[tenant]
 		if u == nil {
-			u = &tenantUse{Tenant: owner(tenant)}
+			u = &stats.TenantUse{Tenant: stats.Owner(tenant)}
 			all[tenant] = u
 		}
 		return u
 	}
-	s.activity.read(at)
+	s.stats.Activity.Read(at)
 	s.owned(at)
 	for tenant, u := range all {
-		_, own := s.training.now(tenant)
-		u.TrainingWaiting = own.requests
-		_, own = s.sampling.now(tenant)
-		u.SamplesWaiting = own.requests
-		if s.opts.Keys != nil {
-			u.Name, _ = s.opts.Keys.Owner(tenant)
+		_, own := s.capacity.Training.Now(tenant)
+		u.TrainingWaiting = own.Requests
+		_, own = s.capacity.Sampling.Now(tenant)
+		u.SamplesWaiting = own.Requests
+		if s.opts.Access.Keys != nil {
+			u.Name, _ = s.opts.Access.Keys.Owner(tenant)
 		}
 	}
-	byName := func(a, b *tenantUse) int { return strings.Compare(a.Tenant, b.Tenant) }
+	byName := func(a, b *stats.TenantUse) int { return strings.Compare(a.Tenant, b.Tenant) }
 	return map[string]any{"tenants": slices.SortedFunc(maps.Values(all), byName)}, nil
 }
 
 // owned counts what the tenants have.
-func (s *Server) owned(at func(tenant string) *tenantUse) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := &s.state
-	for _, u := range t.sessions {
+func (s *Server) owned(at func(tenant string) *stats.TenantUse) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	t := s.state
+	for _, u := range t.Sessions {
 		one := at(u.Tenant)
 		if u.Finished == "" {
 			one.Sessions++
 		}
 	}
-	for _, m := range t.models {
-		if u := t.sessions[m.Session]; u != nil {
+	for _, m := range t.Models {
+		if u := t.Sessions[m.Session]; u != nil {
 			at(u.Tenant).TrainingRuns++
 		}
 	}
-	for id := range t.samplers {
-		if tenant := t.tenantOf(id); tenant != "" {
+	for id := range t.Samplers {
+		if tenant := t.TenantOf(id); tenant != "" {
 			at(tenant).Samplers++
 		}
 	}
-	for tenant, k := range t.kept {
+	for tenant, k := range t.Kept {
 		if tenant != "" { // results of an earlier process whose sampler is gone
-			at(tenant).KeptBytes = k.bytes
+			at(tenant).KeptBytes = k.Bytes
 		}
+	}
+}
+
+// watch registers the gauges that are read at each request of /metrics.
+func (s *Server) watch() {
+	gauge := s.stats.Gauge
+	locked := func(read func(*state.Store) int) func() float64 {
+		return func() float64 { s.state.Lock(); defer s.state.Unlock(); return float64(read(s.state)) }
+	}
+	gauge("trinity_training_requests_waiting", "Training requests accepted and not done.",
+		func() float64 { all, _ := s.capacity.Training.Now(""); return float64(all.Requests) })
+	gauge("trinity_training_bytes_waiting", "Their bytes.",
+		func() float64 { all, _ := s.capacity.Training.Now(""); return float64(all.Bytes) })
+	gauge("trinity_request_bytes", "Memory of requests that are being read and decoded.",
+		func() float64 { return float64(s.edge.Bodies.Budget().InUse()) })
+	gauge("trinity_samples_waiting", "asample requests accepted and not done.",
+		func() float64 { all, _ := s.capacity.Sampling.Now(""); return float64(all.Requests) })
+	gauge("trinity_samples_kept", "asample requests known, done or not.",
+		locked(func(t *state.Store) int { return len(t.Samples) }))
+	gauge("trinity_sessions", "Sessions known.", locked(func(t *state.Store) int { return len(t.Sessions) }))
+	gauge("trinity_models", "Training runs known.", locked(func(t *state.Store) int { return len(t.Models) }))
+	gauge("trinity_samplers", "Sampling sessions known.", locked(func(t *state.Store) int { return len(t.Samplers) }))
+	gauge("trinity_server_log_bytes", "Size of the server's own log.",
+		func() float64 { return float64(s.state.Log.Size()) })
+	gauge("trinity_log_cut_bytes", "Bytes of unfinished writes that this start cut off the logs.", func() float64 {
+		n := s.state.Log.Cut()
+		if b, ok := s.backend.(interface{ Cut() int64 }); ok {
+			n += b.Cut()
+		}
+		return float64(n)
+	})
+	if b, ok := s.backend.(interface{ Evicted() (evicted, all int) }); ok {
+		gauge("trinity_models_resting", "Training runs evicted from memory.",
+			func() float64 { n, _ := b.Evicted(); return float64(n) })
+	}
+	if e, ok := s.opts.Store.(stats.Computing); ok {
+		s.stats.Compute(e)
 	}
 }

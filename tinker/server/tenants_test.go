@@ -8,18 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/stats"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // tenantsOf asks for the tenants of a rig's server.
-func tenantsOf(r *rig) map[string]tenantUse {
+func tenantsOf(r *rig) map[string]stats.TenantUse {
 	r.t.Helper()
 	code, _, raw := r.send("GET", "/tenants", nil)
-	var list struct{ Tenants []tenantUse }
+	var list struct{ Tenants []stats.TenantUse }
 	if err := json.Unmarshal(raw, &list); err != nil || code != http.StatusOK {
 		r.t.Fatalf("%d %s (%v)", code, raw, err)
 	}
-	all := map[string]tenantUse{}
+	all := map[string]stats.TenantUse{}
 	for _, u := range list.Tenants {
 		all[u.Tenant] = u
 	}
@@ -27,7 +28,7 @@ func tenantsOf(r *rig) map[string]tenantUse {
 }
 
 // use is what a tenant has and did, once tokens of a phase are counted, which may be after their answer.
-func use(r *rig, tenant, phase string) (u tenantUse) {
+func use(r *rig, tenant, phase string) (u stats.TenantUse) {
 	eventually(r.t, func() string {
 		u = tenantsOf(r)[tenant]
 		return unless(u.Tokens[phase] > 0 && u.TrainingWaiting == 0, fmt.Sprintf("%+v", u))
@@ -37,8 +38,8 @@ func use(r *rig, tenant, phase string) (u tenantUse) {
 
 // What tenants have and did is counted for each of them; a restart keeps what they have.
 func TestTenants(t *testing.T) {
-	r := newTunedRig(t, Options{Tokenizers: map[string]string{"tiny": shippedModel},
-		Keys: keyList{HashKey("tml-alice"), HashKey("tml-bob"), HashKey("tml-ops")}}, shipped)
+	r := newTunedRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": shippedModel}},
+		Access: Access{Keys: keyList{HashKey("tml-alice"), HashKey("tml-bob"), HashKey("tml-ops")}}}, shipped)
 	session := r.session()
 	m := r.model(session, 0)
 	r.output(r.promise("/forward_backward", batch(m, 1, false)))
@@ -59,7 +60,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("another tenant may see all of them: %d %s", code, raw)
 	}
 	ops := r.as("tml-ops")
-	alices, bobs := owner(TenantOf("tml-alice")), owner(TenantOf("tml-bob"))
+	alices, bobs := stats.Owner(TenantOf("tml-alice")), stats.Owner(TenantOf("tml-bob"))
 	u := use(ops, alices, "forward_backward")
 	if u.Sessions != 1 || u.TrainingRuns != 1 || u.Samplers != 1 || u.KeptBytes == 0 || u.TrainingWaiting != 0 ||
 		u.Tokens["forward_backward"] == 0 || u.Tokens["sample"] == 0 || u.Tokens["prompt"] == 0 || u.Requests < 6 ||
@@ -70,7 +71,7 @@ func TestTenants(t *testing.T) {
 	if u.Requests != 2 || u.Sessions != 0 || u.Tokens["sample"] != answer.Usage.Drawn || u.Tokens["prompt"] != 2 {
 		t.Errorf("a tenant that sampled without a session: %+v", u)
 	}
-	if u = tenantsOf(ops)[owner(TenantOf("tml-ops"))]; u.Name != "ops" {
+	if u = tenantsOf(ops)[stats.Owner(TenantOf("tml-ops"))]; u.Name != "ops" {
 		t.Errorf("a key with a name: %+v", u)
 	}
 	r.post("/sessions/"+session+"/finish", map[string]any{"reason": map[string]any{"type": "success"}}, nil)
@@ -83,13 +84,14 @@ func TestTenants(t *testing.T) {
 // Where no key is demanded, every caller is a local one, and their number is bounded.
 func TestTenantsOfALocalServer(t *testing.T) {
 	r := newRig(t, Options{})
-	r.server.activity.most = 3
+	r.server.stats.Activity.Most = 3
 	for _, key := range []string{"tml-a", "tml-b", "tml-c", "tml-d"} {
 		r.clock.Add(int64(time.Second))
 		r.as(key).get("/get_server_capabilities", new(wire.Capabilities))
 	}
 	all := tenantsOf(r.as("tml-d"))
-	if _, ok := all[owner(TenantOf("tml-a"))]; ok || len(all) != 3 || all[owner(TenantOf("tml-d"))].Requests != 2 {
+	if _, ok := all[stats.Owner(TenantOf("tml-a"))]; ok || len(all) != 3 ||
+		all[stats.Owner(TenantOf("tml-d"))].Requests != 2 {
 		t.Errorf("the tenants are %+v", all)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -36,8 +37,8 @@ func TestTokenizers(t *testing.T) {
 	r := newRig(
 		t,
 		Options{
-			Tokenizers: map[string]string{"tiny": dir},
-			Aliases:    map[string]string{"small": "tiny", "a/b/c": "tiny", "meta-llama/Llama-3.2-1B": "tiny"},
+			Models: Models{Tokenizers: map[string]string{"tiny": dir},
+				Aliases: map[string]string{"small": "tiny", "a/b/c": "tiny", "meta-llama/Llama-3.2-1B": "tiny"}},
 		},
 	)
 	session := r.session()
@@ -88,7 +89,7 @@ func TestTokenizers(t *testing.T) {
 			}
 		}
 	}
-	if code, _, _ := anybody.send("GET", "/"+llamaRepo+"/resolve/main/tokenizer.json", nil); code != 200 {
+	if code, _, _ := anybody.send("GET", "/"+basemodel.LlamaRepo+"/resolve/main/tokenizer.json", nil); code != 200 {
 		t.Errorf("what the SDK asks for in place of a Llama 3: %d", code)
 	}
 	if code, h, _ := anybody.send("GET", "/other/resolve/main/tokenizer.json", nil); code != 404 ||
@@ -106,9 +107,9 @@ func TestTokenizersWithKeys(t *testing.T) {
 	r := newRig(
 		t,
 		Options{
-			Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
-			HubNames:   map[string]string{"tiny": "Org/Name"},
-			Keys:       onlyKey(HashKey("tml-alice")),
+			Models: Models{Tokenizers: map[string]string{"tiny": tokenizerDir(t)},
+				HubNames: map[string]string{"tiny": "Org/Name"}},
+			Access: Access{Keys: onlyKey(HashKey("tml-alice"))},
 		},
 	)
 	const file = "/Org/Name/resolve/main/tokenizer.json"
@@ -147,7 +148,8 @@ func TestTokenizerTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := newRig(t, Options{Tokenizers: map[string]string{"tiny": dir}, Aliases: map[string]string{"org/tiny": "tiny"}})
+	r := newRig(t, Options{Models: Models{Tokenizers: map[string]string{"tiny": dir},
+		Aliases: map[string]string{"org/tiny": "tiny"}}})
 	if code, _, raw := r.send("GET", "/tiny/resolve/main/"+name, nil); code != 200 || string(raw) != "tools" {
 		t.Errorf("the template: %d %s", code, raw)
 	}

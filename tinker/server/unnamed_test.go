@@ -22,7 +22,8 @@ func (r *rig) freeze(model string, seq, number int64) (id string) {
 // When a tenant has too many unnamed samplers, the least recently used are deleted; one in use stays, and so do
 // another tenant's.
 func TestUnnamedSamplersAreBounded(t *testing.T) {
-	for name, o := range map[string]Options{"number": {MaxUnnamed: 3}, "bytes": {MaxUnnamedBytes: 1}} {
+	for name, o := range map[string]Options{"number": {Keep: Keep{MaxUnnamed: 3}},
+		"bytes": {Keep: Keep{MaxUnnamedBytes: 1}}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, o)
 			bob := r.as("tml-bob")
@@ -71,9 +72,9 @@ func TestIdleWeightsMakeRoom(t *testing.T) {
 	used, _ := r.server.opts.Store.(*engine.Engine).Memory()
 	all := used
 	var one int64 // of the four samplers' weights
-	r.server.mu.Lock()
-	r.server.state.samplers[ids[0]].forget()
-	r.server.mu.Unlock()
+	r.server.state.Lock()
+	r.server.state.Samplers[ids[0]].Forget()
+	r.server.state.Unlock()
 	used, _ = r.server.opts.Store.(*engine.Engine).Memory()
 	if one = all - used; one <= 0 {
 		t.Fatalf("%d bytes are taken with four samplers, %d with three", all, used)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -9,9 +10,30 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
+// JSONTensor is a tensor as JSON numbers, row by row; with indices it is sparse.
+type JSONTensor struct {
+	Data  []Number `json:"data"`
+	DType string   `json:"dtype"`
+	Shape []int64  `json:"shape,omitempty"`
+	CRow  []int64  `json:"sparse_crow_indices,omitempty"`
+	Col   []int64  `json:"sparse_col_indices,omitempty"`
+}
+
+// Number is a JSON number; null is NaN.
+type Number float64
+
+// UnmarshalJSON reads null as NaN.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
 // Targets reads a tensor of token ids [rows, K], dense or sparse, and keeps a sparse one sparse. Errors are User
 // errors.
-func (t LegacyTensor) Targets() (*tinker.Matrix[int32], error) {
+func (t JSONTensor) Targets() (*tinker.Matrix[int32], error) {
 	if t.DType != "int64" {
 		return nil, tinker.Userf("dtype is %q; token ids are int64", t.DType)
 	}
@@ -39,20 +61,13 @@ func (t LegacyTensor) Targets() (*tinker.Matrix[int32], error) {
 }
 
 // FromTargets is the inverse of Targets.
-func FromTargets(m *tinker.Matrix[int32]) *LegacyTensor {
+func FromTargets(m *tinker.Matrix[int32]) *JSONTensor {
 	if m == nil {
 		return nil
 	}
-	t := fromMatrix(m)
-	t.DType = "int64"
-	return &t
-}
-
-// fromMatrix is the JSON form of floats.
-func fromMatrix[T int32 | float32](m *tinker.Matrix[T]) LegacyTensor {
-	t := LegacyTensor{
+	t := &JSONTensor{
 		Data:  make([]Number, len(m.Values)),
-		DType: "float32",
+		DType: "int64",
 		Shape: []int64{int64(m.Shape[0]), int64(m.Shape[1])},
 		CRow:  m.Start,
 		Col:   m.Columns,
@@ -112,25 +127,20 @@ func readMatrix(b []byte) (*tinker.Matrix[float32], error) {
 	return m, nil
 }
 
-// alternatives are the tensors of message PromptAltTokens, [rows-1, k]: the first position of a prompt has none.
-func alternatives(rows [][]tinker.TokenLogprob) (tokens, logprobs tinker.Tensor) {
+// appendAlternatives appends the fields of message PromptAltTokens, two tensors [rows-1, k]: the first position of a
+// prompt has none.
+func appendAlternatives(b []byte, rows [][]tinker.TokenLogprob) []byte {
 	n, k := max(0, len(rows)-1), 0
 	if n > 0 {
 		k = len(rows[1])
 	}
-	tokens = tinker.Tensor{Shape: []int{n, k}, Int: make([]int64, 0, n*k)}
-	logprobs = tinker.Tensor{Shape: []int{n, k}, Float: make([]float32, 0, n*k)}
+	tokens := tinker.Tensor{Shape: []int{n, k}, Int: make([]int64, 0, n*k)}
+	logprobs := tinker.Tensor{Shape: []int{n, k}, Float: make([]float32, 0, n*k)}
 	for _, row := range rows {
 		for _, c := range row {
 			tokens.Int, logprobs.Float = append(tokens.Int, int64(c.Token)), append(logprobs.Float, c.Logprob)
 		}
 	}
-	return tokens, logprobs
-}
-
-// appendAlternatives appends the fields of message PromptAltTokens.
-func appendAlternatives(b []byte, rows [][]tinker.TokenLogprob) []byte {
-	tokens, logprobs := alternatives(rows)
 	b = appendBytes(b, 1, appendTensor(nil, tokens))
 	return appendBytes(b, 2, appendTensor(nil, logprobs))
 }

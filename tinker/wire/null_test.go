@@ -34,12 +34,10 @@ func TestNull(t *testing.T) {
 		{`{"lora_config":{"rank":4,"seed":null},"user_metadata":{"lr":null}}`, &CreateModelRequest{}, ""},
 		{`{"model_seq_id":null}`, &CreateModelRequest{}, "model_seq_id is null"},
 		{`{"sampling_session_seq_id":null}`, &CreateSamplingSessionRequest{}, "sampling_session_seq_id is null"},
-		{`{"forward_input":{"loss_fn_config":{"a":1,"beta":null}}}`, &LegacyForward{},
-			"forward_input.loss_fn_config.beta is null"},
-		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[1],"shape":[null]}}}]}}`, &LegacyForward{},
-			"forward_input.data[0].loss_fn_inputs.weights.shape[0] is null"},
-		// NaN; the loss refuses it by name
-		{`{"forward_input":{"data":[{"loss_fn_inputs":{"weights":{"data":[null]}}}]}}`, &LegacyForward{}, ""},
+		{`{"target_prompt_logprobs":{"data":[1],"shape":[null]}}`, &SampleRequest{},
+			"target_prompt_logprobs.shape[0] is null"},
+		// NaN; Targets refuses it by name
+		{`{"target_prompt_logprobs":{"data":[null]}}`, &SampleRequest{}, ""},
 		{`{"ttl_seconds":null}`, &SaveRequest{}, ""},
 		{`{"adam_params":{"learning_rate":"0.1"}}`, &OptimStepRequest{}, "adam_params.learning_rate is string"},
 	} {

@@ -37,11 +37,11 @@ type SampleRequest struct {
 	Type               string         `json:"type"` // sample
 
 	// Of newer SDKs.
-	PromptLogprobsLastN  *int          `json:"prompt_logprobs_last_n,omitempty" null:"ok"`
-	TopKSampleLogprobs   int           `json:"topk_sample_logprobs,omitempty"`
-	TargetPromptLogprobs *LegacyTensor `json:"target_prompt_logprobs,omitempty"` // int64 [prompt-1, K], dense or sparse
-	PromptAltTokensK     int           `json:"prompt_alt_tokens_k,omitempty"`
-	RecordStabilityInfo  bool          `json:"record_stability_info,omitempty"`
+	PromptLogprobsLastN  *int        `json:"prompt_logprobs_last_n,omitempty" null:"ok"`
+	TopKSampleLogprobs   int         `json:"topk_sample_logprobs,omitempty"`
+	TargetPromptLogprobs *JSONTensor `json:"target_prompt_logprobs,omitempty"` // int64 [prompt-1, K], dense or sparse
+	PromptAltTokensK     int         `json:"prompt_alt_tokens_k,omitempty"`
+	RecordStabilityInfo  bool        `json:"record_stability_info,omitempty"`
 }
 
 // SamplingParams is sampling_params.

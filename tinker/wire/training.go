@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/seed-d9ad8ee0/trinity/tinker"
+import (
+	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
 
 // CreateModelRequest is the body of create_model.
 type CreateModelRequest struct {
@@ -110,4 +114,15 @@ func FromAdam(p tinker.AdamParams) *Adam {
 // OptimStepResponse is the result of optim_step.
 type OptimStepResponse struct {
 	Metrics map[string]float64 `json:"metrics"`
+}
+
+// FiniteMetrics leaves out metrics that are not finite, which JSON cannot represent.
+func FiniteMetrics(m map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for k, v := range m {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			out[k] = v
+		}
+	}
+	return out
 }

@@ -123,17 +123,6 @@ func TestScoresGolden(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, scores()) {
 		t.Errorf("decoded %+v, %v\nwant %+v", got, err, scores())
 	}
-	raw, err := json.Marshal(FromSample(scores()))
-	want := `{"type":"sample","sequences":[{"tokens":[11,12],"logprobs":[-0.5,-1.25],"stop_reason":"length",` +
-		`"topk_logprobs":[[[11,-0.5],[3,-2]],[[12,-1.25],[4,-1.5]]]}],` +
-		`"prompt_logprobs":null,"topk_prompt_logprobs":null,` +
-		`"target_prompt_logprobs":{"data":[-2,0],"dtype":"float32","shape":[2,5],"sparse_crow_indices":[0,1,2],` +
-		`"sparse_col_indices":[4,0]},` +
-		`"prompt_alt_tokens":{"tokens":{"data":[7,7,8,9],"dtype":"int64","shape":[2,2]},"logprobs":{"data":[-1,-1,` +
-		`-2,-3],"dtype":"float32","shape":[2,2]}}}`
-	if err != nil || string(raw) != want {
-		t.Errorf("JSON %s, %v\nwant %s", raw, err, want)
-	}
 }
 
 // Targets are JSON, dense or sparse, and a sparse one takes memory for its values only, whatever its shape.
@@ -156,7 +145,7 @@ func TestTargets(t *testing.T) {
 		{`{"data":[5],"dtype":"int64","shape":[2,1]}`, nil},
 		{`{"data":[5],"dtype":"int64","shape":[1,1],"sparse_crow_indices":[0,2],"sparse_col_indices":[0]}`, nil},
 	} {
-		var l LegacyTensor
+		var l JSONTensor
 		if err := Decode([]byte(c.json), &l); err != nil {
 			t.Fatalf("%s: %v", c.json, err)
 		}
@@ -359,47 +348,6 @@ func TestSamplingParams(t *testing.T) {
 	}
 }
 
-// The JSON of old SDKs decodes to the same request as the protobuf of new ones.
-func TestLegacyForward(t *testing.T) {
-	body := `{"forward_backward_input":{"data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[1,2]}]},
-		"loss_fn_inputs":{"target_tokens":{"data":[2,3],"dtype":"int64","shape":[2]},
-		"weights":{"data":[5],"dtype":"float32","shape":[2,2],"sparse_crow_indices":[0,0,1],` +
-		`"sparse_col_indices":[1]}}}],"loss_fn":"cross_entropy"},"model_id":"m","seq_id":4}`
-	var l LegacyForward
-	if err := Decode([]byte(body), &l); err != nil {
-		t.Fatal(err)
-	}
-	got, err := l.Tinker()
-	want := ForwardBackward{ModelID: "m", SeqID: 4, LossFn: "cross_entropy",
-		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2}),
-			LossFnInputs: map[string]tinker.Tensor{"target_tokens": tinker.Ints([]int64{2, 3}),
-				"weights": {Shape: []int{2, 2}, Float: []float32{0, 0, 0, 5}}}}}}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
-	}
-}
-
-func TestLegacyResults(t *testing.T) {
-	out, err := json.Marshal(FromOutput(tinker.ForwardOutput{Metrics: map[string]float64{"loss:sum": 1,
-		"x:mean": math.NaN()},
-		LossFnOutputs: []map[string]tinker.Tensor{{"logprobs": tinker.Floats([]float32{-1, float32(math.NaN())})}}}))
-	want := `{"loss_fn_output_type":"ArrayRecord","loss_fn_outputs":[{"logprobs":{"data":[-1,null],` +
-		`"dtype":"float32","shape":[2]}}],"metrics":{"loss:sum":1}}`
-	if err != nil || string(out) != want {
-		t.Errorf("got %s, %v\nwant %s", out, err, want)
-	}
-	sample, err := json.Marshal(
-		FromSample(tinker.SampleResponse{
-			Sequences: []tinker.SampledSequence{
-				{Tokens: []int32{3}, Logprobs: []float32{-1}, StopReason: tinker.StopStop}},
-			TopKPromptLogprobs: [][]tinker.TokenLogprob{nil, {{Token: 1, Logprob: -2}}}}))
-	want = `{"type":"sample","sequences":[{"tokens":[3],"logprobs":[-1],"stop_reason":"stop"}],` +
-		`"prompt_logprobs":null,"topk_prompt_logprobs":[null,[[1,-2]]]}`
-	if err != nil || string(sample) != want {
-		t.Errorf("got %s, %v\nwant %s", sample, err, want)
-	}
-}
-
 func FuzzDecodeForwardBackward(f *testing.F) {
 	f.Add(unhex(f, goldenForward))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -446,8 +394,6 @@ func FuzzDecodeJSON(f *testing.F) {
 		`"tokens":[1]}]},"sampling_params":{"stop":["a"],"seed":1}}`))
 	f.Add([]byte(`{"target_prompt_logprobs":{"data":[5],"dtype":"int64","shape":[2,9],"sparse_crow_indices":[0,0,1],` +
 		`"sparse_col_indices":[7]}}`))
-	f.Add([]byte(`{"forward_backward_input":{"data":[{"model_input":{"chunks":[]},"loss_fn_inputs":{"w":{"data":[1,` +
-		`null],"dtype":"float32","shape":[2]}}}],"loss_fn":"x"},"model_id":"m","seq_id":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s SampleRequest
 		if Decode(b, &s) == nil {
@@ -461,12 +407,6 @@ func FuzzDecodeJSON(f *testing.F) {
 			}
 			if p, err := s.Params.Tinker(); err == nil && p.MaxTokens < 0 {
 				t.Fatalf("max_tokens %d was taken", p.MaxTokens)
-			}
-		}
-		var l LegacyForward
-		if Decode(b, &l) == nil {
-			if r, err := l.Tinker(); err == nil && r.ModelID != l.ModelID {
-				t.Fatalf("model %q became %q", l.ModelID, r.ModelID)
 			}
 		}
 	})

@@ -1,0 +1,58 @@
+package speech
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
+	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+)
+
+// CallBegin is the beginning of a call in a style, with the name of the tool if there is one. A model that continues it
+// calls a tool.
+func CallBegin(style chat.CallStyle, name string) string {
+	begin, arguments := `{"name": `, `"parameters": `
+	switch style {
+	case chat.FunctionCalls:
+		if name != "" {
+			name += ">\n"
+		}
+		return callOpen + "\n<function=" + name
+	case chat.PairCalls:
+		if name != "" {
+			name += "\n"
+		}
+		return callOpen + name
+	case chat.QwenCalls:
+		begin, arguments = callOpen+"\n"+begin, `"arguments": `
+	}
+	if name == "" {
+		return begin + `"`
+	}
+	return begin + toJSON(name) + ", " + arguments
+}
+
+// toJSON is a value as JSON, with the keys in their order.
+func toJSON(v jinja.Value) string {
+	switch x := v.(type) {
+	case *jinja.Map:
+		var parts []string
+		for key, value := range x.All() {
+			parts = append(parts, toJSON(key)+":"+toJSON(value))
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case jinja.List:
+		parts := make([]string, len(x))
+		for i, value := range x {
+			parts[i] = toJSON(value)
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "null"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

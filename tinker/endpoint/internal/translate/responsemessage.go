@@ -1,0 +1,204 @@
+package translate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+)
+
+// ResponseMessages reads instructions and input as the messages of a chat.
+func ResponseMessages(f param.Fields) (json.RawMessage, error) {
+	instructions := ""
+	there, err := f.Take("instructions", &instructions)
+	if err != nil {
+		return nil, err
+	}
+	var c items
+	if there {
+		c.out = append(c.out, chatMessage{Role: "system", Content: instructions})
+	}
+	raw, ok := f["input"]
+	if !ok {
+		return nil, param.Invalid("input", "input is missing")
+	}
+	delete(f, "input")
+	text := ""
+	var list []json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+		c.out = append(c.out, chatMessage{Role: "user", Content: text})
+	case json.Unmarshal(raw, &list) != nil || len(list) == 0:
+		return nil, param.Invalid("input", "input is %s; it must be a text or a list of items", param.Brief(raw))
+	}
+	for i, raw := range list {
+		if err := c.add(raw); err != nil {
+			return nil, param.Within(fmt.Sprintf("input[%d]", i), err)
+		}
+	}
+	return param.Encoded(c.out), nil
+}
+
+// items makes messages of items: thoughts, text and calls of an assistant that follow each other are one message.
+type items struct {
+	out  []chatMessage
+	open bool // the last of out is an assistant's and continues
+}
+
+// itemLabels are members of items that do not change a prompt.
+var itemLabels = []string{"id", "status", "phase", "encrypted_content", "summary"}
+
+// add reads the next item.
+func (c *items) add(raw json.RawMessage) error {
+	b, err := param.ReadObject(raw)
+	if err != nil {
+		return err
+	}
+	kind := "message"
+	if _, err := b.Take("type", &kind); err != nil {
+		return err
+	}
+	switch kind {
+	case "message":
+		err = c.message(b)
+	case "reasoning":
+		err = c.reasoning(b)
+	case "function_call":
+		err = c.call(b)
+	case "function_call_output":
+		err = c.result(b)
+	default:
+		return param.Invalid("", "an item of type %q is not known here; message, reasoning, function_call and "+
+			"function_call_output are", kind)
+	}
+	return errors.Join(err, b.Refuse(itemLabels, blockUnsupported))
+}
+
+// message reads an item of type message.
+func (c *items) message(b param.Fields) error {
+	role := ""
+	if _, err := b.Take("role", &role); err != nil {
+		return err
+	}
+	switch role {
+	case "user", "assistant", "system", "developer":
+	default:
+		return param.Invalid("", "role is %q; it must be user, assistant, system or developer", role)
+	}
+	raw, ok := b["content"]
+	if !ok {
+		return param.Invalid("", "content is missing")
+	}
+	delete(b, "content")
+	text, err := partsOf(raw, "input_text", "output_text", "text", "refusal")
+	if err != nil {
+		return err
+	}
+	m := &chatMessage{Role: role}
+	if role == "assistant" {
+		m = c.assistant(func(m *chatMessage) bool { return m.Content == "" && m.ToolCalls == nil })
+	} else {
+		c.out, c.open = append(c.out, *m), false
+		m = &c.out[len(c.out)-1]
+	}
+	m.Content = text
+	return nil
+}
+
+// assistant is the assistant's message that the next item belongs to: the last one if it continues and fits.
+func (c *items) assistant(fits func(*chatMessage) bool) *chatMessage {
+	if !c.open || !fits(&c.out[len(c.out)-1]) {
+		c.out, c.open = append(c.out, chatMessage{Role: "assistant"}), true
+	}
+	return &c.out[len(c.out)-1]
+}
+
+// reasoning reads an item of type reasoning, with which an assistant's message begins.
+func (c *items) reasoning(b param.Fields) error {
+	m := c.assistant(func(*chatMessage) bool { return false })
+	raw, ok := b["content"]
+	if !ok {
+		return nil
+	}
+	delete(b, "content")
+	var err error
+	m.Reasoning, err = partsOf(raw, "reasoning_text")
+	return err
+}
+
+// call reads an item of type function_call.
+func (c *items) call(b param.Fields) error {
+	t := chatTool{Type: "function"}
+	_, err1 := b.Take("call_id", &t.ID)
+	_, err2 := b.Take("name", &t.Function.Name)
+	t.Function.Arguments = takeArguments(b, "arguments")
+	var err3 error
+	if t.Function.Name == "" {
+		err3 = param.Invalid("", "name is missing")
+	}
+	m := c.assistant(func(*chatMessage) bool { return true })
+	m.ToolCalls = append(m.ToolCalls, t)
+	return errors.Join(err1, err2, err3)
+}
+
+// takeArguments takes the arguments of a call as JSON, whatever they are: readCall makes an object of them.
+func takeArguments(f param.Fields, name string) string {
+	raw := f[name]
+	delete(f, name)
+	text := ""
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// result reads an item of type function_call_output.
+func (c *items) result(b param.Fields) error {
+	m := chatMessage{Role: "tool"}
+	if _, err := b.Take("call_id", &m.ToolCallID); err != nil {
+		return err
+	}
+	raw, ok := b["output"]
+	if !ok {
+		return param.Invalid("", "output is missing")
+	}
+	delete(b, "output")
+	var err error
+	m.Content, err = partsOf(raw, "input_text", "output_text", "text")
+	c.out, c.open = append(c.out, m), false
+	return err
+}
+
+// partsOf reads a text, or a list of parts of given types.
+func partsOf(raw json.RawMessage, kinds ...string) (string, error) {
+	one := ""
+	if json.Unmarshal(raw, &one) == nil {
+		return one, nil
+	}
+	var list []struct {
+		Type          string
+		Text, Refusal *string
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return "", param.Invalid("", "%s must be a text or a list of parts", param.Brief(raw))
+	}
+	var all strings.Builder
+	for i, p := range list {
+		known := false
+		for _, kind := range kinds {
+			known = known || p.Type == kind
+		}
+		if p.Type == "refusal" {
+			p.Text = p.Refusal
+		}
+		if !known || p.Text == nil {
+			return "", param.Invalid("", "[%d]: a part of type %q cannot be read here; only %s with a text is", i,
+				p.Type,
+				strings.Join(kinds, ", "))
+		}
+		all.WriteString(*p.Text)
+	}
+	return all.String(), nil
+}
