@@ -26,7 +26,7 @@ lint: ## run go vet, staticcheck, and the tests of rooms, floors, links and line
 RACE ?= ./tinker ./tinker/client ./tinker/load ./tinker/endpoint ./tinker/server ./loop/... ./monitor ./monitor/rollout ./studio ./run \
 	./engine ./engine/dispatch ./engine/fleet/... ./engine/journal ./engine/worker ./engine/internal/kernel ./engine/internal/model ./engine/internal/optim \
 	./hf/hub ./hf/modelname ./internal/disk ./internal/process ./internal/wal ./internal/web ./internal/zmtp \
-	./rl/agent ./rl/dataset ./rl/env/carried ./rl/env/openenv ./rl/plugin ./rl/python ./rl/verifiers ./rl/workflow
+	./rl/agent ./rl/dataset ./rl/env/replay ./rl/env/selfdriven ./rl/env/openenv ./rl/plugin ./rl/python ./rl/verifiers ./rl/workflow
 race: ## run the tests of the packages with goroutines under the race detector (needs a C compiler; RACE=./package selects)
 	CGO_ENABLED=1 go test -race -short -vet=off -timeout 40m $(RACE)
 

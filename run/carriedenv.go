@@ -9,9 +9,10 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/carried"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/selfdriven"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
@@ -27,7 +28,8 @@ type carriedEnvs struct {
 	player  func() (*base.Model, tinker.SamplingParams, error)
 
 	mu      sync.Mutex
-	sources map[string]*carried.Source
+	sources map[string]*selfdriven.Source
+	served  []*proxy.Offers // their rollouts
 }
 
 // withCarried makes what plays environments of verifiers, if one of ids is there. o.player says who plays; nil is a
@@ -37,7 +39,7 @@ func (o Options) withCarried(ctx context.Context, ids ...string) *carriedEnvs {
 		return nil
 	}
 	c := &carriedEnvs{ctx: context.WithoutCancel(ctx), o: o, log: &pythonLog{who: "verifiers"},
-		sources: map[string]*carried.Source{}, player: o.player}
+		sources: map[string]*selfdriven.Source{}, player: o.player}
 	if c.player == nil {
 		c.player = func() (*base.Model, tinker.SamplingParams, error) {
 			m, err := base.Load("policy", o.Find(shippedModel), nil)
@@ -76,7 +78,7 @@ func (c *carriedEnvs) Spec(id string) (env.Spec, error) {
 }
 
 // open reads the tasks of an id.
-func (c *carriedEnvs) open(id string) (*carried.Source, error) {
+func (c *carriedEnvs) open(id string) (*selfdriven.Source, error) {
 	p, err := verifiers.Parse(id)
 	if err != nil {
 		return nil, err
@@ -102,8 +104,10 @@ func (c *carriedEnvs) open(id string) (*carried.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return carried.New(c.ctx, carried.Options{ID: id, Carrying: carrying, Tasks: tasks, Text: text, Model: m.Name,
-		Params: params, Now: c.o.Now, Random: p.Random,
+	offers := proxy.NewOffers(proxy.OfferOptions{Name: m.Name, Text: text, Now: c.o.Now})
+	c.served = append(c.served, offers)
+	return selfdriven.New(c.ctx, selfdriven.Options{ID: id, Carrying: carrying, Tasks: tasks,
+		Rollouts: offers, URL: offers.URL, Model: m.Name, Params: params, Random: p.Random,
 		Note: func(note string) { fmt.Fprintln(c.o.Out, "note:", foreign.Text(note)) },
 		Failed: func(err error) {
 			c.log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})
@@ -130,6 +134,9 @@ func (c *carriedEnvs) Close() error {
 	defer c.mu.Unlock()
 	for _, s := range c.sources {
 		err = errors.Join(err, s.Close())
+	}
+	for _, l := range c.served {
+		err = errors.Join(err, l.Close())
 	}
 	err = errors.Join(err, c.servers.Close())
 	c.log.close()

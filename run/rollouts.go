@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
@@ -33,39 +31,9 @@ func (p *parts) openOffers() error {
 	p.offers = proxy.NewOffers(proxy.OfferOptions{Name: p.models.base.Name, Text: text, Now: p.site.Now,
 		Log: foreign.Limit(p.say.progress.Warn), Work: work})
 	p.listens = work || p.site.Rollouts != ""
-	p.url = localURL(p.offers, p.opened)
+	p.opened(p.offers.Close)
+	p.url = p.offers.URL
 	return nil
-}
-
-// localURL returns what gives the address of offers to programs on this machine: it listens when it is first asked.
-func localURL(offers *proxy.Offers, opened func(close func() error)) func() (string, error) {
-	stop, served := make(chan struct{}), make(chan error, 1)
-	listen := sync.OnceValues(func() (string, error) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", fmt.Errorf("run: serving rollouts: %w", err)
-		}
-		go func() { served <- offers.Serve(context.Background(), l, stop) }()
-		return "http://" + l.Addr().String(), nil
-	})
-	var mu sync.Mutex
-	began := false
-	opened(func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		close(stop)
-		if !began {
-			return nil
-		}
-		return <-served
-	})
-	return func() (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		url, err := listen()
-		began = began || err == nil
-		return url, err
-	}
 }
 
 // rollouts is where workflows open rollouts; nil: nowhere.

@@ -54,7 +54,7 @@ func TestPython(t *testing.T) {
 			}
 		}
 	}
-	for text, want := range map[string]string{"c1": "begins no value", "8190c0": "must be a text", "c0c0": "follow",
+	for text, want := range map[string]string{"c1": "unknown code c1", "8190c0": "must be a text", "c0c0": "follow",
 		"dfffffffff": "too early", strings.Repeat("91", 300) + "c0": "levels of nesting"} {
 		data, _ := hex.DecodeString(text)
 		if _, err := Decode(data, limits); err == nil || !strings.Contains(err.Error(), want) {
@@ -71,7 +71,7 @@ func TestRoundTrip(t *testing.T) {
 			m[fmt.Sprint(i)] = true
 		}
 		for _, v := range []any{strings.Repeat("x", n), []byte(strings.Repeat("x", n)), list, m} {
-			data, err := Encode(nil, v)
+			data, err := Encode(v)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,13 +82,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 	for text, want := range map[json.Number]any{"-5": int64(-5), "18446744073709551615": uint64(math.MaxUint64),
 		"0.25": 0.25, "1e3": 1000.0} {
-		data, err := Encode(nil, text)
+		data, err := Encode(text)
 		if got, derr := Decode(data, limits); err != nil || derr != nil || got != want {
 			t.Errorf("%s: %v, %v, %v", text, got, err, derr)
 		}
 	}
-	if _, err := Encode(nil, []any{struct{}{}}); err == nil {
-		t.Error("a struct is written")
+	if _, err := Encode([]any{make(chan int)}); err == nil {
+		t.Error("a channel is written")
 	}
 }
 
@@ -102,7 +102,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Encode(nil, v)
+		again, err := Encode(v)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,6 @@
 // guard; there only the program itself is ended. PR_SET_PDEATHSIG is not used: it would not reach children, and it
 // fires when the thread ends that started a program, which Go does not promise to keep.
 //
-// What a program prints is read line by line. It may print a mebibyte at once and 32 KiB a second; the rest is counted
-// and dropped, so that a program never waits for its reader.
+// Output is read line by line, at most 32 KiB/s with bursts up to 1 MiB. The rest is counted and dropped, so that a
+// program never waits for its reader.
 package process

@@ -11,7 +11,7 @@ import (
 )
 
 // script is the guard. Lines of its input name process groups, "+ PID" and "- PID". When the input ends it kills
-// those that are left, and on Linux what carries the mark $1 in its environment.
+// the groups that are left, and on Linux the processes with the mark $1 in their environment.
 const script = `groups=" "
 while read -r op pid; do
 	case $op in
@@ -29,7 +29,7 @@ done
 // mark is the variable by which processes are found that left their group.
 const mark = "TRINITY_PROCESS"
 
-// Guard starts programs and ends what is left of them if this program is killed. It is safe for concurrent use.
+// Guard starts programs, and ends them if this program is killed. It is safe for concurrent use.
 type Guard struct {
 	name string // of this guard, random
 

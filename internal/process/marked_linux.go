@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// memoryFlag is ulimit's for RLIMIT_DATA, which counts what is written and not what is only reserved.
+// memoryFlag is ulimit's for RLIMIT_DATA, which counts written memory and not reserved memory.
 const memoryFlag = "-d"
 
 // killMarked kills the processes whose environment has the variable name, given as NAME=value: those that left the

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// The limits of what a program may print.
+// The limits of a program's output.
 const (
 	burst    = 1 << 20 // bytes at once
 	rate     = 1 << 15 // bytes a second
 	tailSize = 4 << 10 // bytes kept for errors
 )
 
-// drain hands the lines of r on until it ends, and drops what is too much.
+// drain passes the lines of r to line until it ends, and drops lines beyond the limits.
 func drain(r io.Reader, t *tail, line func(string)) {
 	in := bufio.NewReaderSize(r, 1<<14)
 	room, dropped, filled := burst, 0, time.Now()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Options say what to start.
+// Options describe a program to start.
 type Options struct {
 	Command []string // the program and its arguments
 	Dir     string   // where it runs; "" is the current folder
@@ -21,17 +21,19 @@ type Options struct {
 	Memory  int64    // bytes of each of its processes; 0 is no limit. Only where there is a shell.
 	Output  func(line string)
 
-	// In and Out are ends of pipes that the caller keeps the other ends of: the program's input in place of Stdin, and
-	// its output, of which Output then gets what the program writes to stderr. The caller closes them after Start.
-	In, Out *os.File
+	Alone bool // Env is the whole environment
+	// Piped gives the caller the program's input and output, as Process.In and Process.Out. Output then gets stderr.
+	Piped bool
 }
 
 // Process is a program that was started. It is safe for concurrent use.
 type Process struct {
+	In, Out *os.File // of Options.Piped; the caller closes them
+
 	guard *Guard
 	cmd   *exec.Cmd
-	name  string   // what its processes carry in their environment
-	out   *os.File // what it prints, or stderr alone
+	name  string   // in the environment of its processes
+	out   *os.File // its output, or stderr alone
 	print func(string)
 	tail  tail
 
@@ -63,7 +65,10 @@ func (g *Guard) Start(o Options) (*Process, error) {
 		ended: make(chan struct{}), done: make(chan struct{})}
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Dir = o.Dir
-	p.cmd.Env = slices.Concat(p.cmd.Environ(), o.Env, []string{p.name})
+	if !o.Alone {
+		p.cmd.Env = p.cmd.Environ()
+	}
+	p.cmd.Env = slices.Concat(p.cmd.Env, o.Env, []string{p.name})
 	ownGroup(p.cmd)
 	if err := p.start(o); err != nil {
 		return nil, fmt.Errorf("process: start %s: %w", o.Command[0], err)
@@ -77,32 +82,42 @@ func (g *Guard) Start(o Options) (*Process, error) {
 }
 
 // start starts the command with pipes of our own: Wait then does not wait for children that keep them open.
-func (p *Process) start(o Options) error {
-	switch {
-	case o.In != nil:
-		p.cmd.Stdin = o.In
-	case o.Stdin != "":
-		in, err := os.Open(o.Stdin)
+func (p *Process) start(o Options) (err error) {
+	var theirs, ours []*os.File
+	defer func() {
 		if err != nil {
-			return err
+			theirs = append(theirs, ours...)
 		}
-		defer in.Close()
-		p.cmd.Stdin = in
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
 	}
-	r, w, err := os.Pipe()
+	var in, out, said *os.File
+	p.out, said = pipe()
+	theirs, ours = append(theirs, said), append(ours, p.out)
+	p.cmd.Stdout, p.cmd.Stderr = said, said
+	switch {
+	case o.Piped:
+		in, p.In = pipe()
+		p.Out, out = pipe()
+		theirs, ours = append(theirs, in, out), append(ours, p.In, p.Out)
+		p.cmd.Stdin, p.cmd.Stdout = in, out
+	case o.Stdin != "" && err == nil:
+		if in, err = os.Open(o.Stdin); err == nil {
+			theirs = append(theirs, in)
+			p.cmd.Stdin = in
+		}
+	}
 	if err != nil {
 		return err
 	}
-	defer w.Close()
-	p.out, p.cmd.Stdout, p.cmd.Stderr = r, w, w
-	if o.Out != nil {
-		p.cmd.Stdout = o.Out
-	}
-	if err := p.cmd.Start(); err != nil {
-		r.Close()
-		return err
-	}
-	return nil
+	return p.cmd.Start()
 }
 
 // Find returns the path of a program, by path from the folder dir or by name in PATH.
@@ -130,7 +145,7 @@ func limited(o Options) ([]string, error) {
 	return command, nil
 }
 
-// wait reaps the program and ends what it started.
+// wait reaps the program and ends its children.
 func (p *Process) wait(drained <-chan struct{}) {
 	status := p.cmd.Wait()
 	p.mu.Lock()
@@ -159,7 +174,7 @@ func (p *Process) wait(drained <-chan struct{}) {
 	close(p.done)
 }
 
-// Ended is closed when the program and its group have ended, and what they printed has been read. Done comes later.
+// Ended is closed when the program and its group have ended, and their output has been read. Done comes later.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Done is closed when the program has ended and nothing is left of it.
@@ -174,7 +189,7 @@ func (p *Process) Tail() string { return p.tail.String() }
 // PID is the id of the program, and of its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Kill ends the program and all that it started at once. The first reason is what Err returns.
+// Kill ends the program and all that it started at once. Err returns the first reason.
 func (p *Process) Kill(reason error) {
 	p.guard.mu.Lock()
 	defer p.guard.mu.Unlock()
@@ -192,6 +207,17 @@ func (p *Process) kill(reason error) {
 	}
 	killGroup(p.cmd.Process.Pid)
 	p.cmd.Process.Kill()
+}
+
+// Leave closes the program's input, and ends the program if it runs on for longer than grace. It returns when nothing
+// is left of it.
+func (p *Process) Leave(grace time.Duration) {
+	p.In.Close()
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		p.Stop(grace)
+	}
 }
 
 // Stop asks the program to end, and kills it after grace. It returns when nothing is left of it.

@@ -297,24 +297,31 @@ func TestTail(t *testing.T) {
 func TestPipes(t *testing.T) {
 	g := NewGuard()
 	defer g.Close()
-	in, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer from.Close()
-	p, l := shell(t, g, `read line; echo "heard $line"; echo note >&2`, func(o *Options) { o.In, o.Out = in, out })
-	in.Close()
-	out.Close()
-	fmt.Fprintln(to, "hello")
-	to.Close()
-	said, err := io.ReadAll(from)
+	p, l := shell(t, g, `read line; echo "heard $line"; echo note >&2`, func(o *Options) { o.Piped = true })
+	defer p.Out.Close()
+	fmt.Fprintln(p.In, "hello")
+	p.In.Close()
+	said, err := io.ReadAll(p.Out)
 	<-p.Done()
 	if string(said) != "heard hello\n" || err != nil || strings.Join(l.list, "|") != "note" || p.Tail() != "note" {
 		t.Errorf("said %q, %v, logged %q, tail %q", said, err, l.list, p.Tail())
+	}
+}
+
+// TestLeave ends a program by the end of its input, and one that does not look at its input all the same.
+func TestLeave(t *testing.T) {
+	g := NewGuard()
+	defer g.Close()
+	for _, c := range []struct {
+		script, want string
+		grace        time.Duration
+	}{{"read line; exit 3", "exit status 3", time.Minute}, {"sleep 60", "", time.Millisecond}} {
+		p, _ := shell(t, g, c.script, func(o *Options) { o.Piped = true })
+		p.Leave(c.grace)
+		p.Out.Close()
+		if err := p.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.script, err, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package zmtp is the DEALER end of a ZeroMQ connection over TCP: protocol ZMTP 3.0 and 3.1 with the mechanism NULL
-// (https://rfc.zeromq.org/spec/23 and /37). It has what a client of one server needs. A connection that is lost is an
-// error of Recv, and is not opened again: who asked over it must know.
+// (https://rfc.zeromq.org/spec/23 and /37). It is enough for a client of one server. A lost connection is an error
+// of Recv, and is not opened again, so that no request is lost silently.
 package zmtp
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The limits of what a peer may send, and of its time.
+// The limits of a peer's messages and time.
 const (
 	mostFrames  = 64      // of a message
 	mostCommand = 1 << 16 // bytes
@@ -32,7 +32,7 @@ const (
 	command = 4
 )
 
-// greeting is what both ends begin with: signature, version 3.0, mechanism NULL, a client.
+// greeting begins both directions: signature, version 3.0, mechanism NULL, a client.
 var greeting = [64]byte{0: 0xff, 8: 1, 9: 0x7f, 10: 3, 12: 'N', 13: 'U', 14: 'L', 15: 'L'}
 
 // Dealer is a connection. One goroutine may call Recv; Send and Close are safe for concurrent use.
@@ -159,7 +159,7 @@ func (d *Dealer) frame(limit uint64) (flags byte, body []byte, err error) {
 	if size > limit {
 		return 0, nil, fmt.Errorf("a frame has %d bytes, and at most %d more are read", size, limit)
 	}
-	var buf bytes.Buffer // which grows with what comes, not with what is promised
+	var buf bytes.Buffer // grows with the data, not with the announced size
 	if _, err := io.CopyN(&buf, d.in, int64(size)); err != nil {
 		return 0, nil, cut(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// door answers programs over HTTP: OpenAI's interface below the URLs of rollouts, and what is said about rollouts.
+// door answers programs over HTTP: OpenAI's interface below the URLs of rollouts, and requests about rollouts.
 type door struct {
 	name    string // of the model
 	text    *endpoint.Text
@@ -116,7 +116,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }
 
-// most bytes of a body that says something about rollouts.
+// most bytes of the body of a request about rollouts.
 const most = 4 << 20
 
 // read reads a body, which is one JSON value.

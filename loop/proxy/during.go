@@ -38,6 +38,9 @@ func (m *during) Open(ctx context.Context, _, name string) (*endpoint.Model, err
 	}
 	k := &taker{rollout: r, session: m.session, version: version, text: m.text, now: m.now, begun: m.now(),
 		grow: m.calls.grow}
+	if r.player != nil {
+		sampler = played{r.player, k}
+	}
 	return &endpoint.Model{Text: m.text, Context: cmp.Or(r.context, math.MaxInt32), Sampler: whileOpen{sampler, r},
 		Close: func() {}, Name: m.name, Keeper: k}, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // idleAfter is how long a rollout that its first call began may go without another call before it is given up: a
-// program that ended without a reward never says so. The same id begins anew.
+// program that ended without a reward does not tell. The same id begins anew.
 const idleAfter = 24 * time.Hour
 
 // giveUpIdle gives such rollouts up. It looks once an hour.

@@ -17,7 +17,7 @@ import (
 type keeper struct {
 	server  *Server
 	version int                   // of the weights
-	given   tinker.SamplingParams // what the request leaves open
+	given   tinker.SamplingParams // defaults of the request
 
 	continues bool // the prompt begins with a sequence that was recorded
 	anew      bool // it has answers and continues none: a new sequence
@@ -30,8 +30,8 @@ func (k *keeper) Prompt(text string, encode func(string) ([]int32, error)) (toke
 	return tokens, err
 }
 
-// Params implements endpoint.Keeper. The temperature is the run's, as training needs it; the run's other values fill
-// what the request leaves open. An answer ends where the context ends.
+// Params implements endpoint.Keeper. The temperature is the run's, as training needs it; the run's other values are
+// defaults. An answer ends with the context.
 func (k *keeper) Params(a *endpoint.Asked) (overrode []string, err error) {
 	if len(a.Prompts) != 1 {
 		return nil, bad("there are %d prompts; each must be a request of its own, so that its answer has an id of its "+
@@ -114,7 +114,7 @@ func (k *keeper) Record(ctx context.Context, kept endpoint.Kept) error {
 	return nil
 }
 
-// experience makes an answer one. The tokens that complete a stop string are part of it, and not of what clients read.
+// experience makes an answer one. The tokens that complete a stop string are part of it, and clients do not see them.
 func (s *Server) experience(id experience.EID, kept endpoint.Kept, q tinker.SampledSequence) *experience.Experience {
 	turn := experience.Turn{Prompt: kept.Prompt, Response: q.Tokens, Logprobs: q.Logprobs,
 		Text: s.Text.Tokenizer.Decode(q.Tokens, true), Stop: experience.StopReason(q.StopReason)}
@@ -126,7 +126,7 @@ func (s *Server) experience(id experience.EID, kept endpoint.Kept, q tinker.Samp
 	return e
 }
 
-// sequenceOf is an answer as what a later request may continue.
+// sequenceOf is an answer that a later request may continue.
 func sequenceOf(e *experience.Experience) *chat.Sequence {
 	return &chat.Sequence{Tokens: e.Tokens, Text: e.PromptText + e.ResponseText,
 		Ended: e.StopReason == experience.StopStop}

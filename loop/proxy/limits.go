@@ -20,7 +20,7 @@ func (r *rollout) knows(model string) error {
 		strings.Join(r.limits.Models, ", "))
 }
 
-// spend counts a call, and refuses it if the rollout has spent what it may. The caller holds mu.
+// spend counts a call, and refuses it if the rollout has reached its limits. The caller holds mu.
 func (r *rollout) spend() error {
 	if n := r.limits.Tokens; n > 0 && r.sampled >= n {
 		return r.errSpent()

@@ -2,8 +2,11 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
@@ -11,7 +14,16 @@ import (
 )
 
 // Offers serves the rollouts that a workflow opens, beside a loop that explores. It implements workflow.Rollouts.
-type Offers struct{ door *door }
+// Close it.
+type Offers struct {
+	door *door
+
+	mu     sync.Mutex
+	url    string // for programs on this machine; "": it does not listen yet
+	closed bool
+	stop   chan struct{}
+	served chan error
+}
 
 // OfferOptions set Offers up.
 type OfferOptions struct {
@@ -26,7 +38,7 @@ type OfferOptions struct {
 func NewOffers(o OfferOptions) *Offers {
 	d := newDoor(o.Name, o.Text, o.Now, o.Log)
 	d.calls.work = o.Work
-	return &Offers{d}
+	return &Offers{door: d, stop: make(chan struct{}), served: make(chan error, 1)}
 }
 
 // Open implements workflow.Rollouts.
@@ -46,7 +58,7 @@ func (o *Offers) Handler() http.Handler {
 	return o.door.bodies.Handler(m)
 }
 
-// outside refuses calls that are of no rollout: the weights that a step samples with are those of its rollouts.
+// outside refuses calls outside rollouts: weights belong to the rollouts of a step.
 func (o *Offers) outside(w http.ResponseWriter, _ *http.Request) {
 	o.door.fail(w, problem(http.StatusNotFound, "no_rollout", "this run answers below the URLs of rollouts alone: "+
 		"POST /rollouts/next gives the base_url of one"))
@@ -55,4 +67,42 @@ func (o *Offers) outside(w http.ResponseWriter, _ *http.Request) {
 // Serve answers on l until stop is closed or ctx ends. It closes l.
 func (o *Offers) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
 	return o.door.serve(ctx, o.Handler(), l, stop)
+}
+
+// errClosed ends rollouts with the run.
+var errClosed = errors.New("proxy: rollouts are no longer served")
+
+// URL returns an address for programs on this machine, in front of /rollouts/ID/v1. It listens from the first call on.
+func (o *Offers) URL() (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.closed:
+		return "", errClosed
+	case o.url != "":
+		return o.url, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("proxy: serving rollouts: %w", err)
+	}
+	o.url = "http://" + l.Addr().String()
+	go func() { o.served <- o.Serve(context.Background(), l, o.stop) }()
+	return o.url, nil
+}
+
+// Close ends open rollouts and the server at URL.
+func (o *Offers) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil
+	}
+	o.closed = true
+	o.door.calls.end(errClosed)
+	close(o.stop)
+	if o.url == "" {
+		return nil
+	}
+	return <-o.served
 }

@@ -1,9 +1,9 @@
 // Package proxy is serve mode: an HTTP server that speaks OpenAI's interface (package openai) over the run's sampling
-// client and records every answer as experiences. Any program that uses that API can so be the agent that is trained:
-// it asks, says afterwards by the answers' ids what they were worth (POST /feedback), and commits what it has (POST
-// /commit), which makes a step of it.
+// client and records every answer as experiences. So any program that uses this API can be the agent that is trained:
+// it asks, rewards the answers afterwards by their ids (POST /feedback), and commits the rewarded answers as a step
+// (POST /commit).
 //
-// Endpoints and their names are those of Trinity-RFT's proxy.
+// The endpoints are Trinity-RFT's proxy's.
 package proxy
 
 import (
@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Name    string // of the model, as clients see it
 	Text    *endpoint.Text
-	Params  tinker.SamplingParams // what requests leave open; the temperature is always this one, as training needs it
+	Params  tinker.SamplingParams // defaults of requests; the temperature always counts, as training needs it
 	Context int                   // the most tokens of prompt and answer together; 0: no limit here
 	Now     func() time.Time
 	History *buffer.History
@@ -115,7 +115,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if in.Reward == nil || len(in.IDs) == 0 {
-		s.door.fail(w, bad("reward and msg_ids are needed: the ids are those of answers"))
+		s.door.fail(w, bad("reward and msg_ids are needed: the ids are ids of answers"))
 		return
 	}
 	if !experience.Finite(*in.Reward) {
@@ -145,7 +145,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n})
 }
 
-// refused is what a client hears of ids that cannot be given a reward: 404 if one of them is of no answer, else 409.
+// refused is the error for ids that cannot be given a reward: 404 if one of them is unknown, else 409.
 func refused(e *buffer.FeedbackError) error {
 	if len(e.Unknown) > 0 {
 		return problem(http.StatusNotFound, "unknown_msg_id", "msg_ids: %v", e)

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 )
 
-// recallBytes bounds what the texts and tokens of a recall take together.
+// recallBytes bounds the texts and tokens of a recall together.
 const recallBytes = 64 << 20
 
 // recall remembers the sequences that were answered, the last ones up to recallBytes, so that a conversation

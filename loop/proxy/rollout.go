@@ -26,6 +26,7 @@ type rollout struct {
 	seed     func(a *endpoint.Asked) (uint64, error)
 	context  int // tokens; 0: not known
 	limits   workflow.Limits
+	player   workflow.Player // answers in place of weights; nil: weights do
 	// finish is called once with the whole rollout when the reward arrives; if it fails, there was no reward.
 	finish func(ctx context.Context, e *experience.Experience, g grade) error
 
@@ -41,7 +42,7 @@ type rollout struct {
 	begun   int            // calls
 }
 
-// grade is what a program says about its rollout.
+// grade is a program's verdict on its rollout.
 type grade struct {
 	reward float64
 	task   string
@@ -133,7 +134,8 @@ type taker struct {
 	begun   time.Time
 	grow    func(r *rollout, answer string, bytes int) error
 
-	asked  bool // Prompt was called
+	asked  bool   // Prompt was called
+	prompt string // as text
 	parent *call
 }
 
@@ -141,7 +143,7 @@ type taker struct {
 func (k *taker) Prompt(text string, encode func(string) ([]int32, error)) (ids []int32, err error) {
 	k.rollout.mu.Lock()
 	defer k.rollout.mu.Unlock()
-	k.asked = true
+	k.asked, k.prompt = true, text
 	ids, k.parent, err = k.rollout.tree.next(text, encode)
 	return ids, err
 }
@@ -157,6 +159,11 @@ func (k *taker) Params(a *endpoint.Asked) (overrode []string, err error) {
 			Message: "n is above 1; in a rollout each call has one answer, so send as many requests"}
 	}
 	r, p, was := k.rollout, a.Params, *a.Params
+	if r.player != nil {
+		if err := (played{}).allows(a); err != nil {
+			return nil, err
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.spend(); err != nil {
@@ -206,7 +213,8 @@ func (k *taker) Record(ctx context.Context, kept endpoint.Kept) error {
 	if err := cmp.Or(r.over(), ctx.Err()); err != nil {
 		return err
 	}
-	if n := r.limits.Tokens; n > 0 && r.sampled+len(c.sampled) > n { // calls at the same time
+	// calls at the same time; a player does not know of the limit
+	if n := r.limits.Tokens; n > 0 && r.sampled+len(c.sampled) > n && r.player == nil {
 		return r.errSpent()
 	}
 	if err := k.grow(r, c.id, size); err != nil {

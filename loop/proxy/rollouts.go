@@ -24,7 +24,7 @@ const (
 
 // rollouts are the rollouts of a run by their ids. It is safe for concurrent use.
 type rollouts struct {
-	// begin makes a rollout on its first use; nil: only what Open opened is there.
+	// begin makes a rollout on its first use; nil: only Open makes rollouts.
 	begin func(ctx context.Context, id string) (*rollout, error)
 	now   func() time.Time
 	// work says that somebody opens rollouts for programs to take.
@@ -55,7 +55,7 @@ func (s *rollouts) errNotOpen(id string) error {
 	return problem(http.StatusNotFound, "rollout_not_found", "rollout %q is not open; %s", id, how)
 }
 
-// find returns a rollout that is open. One that is not begins if create says so and the mode has that.
+// find returns an open rollout. If create is true and the mode allows it, an unknown one begins.
 func (s *rollouts) find(ctx context.Context, id string, create bool) (*rollout, error) {
 	if r, err := s.known(id); r != nil || err != nil {
 		return r, err
@@ -161,6 +161,16 @@ func (s *rollouts) remove(r *rollout, why error) {
 	}
 }
 
+// end ends all open rollouts.
+func (s *rollouts) end(why error) {
+	s.mu.Lock()
+	open := slices.Collect(maps.Values(s.open))
+	s.mu.Unlock()
+	for _, r := range open {
+		s.remove(r, why)
+	}
+}
+
 // close takes a rollout from the open ones and notes why, unless that was done.
 func (s *rollouts) close(r *rollout, why error) bool {
 	s.mu.Lock()
@@ -197,7 +207,7 @@ func (s *rollouts) ofAnswers(ids []string) (*rollout, error) {
 	for _, id := range ids {
 		if s.byAnswer[id] != r {
 			return nil, problem(http.StatusConflict, "mixed_msg_ids", "msg_ids: %s and %s are not of one rollout; "+
-				"give each rollout its reward by itself", ids[0], id)
+				"give each rollout a reward of its own", ids[0], id)
 		}
 	}
 	return r, nil
@@ -213,6 +223,7 @@ func (s *rollouts) Open(o workflow.Opening) (workflow.Offered, error) {
 	r := newRollout(o.Name + "-" + random(4))
 	offered := &offer{rollout: r, all: s, done: make(chan *experience.Experience, 1)}
 	r.task, r.eval, r.params, r.context, r.limits = row, o.Eval, o.Params, o.Context, o.Limits
+	r.player = o.Player
 	r.sampling = func() (tinker.SamplingClient, int, error) { return o.Sampler, o.Version, nil }
 	r.seed = r.seeds(o.Seed)
 	r.finish = func(_ context.Context, e *experience.Experience, _ grade) error {

@@ -24,7 +24,7 @@ func (d *door) routes(m *http.ServeMux) {
 	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.fail(w, unknownPath(r)) })
 }
 
-// under serves what is below a prefix and the id of a rollout, which may have slashes: what follows the last /v1/ is
+// under serves the paths below a prefix and the id of a rollout, which may have slashes: after the last /v1/ there is
 // a path of OpenAI's interface. feedback and traces are found beside v1 and below it.
 func (d *door) under(prefix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func (d *door) lightning(prefix string) http.HandlerFunc {
 	}
 }
 
-// attempt is the id of an attempt at a rollout: where rollouts begin with their first call, each attempt is one.
+// attempt is the id of an attempt at a rollout: if rollouts begin with their first call, each attempt is one.
 func (d *door) attempt(id, n string) string {
 	if d.calls.begin == nil {
 		return id
@@ -122,7 +122,7 @@ func (d *door) sendModels(w http.ResponseWriter, r *http.Request, api *endpoint.
 	}
 }
 
-// asking are the handlers that ask the model, by their paths below v1; that of generate is below the root.
+// asking are the handlers that ask the model, by their paths below v1; generate is below the root.
 func asking(api *endpoint.API) map[string]answerer {
 	return map[string]answerer{"chat/completions": api.Chat, "chat/completions/tokens": api.ChatTokens,
 		"completions": api.Complete, "responses": api.Respond,

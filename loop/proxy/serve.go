@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// connections bounds those of one address: programs that sample open many.
+// connections bounds the connections of one address: programs that sample open many.
 const connections = 4096
 
 // endTimeout bounds the wait for answers under way at the end.

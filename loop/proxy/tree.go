@@ -30,7 +30,7 @@ type call struct {
 	took              time.Duration
 }
 
-// sequence is what a later call may continue.
+// sequence is the call as a later call may continue it.
 func (c *call) sequence() *chat.Sequence {
 	return &chat.Sequence{Tokens: slices.Concat(c.prompt, c.sampled), Text: c.text + c.heard,
 		Ended: c.stop == tinker.StopStop}
@@ -85,7 +85,7 @@ func (t *tree) extended(ids []int32) (parent *call) {
 // add takes up a call.
 func (t *tree) add(c *call) { t.calls = append(t.calls, c) }
 
-// of is the part of the tree that one session asked. Its calls may continue those of others.
+// of is the part of the tree that one session asked. Its calls may continue other sessions' calls.
 func (t *tree) of(session string) *tree {
 	own := &tree{}
 	for _, c := range t.calls {
@@ -123,9 +123,9 @@ func (c *call) path() (list []*call) {
 
 // experience is the whole rollout, without a name and a reward: one sequence for each leaf, with the tokens from the
 // beginning to the leaf, one sequence after another (experience.Experience.Starts). What was sampled is trained, and
-// everything once: a call that several leaves share is trained in the first of them and masked in the others, and what
-// a call continues that is not of this tree is masked. So a
-// rollout has one reward and one advantage, however many branches it has. There is at least one call.
+// everything once: a call that several leaves share is trained in the first of them and masked in the others, and calls
+// of other trees are masked. So a rollout has one reward and one advantage, however many branches it has. There is at
+// least one call.
 func (t *tree) experience() *experience.Experience {
 	last, first := t.calls[len(t.calls)-1], t.calls[0]
 	e := &experience.Experience{PromptText: first.text, StopReason: experience.StopReason(last.stop),

@@ -17,8 +17,8 @@ type Options struct {
 	// Log gets the lines that programs print, each with the name of its task. It must not block for long. nil drops
 	// them.
 	Log func(task, line string)
-	// Folder is where each program gets a folder of its own. What is left there, by a run that was killed, is deleted.
-	// "" is the system's folder for temporary files, where nothing is deleted.
+	// Folder is where each program gets a folder of its own. The remains of a killed run there are
+	// deleted. "" is the system's folder for temporary files, and nothing is deleted.
 	Folder string
 }
 
@@ -27,10 +27,8 @@ type Agents struct {
 	opts  Options
 	guard *process.Guard
 
-	mu    sync.Mutex
-	slots map[string]chan struct{} // of the programs of one command
-
-	clear func() error // empties Options.Folder, once
+	slots workflow.Slots // of the programs of one command
+	clear func() error   // empties Options.Folder, once
 }
 
 // New returns Agents. Nothing is started before the first rollout.
@@ -38,11 +36,11 @@ func New(o Options) *Agents {
 	if o.Log == nil {
 		o.Log = func(string, string) {}
 	}
-	return &Agents{opts: o, guard: process.NewGuard(), slots: map[string]chan struct{}{},
+	return &Agents{opts: o, guard: process.NewGuard(),
 		clear: sync.OnceValue(func() error { return empty(o.Folder) })}
 }
 
-// empty deletes a folder with all in it and makes it anew.
+// empty replaces a folder by an empty one.
 func empty(folder string) error {
 	if folder == "" {
 		return nil
@@ -79,32 +77,15 @@ func (c *carrying) Limits() workflow.Limits { return c.limits }
 
 // Carry implements workflow.Carrying.
 func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part, error) {
-	release, err := c.enter(ctx)
+	key := fmt.Sprint(c.concurrency, "\x00", strings.Join(c.command, "\x00"))
+	leave, err := c.agents.slots.Enter(ctx, key, c.concurrency)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer leave()
 	parts, err := c.run(ctx, w)
 	if err != nil {
 		return nil, fmt.Errorf("agent: rollout %s: %w", w.ID, err)
 	}
 	return parts, nil
-}
-
-// enter waits until one more program of this command may run.
-func (c *carrying) enter(ctx context.Context) (release func(), err error) {
-	key := fmt.Sprint(c.concurrency, "\x00", strings.Join(c.command, "\x00"))
-	c.agents.mu.Lock()
-	slots := c.agents.slots[key]
-	if slots == nil {
-		slots = make(chan struct{}, c.concurrency)
-		c.agents.slots[key] = slots
-	}
-	c.agents.mu.Unlock()
-	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -150,7 +149,7 @@ func TestAgentIsTold(t *testing.T) {
 // TestAgentFails: what goes wrong is an error that says what to do, never a reward.
 func TestAgentFails(t *testing.T) {
 	for role, want := range map[string]string{
-		"fails":             "exit status 4; the last that it printed:\nno such tool",
+		"fails":             "exit status 4; it printed last:\nno such tool",
 		"NaN":               `the reward file holds "NaN": it is not finite`,
 		"-Infinity":         "it is not finite",
 		`{"reward": NaN}`:   "write a finite number, or",
@@ -210,38 +209,6 @@ func TestArguments(t *testing.T) {
 	if l := c.Limits(); l.Tokens != 65536 || l.Calls != 1000 || l.Models != nil {
 		t.Errorf("limits %+v", l)
 	}
-}
-
-// TestConcurrency: of three programs two run at a time, and the third runs after them.
-func TestConcurrency(t *testing.T) { synctest.Test(t, concurrency) }
-
-func concurrency(t *testing.T) {
-	a := New(Options{})
-	defer a.Close()
-	check := func() *carrying {
-		c, err := a.Check(map[string]any{"command": []any{os.Args[0]}, "concurrency": 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.(*carrying)
-	}
-	first, err := check().enter(t.Context())
-	second, err2 := check().enter(t.Context())
-	if err != nil || err2 != nil {
-		t.Fatal(err, err2)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := check().enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a third program: %v", err)
-	}
-	first()
-	third, err := check().enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second()
-	third()
 }
 
 func FuzzReward(f *testing.F) {

@@ -54,7 +54,7 @@ func readArgs(values map[string]any) (a args, err error) {
 	return a, nil
 }
 
-// readEnv reads the further variables. Those that say what a rollout is cannot be set.
+// readEnv reads the further variables. The variables that describe the rollout cannot be set.
 func (a *args) readEnv(given *arg.Reader) {
 	v, is := given.Any("env")
 	if !is {

@@ -1,4 +1,4 @@
-// Package agent carries rollouts out by programs of the user, in any language: the agent owns the loop. It implements
+// Package agent runs rollouts in programs of the user, in any language: the agent owns the loop. It implements
 // workflow.Carrier.
 //
 // One program is started for each rollout. It finds the model at a rollout URL, the task in a file and on its standard
@@ -6,14 +6,14 @@
 // has ended with exit status 0 and there is a reward; anything else is a failed rollout with a message, and never a
 // reward of 0. Package internal/process ends the program with everything that it started.
 //
-// # What a program gets
+// # Input
 //
 // Standard input and TRINITY_TASK_FILE hold one JSON object:
 //
 //	{"rollout_id": "3-7-0-1f2e…", "base_url": "http://127.0.0.1:4711/rollouts/3-7-0-1f2e…/v1", "model": "…",
 //	 "task": {the raw row}, "is_eval": false, "run": 0, "seed": 123, "reward_file": "…"}
 //
-// The variables are those of this program and
+// The variables are this program's and
 //
 //	OPENAI_BASE_URL, OPENAI_API_BASE        the rollout URL
 //	OPENAI_API_KEY                          EMPTY

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
@@ -50,29 +49,17 @@ func (c *carrying) run(ctx context.Context, w workflow.Work) ([]workflow.Part, e
 
 // await waits until the program has ended, and ends it when its time is over.
 func (c *carrying) await(ctx context.Context, p *process.Process) error {
-	timer := time.NewTimer(c.timeout)
-	defer timer.Stop()
-	select {
-	case <-p.Done():
-	case <-timer.C:
-		p.Kill(fmt.Errorf("it did not end within %v (workflow_args.timeout) and was killed", c.timeout))
-		<-p.Done()
-	case <-ctx.Done():
-		p.Kill(context.Cause(ctx))
-		<-p.Done()
-	}
-	err := p.Err()
+	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("it did not end within %v "+
+		"(workflow_args.timeout) and was killed", c.timeout))
+	defer cancel()
+	err := p.Wait(limited)
 	if err == nil || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	text := fmt.Sprintf("%s: %v", strings.Join(c.command, " "), err)
-	if tail := p.Tail(); tail != "" {
-		text += "; the last that it printed:\n" + tail
-	}
-	return errors.New(text)
+	return fmt.Errorf("%s: %w", strings.Join(c.command, " "), p.Failure())
 }
 
-// writeTask writes what the program is told.
+// writeTask writes the task for the program.
 func writeTask(file, reward string, w workflow.Work) error {
 	row := w.Task.Row
 	if row == nil {
@@ -97,7 +84,7 @@ func writeTask(file, reward string, w workflow.Work) error {
 // seedOf is the seed of the rollout in 53 bits, which every language reads exactly.
 func seedOf(w workflow.Work) uint64 { return w.Seed >> 11 }
 
-// variables are those of a rollout.
+// variables are the environment variables of a rollout.
 func variables(folder, task, reward string, w workflow.Work) []string {
 	eval := "0"
 	if w.Eval {

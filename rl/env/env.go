@@ -43,7 +43,7 @@ type Draws interface {
 	Perm(n int) []int // an order of 0 … n-1
 }
 
-// Observation is what a player gets to see.
+// Observation is one answer of an environment, for the player.
 type Observation struct {
 	// Text answers the last action; after Reset it is the task.
 	Text string
@@ -52,7 +52,7 @@ type Observation struct {
 	// is usually the present board and a request to continue. A wrapper that put them into Text leaves them empty.
 	Prefix, Suffix string
 
-	// Action is the part of the action that counted, "" for all of it. It is what a history shows of the action.
+	// Action is the part of the action that counted, "" for all of it. A history shows this part.
 	Action string
 
 	// Tool says that a tool wrote Text, not the environment.
@@ -63,7 +63,7 @@ type Observation struct {
 	Tools jinja.List
 	Plain string
 
-	// Metrics are named numbers for logs, nil for none. Whoever gets them may keep them: they are not changed later.
+	// Metrics are named numbers for logs, nil for none. The receiver may keep them: they do not change later.
 	Metrics map[string]float64
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
 )
 
-// Mode says what a History shows.
+// Mode selects the content of a History.
 type Mode int
 
 const (
@@ -23,7 +23,7 @@ type Renderer interface {
 	Render(messages []chat.Message, o chat.Options) (string, error)
 }
 
-// HistoryOptions say what a History shows and how much.
+// HistoryOptions select the content of a History and its length.
 type HistoryOptions struct {
 	Mode     Mode
 	Renderer Renderer // for Chat and ChatOnReset
@@ -34,10 +34,10 @@ type HistoryOptions struct {
 // History is an environment whose observations tell the whole episode, as a model without memory needs it. Each text
 // ends with a newline, then come the prefix in front and the suffix after.
 //
-// In the chat modes the suffix stands at the end of the last message to the model, in front of the generation prompt.
+// In the chat modes the suffix ends the last message to the model, before the generation prompt.
 // Upstream puts it after, into the model's own turn.
 type History struct {
-	inner        Env
+	Env          // the wrapped one
 	o            HistoryOptions
 	observations []Observation
 	actions      []string // one less than observations
@@ -46,11 +46,11 @@ type History struct {
 }
 
 // NewHistory wraps an environment.
-func NewHistory(inner Env, o HistoryOptions) *History { return &History{inner: inner, o: o} }
+func NewHistory(inner Env, o HistoryOptions) *History { return &History{Env: inner, o: o} }
 
 // Reset begins an episode and shows its task.
 func (h *History) Reset(seed uint64) (Observation, error) {
-	o, err := h.inner.Reset(seed)
+	o, err := h.Env.Reset(seed)
 	if err != nil {
 		return Observation{}, err
 	}
@@ -72,7 +72,7 @@ func (h *History) callable(o Observation) jinja.List {
 
 // Step plays an action and shows the episode so far.
 func (h *History) Step(action string) (Transition, error) {
-	t, err := h.inner.Step(action)
+	t, err := h.Env.Step(action)
 	if err != nil {
 		return Transition{}, err
 	}
@@ -90,13 +90,10 @@ func (h *History) Step(action string) (Transition, error) {
 	return t, err
 }
 
-// Fork copies the history and forks what it wraps.
+// Fork copies the history and forks the wrapped environment.
 func (h *History) Fork() Env {
-	return &History{h.inner.Fork(), h.o, slices.Clone(h.observations), slices.Clone(h.actions), h.forgotten, h.tools}
+	return &History{h.Env.Fork(), h.o, slices.Clone(h.observations), slices.Clone(h.actions), h.forgotten, h.tools}
 }
-
-// SampleAction is that of the wrapped environment.
-func (h *History) SampleAction(r Draws) string { return h.inner.SampleAction(r) }
 
 // show returns the newest observation with the history as its text.
 func (h *History) show(o Observation) (_ Observation, err error) {
@@ -109,7 +106,7 @@ func (h *History) show(o Observation) (_ Observation, err error) {
 	return o, err
 }
 
-// text joins what was said; the suffix follows the last observation.
+// text joins observations and actions; the suffix follows the last observation.
 func (h *History) text(last Observation) (string, error) {
 	var b strings.Builder
 	b.WriteString(last.Prefix)
@@ -140,7 +137,7 @@ func (h *History) text(last Observation) (string, error) {
 	return b.String(), nil
 }
 
-// chat renders what was said as messages of the user, or of a tool, and the assistant.
+// chat renders the episode as messages of the user, or of a tool, and the assistant.
 func (h *History) chat(last Observation) (string, error) {
 	messages := make([]chat.Message, 0, len(h.observations)+len(h.actions))
 	for i, o := range h.observations {

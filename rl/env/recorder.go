@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Snapshot is a place in an episode as data: what was made, from which seed, and all that was said. It can be written
-// down (as JSON) and restored in another process, since episodes are deterministic. Within a process Fork is cheaper.
+// Snapshot is a position in an episode as data: the environment, the seed and the actions so far. It can be stored as
+// JSON and restored in another process, since episodes are deterministic. Within a process Fork is cheaper.
 type Snapshot struct {
 	ID      string   `json:"env"`
 	Params  Params   `json:"params,omitempty"` // those given to Make
@@ -15,10 +15,10 @@ type Snapshot struct {
 	Actions []string `json:"actions,omitempty"`
 }
 
-// Recorder writes down what is needed to come back to the present place.
+// Recorder records the position of an episode.
 type Recorder struct {
-	inner Env
-	at    Snapshot
+	Env // the wrapped one
+	at  Snapshot
 }
 
 // NewRecorder wraps an environment that was made with id and params and perhaps wrapped already.
@@ -26,7 +26,7 @@ func NewRecorder(inner Env, id string, params Params) *Recorder {
 	return &Recorder{inner, Snapshot{ID: id, Params: maps.Clone(params)}}
 }
 
-// Snapshot returns the present place. It means something once Reset was called.
+// Snapshot returns the position. Call Reset first.
 func (r *Recorder) Snapshot() Snapshot {
 	s := r.at
 	s.Params, s.Actions = maps.Clone(s.Params), slices.Clone(s.Actions)
@@ -36,25 +36,22 @@ func (r *Recorder) Snapshot() Snapshot {
 // Reset begins an episode.
 func (r *Recorder) Reset(seed uint64) (Observation, error) {
 	r.at.Seed, r.at.Actions = seed, nil
-	return r.inner.Reset(seed)
+	return r.Env.Reset(seed)
 }
 
 // Step plays an action.
 func (r *Recorder) Step(action string) (Transition, error) {
-	t, err := r.inner.Step(action)
+	t, err := r.Env.Step(action)
 	if err == nil {
 		r.at.Actions = append(r.at.Actions, action)
 	}
 	return t, err
 }
 
-// Fork copies the record and forks what it wraps.
-func (r *Recorder) Fork() Env { return &Recorder{r.inner.Fork(), r.Snapshot()} }
+// Fork copies the record and forks the wrapped environment.
+func (r *Recorder) Fork() Env { return &Recorder{r.Env.Fork(), r.Snapshot()} }
 
-// SampleAction is that of the wrapped environment.
-func (r *Recorder) SampleAction(s Draws) string { return r.inner.SampleAction(s) }
-
-// Restore makes the environment of a snapshot, wraps it and plays up to the place of the snapshot.
+// Restore makes the environment of a snapshot, wraps it and plays to the snapshot's position.
 func (r *Registry) Restore(s Snapshot, wrappers ...Wrapper) (*Recorder, error) {
 	inner, err := r.Make(s.ID, s.Params)
 	if err != nil {

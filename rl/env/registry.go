@@ -37,14 +37,14 @@ func (p Params) String() string {
 type Spec struct {
 	ID     string // group:Name-version-variant
 	Params Params // all that the environment has, with the values of this id
-	Needs  string // what it needs besides this program, "" for nothing
+	Needs  string // its requirements besides this program, "" for none
 	Note   string // a remark for the reader of a list, may be ""
 
 	// Tasks is how many tasks the environment has, which the parameter "task" chooses from; 0: seeds are its tasks.
 	Tasks int
 
-	// Unsteady says that a seed does not decide how an episode begins. A fork of such an environment is worth nothing:
-	// whatever is to be repeated is reset again, and begins elsewhere.
+	// Unsteady says that a seed does not decide how an episode begins. Forks of such an environment cannot be trusted:
+	// repetitions are reset again, and begin in other states.
 	Unsteady bool
 
 	// New makes the environment. It checks the values of p, which has exactly the keys of Params.
@@ -109,7 +109,7 @@ func (r *Registry) Spec(id string) (Spec, error) {
 	return Spec{}, fmt.Errorf("env: there is no environment %q%s", id, nearest(id, slices.Sorted(maps.Keys(r.index))))
 }
 
-// Make makes the environment of an id. The given params win over those of the registry; an unknown one is an error.
+// Make makes the environment of an id. The given params override the registry's; an unknown one is an error.
 func (r *Registry) Make(id string, given Params) (Env, error) {
 	s, err := r.Spec(id)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Template writes an observation as what the model reads: ChatML up to the point where the model answers.
+// Template writes an observation for the model: ChatML up to the model's answer.
 type Template func(observation string) string
 
-// boxed asks for an answer that the environments can find. The wording of the templates is that of GEM's trainers.
+// boxed asks for an answer that the environments can find. The templates' wording is from GEM's trainers.
 const boxed = "\nPlease reason step by step, and put your final answer within \\boxed{}."
 
 // The templates' names.

@@ -10,15 +10,15 @@ import (
 // Tool is something that a player can use between two moves, by writing a call into its answer. It is safe for
 // concurrent use; episodes share it.
 type Tool interface {
-	// Instruction tells the player what the tool does and how to call it.
+	// Instruction tells the player the purpose of the tool and how to call it.
 	Instruction() string
 
-	// Use carries out the call in an action, if there is one. An error is a fault of the machinery (a server that does
-	// not answer), after which the episode is lost. What is wrong with the call itself is told to the player.
+	// Use executes the call in an action, if there is one. An error is a fault of the machinery (a server that does
+	// not answer), after which the episode is lost. Mistakes in the call itself are told to the player.
 	Use(ctx context.Context, action string) (ToolUse, error)
 }
 
-// ToolUse is what a tool did with an action.
+// ToolUse is the outcome of Tool.Use.
 type ToolUse struct {
 	Called bool   // there was a call in it
 	Failed bool   // the call failed, by the player's own fault
@@ -57,7 +57,7 @@ type ToolSpec struct {
 	// Wrappers names wrappers as Wrappers reads them. Those that GEM has for tools have rules of their own.
 	Wrappers string
 
-	Python    string  // the program; "" is that of the virtual environment, else python3
+	Python    string  // the program; "" is the virtual environment's, else python3
 	Sandbox   string  // for the model's code: auto, namespaces or none; "" is auto
 	Timeout   float64 // of the model's code, in seconds; 0 is GEM's, 10
 	SearchURL string  // "" is SEARCH_URL
@@ -86,11 +86,11 @@ func (s ToolSpec) Names() string {
 
 // Toolbox opens tools.
 type Toolbox interface {
-	// Names checks what is wanted without opening anything, and returns wrappers that do nothing, by the names of those
-	// that Wrappers returns.
+	// Names checks s without opening anything. It returns wrappers that do nothing, under the names that Wrappers
+	// returns.
 	Names(s ToolSpec) (map[string]Wrapper, error)
 
-	// Wrappers opens what is wanted, once, and returns wrappers for Wrappers. Calls of their tools end with ctx.
+	// Wrappers opens the tools of s, once, and returns wrappers for the function Wrappers. Their calls end with ctx.
 	Wrappers(ctx context.Context, s ToolSpec) (map[string]Wrapper, error)
 }
 
@@ -98,10 +98,10 @@ type Toolbox interface {
 const lastUse = "\n\nReached the maximum number of tool use. Please output final answer directly."
 
 // Tools is an environment in which the player has tools. A call is a step of the episode that the environment itself
-// does not see. Metrics are GEM's tool_use_counter and tool_success_counter, and those of the episode before as metrics
+// does not see. Metrics are GEM's tool_use_counter and tool_success_counter, and the previous episode's as metrics
 // of Reset.
 //
-// As in GEM the first tool counts that finds a call and does not fail. Where all fail, the first of them counts; GEM
+// As in GEM the first tool counts that finds a call and does not fail. If all fail, the first of them counts; GEM
 // takes the last tool even if it found no call, and loses the one before.
 type Tools struct {
 	ctx      context.Context // ends calls; steps have no context of their own
@@ -211,5 +211,5 @@ func (t *Tools) Fork() Env {
 	return &c
 }
 
-// SampleAction is that of the environment: a random player uses no tools.
+// SampleAction asks the environment: a random player uses no tools.
 func (t *Tools) SampleAction(r Draws) string { return t.inner.SampleAction(r) }

@@ -5,16 +5,16 @@ import (
 )
 
 // Tracker counts the steps of an episode and sums its rewards. It tells both as metrics of every transition,
-// step_counter and cumulative_rewards, and those of the episode before as metrics of Reset, prev_ep_step_counter and
+// step_counter and cumulative_rewards, and the previous episode's as metrics of Reset, prev_ep_step_counter and
 // prev_ep_cumulative_rewards.
 type Tracker struct {
-	inner Env
+	Env   // the wrapped one
 	steps int
 	sum   float64
 }
 
 // NewTracker wraps an environment.
-func NewTracker(inner Env) *Tracker { return &Tracker{inner: inner} }
+func NewTracker(inner Env) *Tracker { return &Tracker{Env: inner} }
 
 // Steps is the number of steps of the present episode.
 func (t *Tracker) Steps() int { return t.steps }
@@ -24,7 +24,7 @@ func (t *Tracker) Return() float64 { return t.sum }
 
 // Reset begins an episode.
 func (t *Tracker) Reset(seed uint64) (Observation, error) {
-	o, err := t.inner.Reset(seed)
+	o, err := t.Env.Reset(seed)
 	if err != nil {
 		return Observation{}, err
 	}
@@ -35,7 +35,7 @@ func (t *Tracker) Reset(seed uint64) (Observation, error) {
 
 // Step plays an action.
 func (t *Tracker) Step(action string) (Transition, error) {
-	s, err := t.inner.Step(action)
+	s, err := t.Env.Step(action)
 	if err != nil {
 		return Transition{}, err
 	}
@@ -45,11 +45,8 @@ func (t *Tracker) Step(action string) (Transition, error) {
 	return s, nil
 }
 
-// Fork copies the counts and forks what it wraps.
-func (t *Tracker) Fork() Env { return &Tracker{t.inner.Fork(), t.steps, t.sum} }
-
-// SampleAction is that of the wrapped environment.
-func (t *Tracker) SampleAction(r Draws) string { return t.inner.SampleAction(r) }
+// Fork copies the counts and forks the wrapped environment.
+func (t *Tracker) Fork() Env { return &Tracker{t.Env.Fork(), t.steps, t.sum} }
 
 // with returns a copy of metrics with two more.
 func with(metrics map[string]float64, k1 string, v1 float64, k2 string, v2 float64) map[string]float64 {

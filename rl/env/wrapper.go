@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// wrappers are the wrappers that have names, as upstream calls them. The Renderer may be nil where it is not used.
+// wrappers are the wrappers that have names, as upstream calls them. The Renderer may be nil if none of them renders
+// chats.
 var wrappers = map[string]func(Renderer) Wrapper{
 	"concat":               history(Observations),
 	"concat_with_action":   history(Dialogue),

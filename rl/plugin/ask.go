@@ -43,7 +43,7 @@ type params struct {
 	Thinking    *bool           `json:"enable_thinking"`
 }
 
-// sampling are the parameters of a request: the configuration's, and what the workflow gives.
+// sampling are the parameters of a request: the configuration's, overridden by the workflow's.
 func (s *session) sampling(p *params) (tinker.SamplingParams, int, error) {
 	out, n := s.r.Params, 1
 	set(&out.Temperature, p.Temperature)
@@ -139,8 +139,8 @@ func (s *session) chat(ctx context.Context, a *asking) (any, error) {
 	return s.sample(ctx, a, text, prompt, s.seedOf(a, prompt, 0))
 }
 
-// continued are the ids of a prompt. Where it continues a conversation that was sampled here, they begin with the ids
-// that were: of the answers whose text it begins with, the one with the longest, and the first of several.
+// continued are the ids of a prompt. If it continues a conversation that was sampled here, they begin with the sampled
+// ids: of the answers whose text it begins with, the longest, and the first of several.
 func (s *session) continued(text string, whole []int32) ([]int32, error) {
 	best := s.longest(text)
 	if best == nil {

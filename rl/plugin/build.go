@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// experiences are those that a workflow returned, built of what was recorded.
+// experiences builds the experiences that a workflow returned, from the records.
 func (s *session) experiences(ctx context.Context, list []returned, part Part) ([]*experience.Experience, error) {
 	s.takeCalls()
 	out := make([]*experience.Experience, len(list))
@@ -69,8 +69,8 @@ func (s *session) experience(ctx context.Context, x *returned) (*experience.Expe
 // sequence is tokens, logprobs and mask.
 func (s *session) sequence(ctx context.Context, x *returned) (*experience.Experience, error) {
 	if x.Ref != nil && *x.Ref == auxiliary {
-		return nil, errors.New("it is the answer of an auxiliary model, whose tokens are not those of the model " +
-			"that is trained")
+		return nil, errors.New("it is the answer of an auxiliary model, whose tokens are not the trained " +
+			"model's")
 	}
 	var r *record
 	if x.Ref != nil {
@@ -106,7 +106,7 @@ func (s *session) sequence(ctx context.Context, x *returned) (*experience.Experi
 			len(r.sampled))
 	}
 	for i, on := range x.Mask {
-		if on && r.mask != nil && !r.mask[i] && !r.cut { // of a conversation: the workflow trains what it did not mark
+		if on && r.mask != nil && !r.mask[i] && !r.cut { // the workflow trains more of a conversation than it marked
 			return s.byHand(ctx, x, r)
 		}
 		e.ActionMask[i] = on && !r.cut
@@ -145,7 +145,7 @@ func brief(text string) string {
 	return text
 }
 
-// byHand is an experience that the workflow put together. Whatever logprobs it gives, those of the weights are used.
+// byHand is an experience that the workflow put together. Its logprobs are always computed from the weights.
 func (s *session) byHand(ctx context.Context, x *returned, r *record) (*experience.Experience, error) {
 	tokens, prompt, mask := []int32(x.Tokens), x.Prompt, x.Mask
 	if tokens == nil && r != nil {

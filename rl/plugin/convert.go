@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
@@ -48,7 +49,7 @@ func (s *session) convert(ctx context.Context, a *asking) (any, error) {
 	return out, nil
 }
 
-// span is a part of a text that the assistant wrote, with what ends its turn.
+// span is a part of a text that the assistant wrote, with the end of its turn.
 type span struct{ from, to int }
 
 // spans renders a conversation up to its last message of the assistant, and finds where the assistant's messages are:
@@ -100,8 +101,8 @@ func (s *session) spans(a *asking) (text string, list []span, err error) {
 	return text, list, nil
 }
 
-// encode gives the ids of a text up to the end of its last span, and which of them are trained: those that were
-// sampled, and those of spans that nobody sampled.
+// encode gives the ids of a text up to the end of its last span, and which of them are trained: sampled ones, and
+// all of spans that nobody sampled.
 func (s *session) encode(text string, spans []span) (tokens []int32, trained []bool, err error) {
 	at, sampled := 0, 0
 	if best := s.longest(text); best != nil {
@@ -162,27 +163,14 @@ func (s *session) lengthOf(text string, id int32) int {
 	return 0
 }
 
-// begins reports whether tokens begin with those of a record.
+// begins reports whether tokens begin with a record's.
 func begins(tokens []int32, r *record) bool {
 	p, n := len(r.prompt), len(r.prompt)+len(r.sampled)
-	if len(tokens) < n {
-		return false
-	}
-	for i, id := range r.prompt {
-		if tokens[i] != id {
-			return false
-		}
-	}
-	for i, id := range r.sampled {
-		if tokens[p+i] != id {
-			return false
-		}
-	}
-	return true
+	return len(tokens) >= n && slices.Equal(tokens[:p], r.prompt) && slices.Equal(tokens[p:n], r.sampled)
 }
 
-// exact are the logprobs of the trained tokens, 0 of the others: those of sampling where these tokens were sampled
-// after just those before them, else those of the step's weights.
+// exact are the logprobs of the trained tokens, 0 of the others: from sampling if the tokens were sampled after the
+// same prefix, else from the step's weights.
 func (s *session) exact(ctx context.Context, tokens []int32, trained []bool) ([]float32, error) {
 	out, known := make([]float32, len(tokens)), make([]bool, len(tokens))
 	for _, r := range s.known() {

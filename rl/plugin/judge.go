@@ -82,7 +82,7 @@ const auxiliary = -1
 
 // scorer is a judge that knows the logprobs of tokens.
 type scorer interface {
-	// Logprobs are those of each token but the first, at temperature 1.
+	// Logprobs returns the logprob of each token but the first, at temperature 1.
 	Logprobs(ctx context.Context, tokens []int32) ([]float32, error)
 }
 

@@ -25,7 +25,7 @@ func (s *Set) OperatorsOf(judges func() ([]workflow.Judge, []string)) map[string
 	return out
 }
 
-// operator is an operator of Python. What it keeps lives in one process; if that is lost, it begins anew.
+// operator is an operator of Python. Its state lives in one process; if that is lost, it begins anew.
 type operator struct {
 	set     *Set
 	name    string
@@ -80,10 +80,10 @@ func (o *operator) Process(ctx context.Context, list []*experience.Experience) (
 	return kept, metrics, nil
 }
 
-// attempts is how often an operator is called when its process is lost: what others do to the process counts too.
+// attempts is how often an operator is called when its process is lost; others may end the process too.
 const attempts = 3
 
-// persist calls the operator, and again when its process was lost. up makes what answers the calls back of one attempt.
+// persist calls the operator, and again when its process was lost. up makes the callback of one attempt.
 func (o *operator) persist(ctx context.Context, args, result any, up func() python.Up) (err error) {
 	for range attempts {
 		err = o.call(ctx, args, result, up())
@@ -150,7 +150,7 @@ func stored(e *experience.Experience, i int) answer {
 	return a
 }
 
-// changed is an experience of the list with what an operator may change: reward, mask and metrics.
+// changed is an experience of the list with the operator's changes: reward, mask and metrics.
 func changed(list []*experience.Experience, x *returned) (*experience.Experience, error) {
 	if x.Ref == nil || *x.Ref < 0 || *x.Ref >= len(list) {
 		return nil, errors.New("it is new; an operator here drops, reorders and repeats experiences, and changes " +
@@ -181,7 +181,7 @@ func changed(list []*experience.Experience, x *returned) (*experience.Experience
 	return e, nil
 }
 
-// rare are the metrics that the loops count by themselves.
+// rare are the metrics that the loops count.
 func rare(m map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for _, k := range []string{workflow.OutOfRoom, workflow.NewSequences} {

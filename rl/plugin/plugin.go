@@ -2,8 +2,8 @@
 // as users of Trinity-RFT write them. The files import a package trinity that this binary carries (rl/python/lib), and
 // run in processes of the user's own Python (rl/python).
 //
-// What the model is asked in Python is sampled here, and what it sampled stays here: an experience that Python returns
-// is built of the tokens and logprobs that were recorded, so they are the trainer's to the last bit. Tokens that nobody
+// Requests from Python to the model are sampled and recorded here: an experience that Python returns is built from the
+// recorded tokens and logprobs, so they match the trainer's to the last bit. Tokens that nobody
 // sampled, such as an answer that a workflow wrote itself, get the logprobs of the weights that the step samples with.
 package plugin
 
@@ -17,7 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// Options say what is loaded, and how it runs.
+// Options set a Set up.
 type Options struct {
 	Dirs   []string // plug-in folders, each of whose .py files is loaded
 	Dotted Names    // dotted paths that a configuration names, such as examples.mine.workflow.Mine
@@ -34,9 +34,9 @@ type Names struct {
 	Operators []string `json:"operators"`
 }
 
-// Set is what was loaded. It is safe for concurrent use and must be closed.
+// Set is the loaded plug-ins. It is safe for concurrent use and must be closed.
 type Set struct {
-	Found // what the files register
+	Found
 
 	host    *python.Host
 	opts    Options
@@ -80,7 +80,7 @@ func (s *Set) Close() error {
 	return s.host.Close()
 }
 
-// Found is what plug-in files register.
+// Found lists the parts that plug-in files register.
 type Found struct {
 	Workflows map[string]Part `json:"workflows"`
 	Rewards   map[string]Part `json:"rewards"`
@@ -102,7 +102,7 @@ type Part struct {
 type Refused struct {
 	Name    string `json:"name"`
 	What    string `json:"what"`    // its kind, such as "the policy loss"
-	Instead string `json:"instead"` // what to do
+	Instead string `json:"instead"` // the remedy
 	Place   string `json:"place"`
 }
 
@@ -127,7 +127,7 @@ func (e FileError) String() string {
 	return fmt.Sprintf("%s: %s: %s", place, e.Type, e.Message)
 }
 
-// Failed says what could not be loaded, as the end of an error about a name that is not known.
+// Failed lists the files that could not be loaded, as the end of an error about an unknown name.
 func (f *Found) Failed() string {
 	var b strings.Builder
 	for _, e := range f.Errors {

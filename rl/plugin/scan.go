@@ -9,14 +9,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Mentioned are the names that plug-in files register, as far as their text shows it: by the registry, then by the
-// name, where it stands (file:line). It is what a configuration is checked with before Python is started.
+// Mentioned are the names that plug-in files register, as far as their text shows it: the position (file:line) by
+// registry and name. A configuration is checked with it before Python is started.
 type Mentioned map[string]map[string]string
 
 var registers = regexp.MustCompile(
 	`\b([A-Z][A-Z_]+)\s*\.\s*register_module\(\s*(?:module_name\s*=\s*|name\s*=\s*)?["']([^"']+)["']`)
 
-// Scan reads the .py files of plug-in folders. What cannot be read has nothing.
+// Scan reads the .py files of plug-in folders. Files that cannot be read are skipped.
 func Scan(dirs []string) Mentioned {
 	found := Mentioned{}
 	for _, dir := range dirs {

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// session is one run of a workflow: what it asks the model, and what was sampled for it. Its calls may come from
+// session is one run of a workflow: it answers its requests to the model and records the samples. Calls may come from
 // several threads at once.
 type session struct {
 	set  *Set
@@ -91,8 +91,8 @@ func (s *session) up(ctx context.Context, name string, raw json.RawMessage) (any
 	return nil, fmt.Errorf("there is no call back %s", name)
 }
 
-// seedOf is the seed of a request. It depends on the prompt, on what else is asked and on how often the same was asked
-// before, not on the order in which requests that run at the same time arrive.
+// seedOf is the seed of a request. It depends on the prompt, the parameters and how often the same was asked before,
+// not on the order in which requests that run at the same time arrive.
 func (s *session) seedOf(a *asking, prompt []int32, i int) uint64 {
 	h := fnv.New64a()
 	for _, id := range prompt {
@@ -128,7 +128,7 @@ func (s *session) open() (any, error) {
 	return map[string]string{"base_url": s.url, "api_key": "EMPTY", "model": s.r.Model.Name}, nil
 }
 
-// takeCalls records what was sampled below the run's URL.
+// takeCalls records the samples of calls below the run's URL.
 func (s *session) takeCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

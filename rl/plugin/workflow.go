@@ -28,7 +28,7 @@ type Workflow struct {
 	part Part
 }
 
-// ReadsRows says that the workflow takes from a row what it likes.
+// ReadsRows says that the workflow may read any column.
 func (w *Workflow) ReadsRows() bool { return true }
 
 // Foreign implements workflow.Foreign.
@@ -42,8 +42,8 @@ func (w *Workflow) Prepare(*workflow.Rollout) error {
 	return nil
 }
 
-// Run implements workflow.Workflow. A workflow that repeats by itself runs once, any other as often as the task is
-// repeated, side by side.
+// Run implements workflow.Workflow. A workflow that does the repetitions itself runs once, any other once per
+// repetition, in parallel.
 func (w *Workflow) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([]*experience.Experience, error) {
 	ctx = python.WithTask(ctx, t.Batch+"/"+t.ID)
 	if w.part.Repeats {
@@ -104,7 +104,7 @@ func (w *Workflow) task(r *workflow.Rollout, t workflow.Task) map[string]any {
 		"index":   map[string]any{"index": t.Index, "taskset_id": t.Taskset}}
 }
 
-// modelOf is what self.model says about itself.
+// modelOf is the description of the model for self.model.
 func modelOf(r *workflow.Rollout) map[string]any {
 	m := map[string]any{"model_path": r.Model.Dir, "name": r.Model.Name, "version": r.Version,
 		"temperature": r.Params.Temperature, "top_p": r.Params.TopP, "top_k": r.Params.TopK,

@@ -78,7 +78,7 @@ func (p *process) late(c *call, result any) error {
 	return p.lostIn(c.name)
 }
 
-// begins notes that a call waits for a thread or for others, or that it runs from here. Its clock stands meanwhile.
+// begins notes that a call waits for a thread or for others, or that it runs from here. Its clock is stopped meanwhile.
 func (p *process) begins(id uint64, waits bool) {
 	p.mu.Lock()
 	c := p.calls[id]
@@ -143,7 +143,7 @@ func (p *process) usable() bool {
 	return !p.retired
 }
 
-// load is what the process has to do; none if it takes no more, as its slot then has to start another.
+// load counts the process's calls and sessions; 0 if it takes no more, as its slot then has to start another.
 func (p *process) load() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error is what a Python function raised.
+// Error is an exception of a Python function.
 type Error struct {
 	Call      string // name of the call
 	Type      string // class of the exception, as ValueError

@@ -11,7 +11,7 @@ import (
 // Oldest is the oldest Python that runs the library.
 const Oldest = "3.10"
 
-// Find says which Python to run: explicit (--python), else that of a virtual environment
+// Find says which Python to run: explicit (--python), else the one of a virtual environment
 // (VIRTUAL_ENV), else python3.
 func Find(explicit, virtualEnv string) string {
 	switch {
@@ -40,7 +40,7 @@ func lookup(executable string) (string, error) {
 	return path, nil
 }
 
-// tooOld checks what hello names.
+// tooOld checks the version in hello.
 func tooOld(executable, version string) error {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {

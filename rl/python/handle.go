@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// handle does what a message says. It runs on the reading goroutine, and must not wait.
+// handle executes a message. It runs on the reading goroutine, and must not wait.
 func (p *process) handle(m message) error {
 	switch {
 	case m.ID != 0:

@@ -25,18 +25,18 @@ type Options struct {
 	Grace      time.Duration // for a cancelled call to end, after which its process is replaced; default 10 s
 	MaxMessage int           // bytes of a message; default 256 MiB
 
-	// Setup runs on every process before its first call, also on replacements: it loads what calls need. Its error is
-	// that of Open, or of the call for which the process was started.
+	// Setup runs on every process before its first call, also on replacements: it loads what calls need. Open
+	// returns its error, or the call for which the process was started.
 	Setup func(ctx context.Context, process Caller) error
 
-	// Log gets what Python prints and logs, line by line. It must not block for long. nil drops it.
+	// Log gets the output and logs of Python, line by line. It must not block for long. nil drops it.
 	Log func(Entry)
 }
 
 // Entry is one or more lines that Python printed or logged.
 type Entry struct {
 	Process int    // index, from 0
-	Task    string // what the call's context names, see WithTask; "" outside of calls
+	Task    string // from the call's context, see WithTask; "" outside of calls
 	Call    string // name of the call; "" outside
 	Level   string // debug, info (also print), warning (also stderr), error
 	Text    string // without the last newline
@@ -48,7 +48,7 @@ type Up func(ctx context.Context, name string, args json.RawMessage) (any, error
 
 // Caller makes calls: a Host on any process, a Session always on the same one.
 type Caller interface {
-	// Call calls the function name with args, an object as JSON, and unmarshals what it returns into result, which may
+	// Call calls the function name with args, an object as JSON, and unmarshals its result into result, which may
 	// be nil. up may be nil if the function calls nothing back. Errors are *Error if Python raised, *Lost if the
 	// process died, hung or broke the protocol, *Cancelled if ctx ended or the limit passed, see WithLimit.
 	Call(ctx context.Context, name string, args, result any, up Up) error
@@ -64,8 +64,6 @@ type Host struct {
 	running sync.WaitGroup // goroutines of calls and processes
 
 	closing sync.Once
-	ctx     context.Context // of starts; Close ends it
-	cancel  context.CancelFunc
 	noted   atomic.Bool // some process has looked for an installed trinity-rft
 
 	mu     sync.Mutex
@@ -76,7 +74,6 @@ type Host struct {
 // Open starts the processes and returns when all are ready for calls.
 func Open(ctx context.Context, opts Options) (*Host, error) {
 	h := &Host{opts: opts.withDefaults(), all: map[*process]bool{}}
-	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	path, err := lookup(h.opts.Executable)
 	if err != nil {
 		return nil, err
@@ -87,7 +84,7 @@ func Open(ctx context.Context, opts Options) (*Host, error) {
 	}
 	h.guard = programs.NewGuard()
 	for i := range h.opts.Processes {
-		h.slots = append(h.slots, &slot{host: h, index: i})
+		h.slots = append(h.slots, newSlot(h, i))
 	}
 	starts, sctx := errgroup.WithContext(ctx)
 	for _, s := range h.slots {
@@ -159,7 +156,7 @@ func (h *Host) idlest() *slot {
 	return best
 }
 
-// Processes returns the ids of the processes that run now, for who wants to watch them.
+// Processes returns the ids of the running processes.
 func (h *Host) Processes() []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,9 +182,11 @@ func (h *Host) close() {
 		all = append(all, p)
 	}
 	h.mu.Unlock()
-	h.cancel()
 	for _, p := range all {
 		p.leave()
+	}
+	for _, s := range h.slots {
+		h.running.Go(s.kept.Close)
 	}
 	h.running.Wait()
 	h.guard.Close()

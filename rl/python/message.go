@@ -54,7 +54,7 @@ type hello struct {
 	PID        int    `json:"pid"`
 }
 
-// parse reads a line. It refuses what is none of the forms, so that stray text on the pipe is not taken for an answer.
+// parse reads a line. It refuses any other form, so that stray text on the pipe is not taken for an answer.
 func parse(line []byte) (message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {

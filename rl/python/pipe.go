@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
-// write sends what is queued, as much at once as waits.
+// write sends the queue, everything that waits at once.
 func (p *process) write() {
 	var batch []byte
 	for {
@@ -30,7 +30,7 @@ func (p *process) write() {
 				more = false
 			}
 		}
-		if _, err := p.in.Write(batch); err != nil {
+		if _, err := p.program.In.Write(batch); err != nil {
 			<-p.gone // a broken pipe: wait says why
 			return
 		}
@@ -51,10 +51,10 @@ func (p *process) queue(ctx context.Context, line []byte) bool {
 	return false
 }
 
-// read handles messages until the output ends or is none. What comes before hello is not ours yet (sitecustomize and
-// .pth files may print), and is logged.
+// read handles messages until the output ends or is none. Output before hello is not ours (sitecustomize and .pth
+// files may print), and is logged.
 func (p *process) read() {
-	r := bufio.NewReaderSize(p.out, 1<<16)
+	r := bufio.NewReaderSize(p.program.Out, 1<<16)
 	greeted := false
 	for {
 		line, err := readLine(r, p.host.opts.MaxMessage)
@@ -90,7 +90,7 @@ func (p *process) read() {
 		default:
 			p.kill(fmt.Errorf("it broke the protocol: %w", err))
 		}
-		io.Copy(io.Discard, p.out) // so that nothing of it blocks on the pipe while it dies
+		io.Copy(io.Discard, p.program.Out) // so that nothing of it blocks on the pipe while it dies
 		return
 	}
 }

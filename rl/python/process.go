@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -29,7 +28,7 @@ main(settings)
 // The times of a process.
 const (
 	startTimeout = 5 * time.Minute // until hello: an overloaded machine takes minutes
-	leaveTimeout = 4 * time.Second // to end by itself after its input ended; its exit handlers have 2
+	leaveTimeout = 4 * time.Second // to end after its input ended; its exit handlers have 2
 )
 
 // errRetired makes Host.Call choose again.
@@ -40,8 +39,6 @@ type process struct {
 	host    *Host
 	index   int
 	program *programs.Process
-	in      *os.File // to its stdin
-	out     *os.File // from its stdout
 	send    chan []byte
 	hello   chan hello
 
@@ -74,7 +71,7 @@ func startProcess(ctx context.Context, h *Host, index int) (*process, error) {
 	return nil, err
 }
 
-// start runs the program. What it writes to stderr is logged.
+// start runs the program. Its stderr is logged.
 func (p *process) start() error {
 	settings, err := json.Marshal(map[string]any{
 		"lib": p.host.lib, "dirs": p.host.opts.Dirs, "threads": p.host.opts.Threads, "memory": p.host.opts.Memory,
@@ -83,12 +80,6 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	in, out, err := p.pipes()
-	if err != nil {
-		return fmt.Errorf("python: %w", err)
-	}
-	defer in.Close()
-	defer out.Close()
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.host.closed {
@@ -96,32 +87,15 @@ func (p *process) start() error {
 	} else {
 		p.program, err = p.host.guard.Start(programs.Options{
 			Command: []string{p.host.opts.Executable, "-c", bootstrap, string(settings)}, Env: p.host.opts.Env,
-			In: in, Out: out,
+			Piped:  true,
 			Output: func(line string) { p.log(wireLog{Level: "warning", Text: line}) }})
 	}
 	if err != nil {
-		p.in.Close()
-		p.out.Close()
 		return fmt.Errorf("python: %w", err)
 	}
 	p.host.all[p] = true
 	p.run()
 	return nil
-}
-
-// pipes makes the pipes of the messages and returns the child's ends.
-func (p *process) pipes() (in, out *os.File, err error) {
-	in, p.in, err = os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	p.out, out, err = os.Pipe()
-	if err != nil {
-		in.Close()
-		p.in.Close()
-		return nil, nil, err
-	}
-	return in, out, nil
 }
 
 // run starts the goroutines. They end when the process has.
@@ -169,13 +143,13 @@ func (p *process) wait(read <-chan struct{}) {
 	case <-read:
 	case <-time.After(200 * time.Millisecond): // a child that cannot be found holds the pipe
 	}
-	p.in.Close()
-	p.out.Close()
+	p.program.In.Close()
+	p.program.Out.Close()
 	p.mu.Lock()
 	p.retired = true
 	reason := p.reason
 	if reason == nil {
-		reason = fmt.Errorf("it ended: %s", exitOf(p.program.Err()))
+		reason = fmt.Errorf("it ended: %w", p.program.End())
 	}
 	p.lost = &Lost{Process: p.index, Reason: reason, Stderr: p.program.Tail()}
 	p.mu.Unlock()
@@ -183,13 +157,6 @@ func (p *process) wait(read <-chan struct{}) {
 	p.host.mu.Lock()
 	delete(p.host.all, p)
 	p.host.mu.Unlock()
-}
-
-func exitOf(status error) string {
-	if status == nil {
-		return "exit status 0"
-	}
-	return status.Error()
 }
 
 // kill ends the process at once, with its children. The first reason counts.
@@ -211,14 +178,7 @@ func (p *process) leave() {
 		p.reason = ErrClosed
 	}
 	p.mu.Unlock()
-	p.in.Close()
-	p.host.running.Go(func() {
-		select {
-		case <-p.program.Ended():
-		case <-time.After(leaveTimeout):
-			p.kill(nil)
-		}
-	})
+	p.host.running.Go(func() { p.program.Leave(leaveTimeout) })
 }
 
 // lostIn is the error of a call. Only after gone.

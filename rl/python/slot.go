@@ -2,68 +2,40 @@ package python
 
 import (
 	"context"
-	"sync"
+	"errors"
+
+	programs "github.com/seed-d9ad8ee0/trinity/internal/process"
 )
 
-// slot is the place of one process. It starts one when there is none that takes calls.
+// slot is the place of one process, which is replaced when it takes no more calls.
 type slot struct {
-	host  *Host
 	index int
-
-	mu       sync.Mutex
-	current  *process
-	starting *start // nil when none is
+	kept  programs.Kept[*process]
 }
 
-// start is a process that is being started. It does not depend on the context of a call: several may wait for it, and
-// imports may take longer than a call may.
-type start struct {
-	done chan struct{}
-	p    *process
-	err  error
+func newSlot(h *Host, index int) *slot {
+	return &slot{index, programs.Kept[*process]{Alive: (*process).usable,
+		Open: func(ctx context.Context) (*process, error) { return startProcess(ctx, h, index) }}}
 }
 
 // load is how many calls and sessions the process has.
 func (s *slot) load() int {
-	s.mu.Lock()
-	p := s.current
-	s.mu.Unlock()
-	if p == nil {
-		return 0
+	if p := s.kept.Current(); p != nil {
+		return p.load()
 	}
-	return p.load()
+	return 0
 }
 
 // process returns the current process, or waits until one is started and ready.
 func (s *slot) process(ctx context.Context) (*process, error) {
-	s.mu.Lock()
-	if s.current != nil && s.current.usable() {
-		defer s.mu.Unlock()
-		return s.current, nil
-	}
-	if s.starting == nil {
-		next := &start{done: make(chan struct{})}
-		if !s.host.spawn(func() { s.run(next) }) {
-			s.mu.Unlock()
-			return nil, &Lost{Call: "start", Process: s.index, Reason: ErrClosed}
-		}
-		s.starting = next
-	}
-	waiting := s.starting
-	s.mu.Unlock()
-	select {
-	case <-waiting.done:
-		return waiting.p, waiting.err
-	case <-ctx.Done():
+	p, err := s.kept.Get(ctx)
+	switch {
+	case err == nil:
+		return p, nil
+	case errors.Is(err, programs.ErrClosed):
+		return nil, &Lost{Call: "start", Process: s.index, Reason: ErrClosed}
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return nil, &Cancelled{Call: "start", Cause: context.Cause(ctx)}
 	}
-}
-
-// run starts the process.
-func (s *slot) run(next *start) {
-	next.p, next.err = startProcess(s.host.ctx, s.host, s.index)
-	s.mu.Lock()
-	s.current, s.starting = next.p, nil
-	s.mu.Unlock()
-	close(next.done)
+	return nil, err
 }

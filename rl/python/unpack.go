@@ -80,7 +80,7 @@ type treeFile struct {
 	data []byte
 }
 
-// library returns the carried files, without what Python compiled.
+// library returns the embedded files, without compiled ones.
 func library() (tree, error) {
 	var files tree
 	err := fs.WalkDir(carried, "lib", func(name string, d fs.DirEntry, err error) error {

@@ -56,7 +56,7 @@ func pythonJSON(v any) (string, error) {
 	for data := bytes.TrimSuffix(raw.Bytes(), []byte("\n")); len(data) > 0; {
 		r, n := utf8.DecodeRune(data)
 		switch {
-		case quoted && r == '\\': // with what it escapes
+		case quoted && r == '\\': // and the character after it
 			n = 2
 			b.Write(data[:n])
 		case r == '"':

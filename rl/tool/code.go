@@ -2,7 +2,7 @@ package tool
 
 import "strings"
 
-// findCode finds the code of an answer: the first <python>…</python> or ```python…``` (a line break may stand before
+// findCode finds the code of an answer: the first <python>…</python> or ```python…``` (a line break may come before
 // the word python), whichever ends first. It returns the code without space around it and where the block ends. An
 // empty block is no call: GEM rewards it as one.
 func findCode(action string) (code string, until int, ok bool) {
@@ -24,5 +24,5 @@ func findCode(action string) (code string, until int, ok bool) {
 	return code, until, ok && code != ""
 }
 
-// pythonSpace is what Python's strip removes of plain text.
+// pythonSpace is the white space that Python's strip removes.
 const pythonSpace = " \t\n\r\v\f\x1c\x1d\x1e\x1f\u0085\u00a0"

@@ -21,7 +21,7 @@ type interpreter struct {
 	Path       []string `json:"path"`     // where it looks for modules
 	Home       string   `json:"home"`
 
-	folders []string // of all that what a sandbox has to show besides the system's
+	folders []string // that a sandbox must show besides the system's
 }
 
 // describe makes a Python describe itself. It ends in a line of JSON.
@@ -72,7 +72,7 @@ func (p *interpreter) toShow() ([]string, error) {
 			list = append(list, dir)
 		}
 	}
-	slices.Sort(list) // a folder stands in front of what is in it
+	slices.Sort(list) // a folder comes before its contents
 	var kept []string
 	for _, dir := range list {
 		in := func(of string) bool { return covers(of, dir) }

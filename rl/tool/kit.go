@@ -43,7 +43,7 @@ func (k *kit) close() error {
 	return errors.Join(errs...)
 }
 
-// open opens what s names, which was checked.
+// open opens the tools of s, which was checked.
 func (k *kit) open(ctx context.Context, b *Box, s env.ToolSpec) error {
 	list, err := parseTools(s.Tools)
 	if err != nil {

@@ -12,12 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
 // MCP is the tools of one or several MCP servers, called in the form of GEM's MCPTool. One call of the model is one
 // tools/call.
 type MCP struct {
+	guard       *process.Guard
 	servers     []*server
 	tools       map[string]remote
 	names       []string // sorted
@@ -36,9 +38,9 @@ func openMCP(ctx context.Context, text string, lookup func(string) (string, bool
 	if err != nil {
 		return nil, err
 	}
-	m := &MCP{tools: map[string]remote{}}
+	m := &MCP{guard: process.NewGuard(), tools: map[string]remote{}}
 	for _, c := range list {
-		m.servers = append(m.servers, &server{config: c, lookup: lookup, pause: mcpPause, timeout: mcpTimeout})
+		m.servers = append(m.servers, serverAt(c, lookup, m.guard))
 	}
 	if err := m.discover(ctx); err != nil {
 		return nil, errors.Join(err, m.close())
@@ -46,13 +48,12 @@ func openMCP(ctx context.Context, text string, lookup func(string) (string, bool
 	return m, nil
 }
 
-// close ends the sessions.
+// close ends the sessions, and the servers that were started.
 func (m *MCP) close() error {
-	var errs []error
 	for _, s := range m.servers {
-		errs = append(errs, s.close())
+		s.session.Close()
 	}
-	return errors.Join(errs...)
+	return m.guard.Close()
 }
 
 // discover lists the tools and writes the instruction. With several servers a tool's name begins with its server's.
@@ -204,7 +205,7 @@ func (m *MCP) Use(ctx context.Context, action string) (env.ToolUse, error) {
 // resultText is a result as the model reads it: a single structured value, else the blocks, else the structure.
 func resultText(r *mcp.CallToolResult) string {
 	if object, ok := r.StructuredContent.(map[string]any); ok && len(object) == 1 {
-		switch v := object["result"].(type) { // how FastMCP wraps what is no object
+		switch v := object["result"].(type) { // FastMCP wraps values that are no objects so
 		case string:
 			return v
 		case float64:

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
@@ -147,6 +148,15 @@ func checkAnswers(t *testing.T, m *MCP, prefix string) {
 	if use, err := m.Use(t.Context(), "no call"); err != nil || use.Called {
 		t.Errorf("no call: %+v, %v", use, err)
 	}
+}
+
+// serverOf is a server that ends with the test.
+func serverOf(t *testing.T, c serverConfig, timeout time.Duration) *server {
+	guard := process.NewGuard()
+	s := serverAt(c, os.LookupEnv, guard)
+	s.timeout = timeout
+	t.Cleanup(func() { s.session.Close(); guard.Close() })
+	return s
 }
 
 // One call of the model is one call of the server, over HTTP.

@@ -22,8 +22,8 @@ const (
 	mcpTools   = 4 << 20    // bytes of the description of all tools
 )
 
-// counted is the transport of a server that was started. The SDK bounds the bytes of a message; what is in it is
-// counted before it is decoded.
+// counted is the transport of a server that was started. The SDK bounds the bytes of a message; its values
+// are counted before it is decoded.
 type counted struct {
 	mcp.Transport
 	much *atomic.Pointer[bound.Error]

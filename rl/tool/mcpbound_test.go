@@ -82,9 +82,9 @@ func TestMCPListsAreBounded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := &server{config: list[0], timeout: time.Minute}
+				s := serverOf(t, list[0], time.Minute)
 				tools, err := s.list(t.Context())
-				s.close()
+				s.session.Close()
 				if first != "" && tt.name == "pages without end" { // which are no answer to it, and small
 					continue
 				}
@@ -124,9 +124,8 @@ done
 	if err := os.WriteFile(shell, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &server{config: serverConfig{Name: "evil", Transport: "stdio", Command: "/bin/sh", Args: []string{shell}},
-		timeout: time.Minute, lookup: os.LookupEnv}
-	defer s.close()
+	s := serverOf(t, serverConfig{Name: "evil", Transport: "stdio", Command: "/bin/sh", Args: []string{shell}},
+		time.Minute)
 	if tools, err := s.list(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1048575 values") {
 		t.Errorf("%d tools, %v", len(tools), err)
 	}

@@ -25,7 +25,7 @@ type serverConfig struct {
 	Headers   map[string]string `json:"headers"`
 }
 
-// readServers reads what follows "mcp:": a URL, a JSON file of a server or several (mcpServers), or a command.
+// readServers reads the text after "mcp:": a URL, a JSON file of a server or several (mcpServers), or a command.
 func readServers(text string) ([]serverConfig, error) {
 	switch {
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,42 +15,38 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
+	"github.com/seed-d9ad8ee0/trinity/internal/process"
 )
 
-// The patience with an MCP server. The numbers are those of GEM's MCPTool.
+// The time limits of an MCP server. The numbers are from GEM's MCPTool.
 const (
 	mcpTimeout = 30 * time.Second // of a call, and of the beginning of a session
 	mcpPause   = time.Second      // before another attempt
-	mcpEnd     = 2 * time.Second  // for a server that was started to end by itself
+	mcpEnd     = 2 * time.Second  // for a started server to end when its input does
 )
 
 // server is an MCP server with its session, which is begun when it is needed and again when it was lost.
 type server struct {
 	config  serverConfig
 	lookup  func(string) (string, bool)
+	guard   *process.Guard
 	pause   time.Duration
 	timeout time.Duration
-
-	mu      sync.Mutex
-	session *mcp.ClientSession
-	said    *lastWords                  // stderr of a server that was started
-	much    atomic.Pointer[bound.Error] // of an answer that was beyond the limits, until it is told
-	closed  bool
+	session process.Kept[*mcp.ClientSession]
+	program atomic.Pointer[process.Process] // that was started last
+	much    atomic.Pointer[bound.Error]     // of an answer that was beyond the limits, until it is told
 }
 
-// errClosed is returned by calls after the end.
-var errClosed = errors.New("the tools are closed")
+func serverAt(c serverConfig, lookup func(string) (string, bool), guard *process.Guard) *server {
+	s := &server{config: c, lookup: lookup, guard: guard, pause: mcpPause, timeout: mcpTimeout}
+	s.session = process.Kept[*mcp.ClientSession]{Open: s.begin,
+		Alive: func(*mcp.ClientSession) bool { return true }, // until do drops it
+		Shut:  func(session *mcp.ClientSession) { session.Close() }}
+	return s
+}
 
-// begin returns the session.
+// begin begins a session.
 func (s *server) begin(ctx context.Context) (*mcp.ClientSession, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errClosed
-	}
-	if s.session != nil {
-		return s.session, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "trinity", Version: "1"},
@@ -62,25 +57,22 @@ func (s *server) begin(ctx context.Context) (*mcp.ClientSession, error) {
 	}
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
-		return nil, fmt.Errorf("no session: %w%s", err, s.said)
+		return nil, fmt.Errorf("no session: %w", err)
 	}
-	s.session = session
 	return session, nil
 }
 
-// transport is the way to the server.
+// transport connects to the server, which it starts if it has to.
 func (s *server) transport() (mcp.Transport, error) {
 	c := &s.config
 	if c.Transport == "stdio" {
-		path, err := exec.LookPath(c.Command)
+		p, err := s.guard.Start(process.Options{Command: append([]string{c.Command}, c.Args...), Dir: c.Cwd,
+			Env: s.environment(), Alone: true, Piped: true})
 		if err != nil {
 			return nil, fmt.Errorf("the command %q cannot be started: %w", c.Command, err)
 		}
-		cmd := exec.Command(path, c.Args...)
-		s.said = new(lastWords)
-		cmd.Dir, cmd.Env, cmd.Stderr = c.Cwd, s.environment(), s.said
-		endWithParent(cmd)
-		return counted{&mcp.CommandTransport{Command: cmd, TerminateDuration: mcpEnd}, &s.much}, nil
+		s.program.Store(p)
+		return counted{&mcp.IOTransport{Reader: io.NopCloser(p.Out), Writer: stdio{p}}, &s.much}, nil
 	}
 	client := &http.Client{Transport: headers{c.Headers, boundedAnswers{http.DefaultTransport, &s.much}}}
 	if c.Transport == "sse" {
@@ -88,6 +80,18 @@ func (s *server) transport() (mcp.Transport, error) {
 	}
 	return &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, DisableStandaloneSSE: true,
 		MaxRetries: -1}, nil
+}
+
+// stdio is the input of a server that was started. Its end is the server's.
+type stdio struct{ *process.Process }
+
+// Write implements io.Writer.
+func (s stdio) Write(data []byte) (int, error) { return s.In.Write(data) }
+
+// Close implements io.Closer.
+func (s stdio) Close() error {
+	s.Leave(mcpEnd)
+	return s.Out.Close()
 }
 
 // inherited are the variables that a started server gets, as MCP's SDKs have it, besides those that it is configured
@@ -113,31 +117,6 @@ func (s *server) environment() []string {
 	return list
 }
 
-// lose forgets a session that does not work any more, unless another call did.
-func (s *server) lose(session *mcp.ClientSession) {
-	s.mu.Lock()
-	mine := s.session == session && session != nil
-	if mine {
-		s.session = nil
-	}
-	s.mu.Unlock()
-	if mine {
-		_ = session.Close() // it is lost already
-	}
-}
-
-// close ends the session, and with it a server that was started.
-func (s *server) close() error {
-	s.mu.Lock()
-	session := s.session
-	s.session, s.closed = nil, true
-	s.mu.Unlock()
-	if session != nil {
-		_ = session.Close() // a server that is killed ends with an error, and one that is gone cannot be told
-	}
-	return nil
-}
-
 // do asks the server, in a new session if the one before was lost. It does not ask again after a timeout: the call may
 // be under way.
 func (s *server) do(ctx context.Context, ask func(context.Context, *mcp.ClientSession) error) error {
@@ -150,25 +129,29 @@ func (s *server) do(ctx context.Context, ask func(context.Context, *mcp.ClientSe
 				return context.Cause(ctx)
 			}
 		}
-		session, err := s.begin(ctx)
+		session, err := s.session.Get(ctx)
 		if err == nil {
 			err = s.once(ctx, session, ask)
 		}
 		switch {
-		case err == nil, answered(err) != nil, errors.Is(err, errClosed):
+		case err == nil, answered(err) != nil:
 			return err
+		case errors.Is(err, process.ErrClosed):
+			return errClosed
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		s.lose(session)
+		if session != nil {
+			s.session.Drop(session)
+		}
 		if much := s.much.Swap(nil); much != nil {
 			return fmt.Errorf("the MCP server %s sends %w", s.name(), much)
 		}
 		if last = err; errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("the MCP server %s did not answer in %v: %w%s", s.name(), s.timeout, err, s.words())
+			return fmt.Errorf("the MCP server %s did not answer in %v: %w", s.name(), s.timeout, s.withTail(err))
 		}
 	}
-	return fmt.Errorf("the MCP server %s does not answer: %w (asked %d times)%s", s.name(), last, attempts, s.words())
+	return fmt.Errorf("the MCP server %s does not answer (asked %d times): %w", s.name(), attempts, s.withTail(last))
 }
 
 // answered is the error that the server answered with, nil if err is none. The SDK uses the type for lost connections
@@ -205,10 +188,12 @@ func (s *server) name() string {
 	return fmt.Sprintf("%q (%s)", s.config.Name, s.config.URL)
 }
 
-func (s *server) words() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.said.String()
+// withTail adds the last lines of a server that was started.
+func (s *server) withTail(err error) error {
+	if p := s.program.Load(); p != nil {
+		return p.WithTail(err)
+	}
+	return err
 }
 
 // headers adds headers to requests.
@@ -226,35 +211,4 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return h.next.RoundTrip(r)
-}
-
-// lastWords keeps the end of what a server writes to stderr.
-type lastWords struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-// Write implements io.Writer.
-func (w *lastWords) Write(p []byte) (int, error) {
-	const most = 2000
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.kept = append(w.kept, p...)
-	if extra := len(w.kept) - most; extra > 0 {
-		w.kept = slices.Delete(w.kept, 0, extra)
-	}
-	return len(p), nil
-}
-
-// String is the end of an error message; nil is an empty one.
-func (w *lastWords) String() string {
-	if w == nil {
-		return ""
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.kept) == 0 {
-		return ""
-	}
-	return "; it wrote: " + strings.TrimSpace(string(w.kept))
 }

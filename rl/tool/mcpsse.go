@@ -18,7 +18,7 @@ func (t sse) Connect(ctx context.Context) (mcp.Connection, error) {
 	defer stop()
 	c, err := t.SSEClientTransport.Connect(lasting)
 	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err() // rather than that of lasting
+		return nil, ctx.Err() // rather than lasting's
 	}
 	return c, err
 }

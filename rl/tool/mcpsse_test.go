@@ -60,7 +60,7 @@ func TestMCPSilentSSE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{config: list[0], timeout: 100 * time.Millisecond}
+	s := serverOf(t, list[0], 100*time.Millisecond)
 	if _, err := s.list(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer in 100ms") {
 		t.Errorf("a silent server: %v", err)
 	}

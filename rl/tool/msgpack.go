@@ -1,28 +1,12 @@
 package tool
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 )
-
-// encodeQuery writes a query of the search tool as MessagePack.
-func encodeQuery(query string, topK int) []byte {
-	b := []byte{0x83} // a map of three
-	b = appendText(b, "query")
-	b = appendText(b, query)
-	b = appendText(b, "topk")
-	b = binary.BigEndian.AppendUint32(append(b, 0xce), uint32(topK))
-	b = appendText(b, "return_scores")
-	return append(b, 0xc3)
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.BigEndian.AppendUint32(append(b, 0xdb), uint32(len(s))), s...)
-}
 
 // readDocuments reads the contents of the documents of an answer.
 func readDocuments(data []byte) ([]string, error) {

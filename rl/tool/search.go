@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
+	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
@@ -88,7 +89,10 @@ func (r refused) Error() string { return string(r) }
 
 // search asks the server until it answers.
 func (s *Search) search(ctx context.Context, query string) (documents []string, err error) {
-	body := encodeQuery(query, s.topK)
+	body, err := msgpack.Encode(map[string]any{"query": query, "topk": s.topK, "return_scores": true})
+	if err != nil {
+		return nil, err
+	}
 	for attempt := range attempts {
 		if attempt > 0 {
 			select {

@@ -117,7 +117,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 		"ends too early":                  "\x81\xa6result\xdd\xff\xff\xff\xff",
 		"2 bytes follow the value":        "\x80\x80\x80",
 		"no list named result":            "\x81\xa6result\x01",
-		"the byte 0xc1":                   "\xc1",
+		"unknown code c1":                 "\xc1",
 		"more than 256 levels of nesting": strings.Repeat("\x91", 300),
 		"result 0 has no document":        "\x81\xa6result\x91\x80",
 		"ends too early ":                 "",

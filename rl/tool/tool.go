@@ -1,9 +1,9 @@
-// Package tool is the tools that players of environments have: a Python that runs what the model writes in a sandbox,
+// Package tool has the tools of players of environments: a Python that runs the model's code in a sandbox,
 // a search engine, and the tools of MCP servers. Their formats are GEM's (axon-rl/gem, gem/tools), so that a model
 // trained with one can be used with the other; their instructions are worded anew.
 //
-// A Box opens what configurations name and returns wrappers for env.Wrappers. What a model does wrong it reads as an
-// observation. A server that does not answer and a sandbox that fails are errors, which end the episode as a failed
+// A Box opens the tools of a configuration and returns wrappers for env.Wrappers. The model reads its own mistakes as
+// an observation. A server that does not answer and a sandbox that fails are errors, which end the episode as a failed
 // one: they are never a reward.
 package tool
 
@@ -36,7 +36,7 @@ type Options struct {
 	// servers are started with.
 	LookupEnv func(string) (string, bool)
 
-	// Note hears once what the user should know, such as the sandbox that is used.
+	// Note gets, once each, remarks for the user, such as the sandbox in use.
 	Note func(string)
 
 	// Staged says that the main function of this program begins with Stage.
@@ -67,6 +67,9 @@ func (b *Box) Names(s env.ToolSpec) (map[string]env.Wrapper, error) {
 	}
 	return all, check(b.complete(s))
 }
+
+// errClosed is returned by calls after the end.
+var errClosed = errors.New("the tools are closed")
 
 // Wrappers implements env.Toolbox.
 func (b *Box) Wrappers(ctx context.Context, s env.ToolSpec) (map[string]env.Wrapper, error) {
@@ -105,12 +108,12 @@ func (b *Box) Close() error {
 // Closed is a box whose tools stay closed, for those who look at a configuration without using it.
 type Closed struct{ *Box }
 
-// Wrappers returns what Names does.
+// Wrappers implements env.Toolbox.
 func (c Closed) Wrappers(_ context.Context, s env.ToolSpec) (map[string]env.Wrapper, error) {
 	return c.Names(s)
 }
 
-// complete takes from the environment what is left open.
+// complete fills empty fields from the environment.
 func (b *Box) complete(s env.ToolSpec) env.ToolSpec {
 	if s.SearchURL == "" {
 		s.SearchURL, _ = b.o.LookupEnv("SEARCH_URL")
@@ -121,7 +124,7 @@ func (b *Box) complete(s env.ToolSpec) env.ToolSpec {
 	return s
 }
 
-// check refuses what cannot be used.
+// check refuses invalid tools.
 func check(s env.ToolSpec) error {
 	list, err := parseTools(s.Tools)
 	if err != nil {

@@ -39,7 +39,7 @@ type args struct {
 	limits      workflow.Limits
 }
 
-// settings are what a server is started with. Those that are equal share one.
+// settings are the settings of a server. Equal settings share one server.
 type settings struct {
 	ID      string         `json:"id"`
 	Taskset map[string]any `json:"taskset"`
@@ -55,7 +55,7 @@ func (s settings) joins() bool { return strings.HasPrefix(s.ID, "tcp://") }
 // key names the settings.
 func (s settings) key() string {
 	data, err := json.Marshal(s)
-	if err != nil { // what a configuration cannot hold
+	if err != nil { // never from a configuration
 		return fmt.Sprint(s)
 	}
 	return string(data)

@@ -103,18 +103,31 @@ func (c *client) take(frames [][]byte) error {
 
 // ask sends a request and waits for its answer. A run that nobody waits for is cancelled.
 func (c *client) ask(ctx context.Context, method string, payload map[string]any) (any, *assembly, error) {
-	data, err := msgpack.Encode(nil, payload)
+	data, err := msgpack.Encode(payload)
 	if err != nil {
 		return nil, nil, err
 	}
-	id, r := newID(), &request{newAssembly(), make(chan any, 1)}
+	id := newID()
+	v, a, err := c.request(ctx, []byte(id), []byte(method), data)
+	if ctx.Err() != nil && err != nil && method == "run" {
+		cancel, err := msgpack.Encode(map[string]any{"request_id": id})
+		if err == nil {
+			c.dealer.Send([]byte(newID()), []byte("cancel"), cancel)
+		}
+	}
+	return v, a, err
+}
+
+// request sends frames, the first of which is an id, and waits for the answer.
+func (c *client) request(ctx context.Context, frames ...[]byte) (any, *assembly, error) {
+	id, r := string(frames[0]), &request{newAssembly(), make(chan any, 1)}
 	c.mu.Lock()
 	if c.pending != nil {
 		c.pending[id] = r
 	}
 	c.mu.Unlock()
 	defer c.forget(id)
-	if err := c.dealer.Send([]byte(id), []byte(method), data); err != nil {
+	if err := c.dealer.Send(frames...); err != nil {
 		c.Close()
 	}
 	select {
@@ -123,14 +136,8 @@ func (c *client) ask(ctx context.Context, method string, payload map[string]any)
 	case <-c.ended:
 		return nil, nil, c.err
 	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
 	}
-	if method == "run" {
-		cancel, err := msgpack.Encode(nil, map[string]any{"request_id": id})
-		if err == nil {
-			c.dealer.Send([]byte(newID()), []byte("cancel"), cancel)
-		}
-	}
-	return nil, nil, context.Cause(ctx)
 }
 
 func (c *client) forget(id string) {
@@ -158,23 +165,8 @@ func (c *client) health(ctx context.Context, timeout time.Duration) error {
 func (c *client) legacy(ctx context.Context, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	id, r := newID(), &request{newAssembly(), make(chan any, 1)}
-	c.mu.Lock()
-	if c.pending != nil {
-		c.pending[id] = r
-	}
-	c.mu.Unlock()
-	defer c.forget(id)
-	if c.dealer.Send([]byte(id), []byte("ping")) != nil {
-		return false
-	}
-	select {
-	case <-r.answer:
-		return true
-	case <-c.ended:
-	case <-ctx.Done():
-	}
-	return false
+	_, _, err := c.request(ctx, []byte(newID()), []byte("ping"))
+	return err == nil
 }
 
 // Close ends the connection.

@@ -1,5 +1,5 @@
-// Package verifiers carries rollouts out by environments of the Python package verifiers (version 0.3 and newer): it
-// starts an env server with the user's Python, or joins one, and reads its tasks. It implements workflow.Carrier.
+// Package verifiers runs rollouts in environments of the Python package verifiers (version 0.3 and newer): it starts an
+// env server with the user's Python, or joins one, and reads its tasks. It implements workflow.Carrier.
 //
 // # The wire
 //
@@ -11,7 +11,7 @@
 // A run has the client type eval: the environment asks the model at the rollout's URL, in whatever interface its
 // program speaks, so that prompts, tokens and logprobs are recorded here and not in Python.
 //
-// # What an episode is worth
+// # Rewards
 //
 // The reward of a trace is the sum of score × weight over its rewards; one whose scoring did not run (null) fails the
 // rollout. An episode that is not ok fails with its errors. A trace whose agent is not trainable is not trained. With
@@ -21,6 +21,6 @@
 // # The server
 //
 // It is started with the first rollout and ended with the run, with everything that it started (package
-// internal/process). When it dies, or does not answer, its rollouts fail with what it printed last, and the next
+// internal/process). When it dies, or does not answer, its rollouts fail with its last lines, and the next
 // rollout starts another.
 package verifiers

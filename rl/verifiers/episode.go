@@ -10,13 +10,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// assembly is an episode as its traces come. It keeps what is read of them.
+// assembly collects the traces of an episode, as far as they are read here.
 type assembly struct {
 	traces map[string]*trace
 	size   int // bytes of all deltas
 }
 
-// trace is what one agent did in an episode.
+// trace is the record of one agent in an episode.
 type trace struct {
 	id           string
 	nodes, calls int

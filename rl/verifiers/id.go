@@ -14,7 +14,7 @@ import (
 type ID struct {
 	Args   map[string]any // workflow_args, with env_id
 	Tasks  string         // where the tasks are read: env_id, or for a server that runs already the argument tasks
-	Random []string       // what the random player says, separated by | ; nil: nothing is said of it
+	Random []string       // answers of the random player, separated by | ; nil: the default
 }
 
 // Parse reads an id. taskset.NAME and config.NAME.NAME are keys of the sections; values are YAML.
@@ -35,7 +35,7 @@ func Parse(id string) (p ID, err error) {
 			p.Tasks = Prefix + strings.TrimPrefix(text, Prefix)
 			continue
 		case "env_id":
-			return p, errors.New("verifiers: env_id is no argument; it stands in front of the question mark")
+			return p, errors.New("verifiers: env_id is no argument; write it before the question mark")
 		}
 		var v any
 		if err := yaml.Unmarshal([]byte(text), &v); err != nil {

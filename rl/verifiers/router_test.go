@@ -43,7 +43,7 @@ func (m message) send(frames ...[]byte) {
 
 // answer packs a value as an answer of verifiers 0.4.
 func (m message) answer(t *testing.T, v any) {
-	data, err := msgpack.Encode(nil, v)
+	data, err := msgpack.Encode(v)
 	if err != nil {
 		t.Error(err)
 	}

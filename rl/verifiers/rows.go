@@ -42,7 +42,7 @@ func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[st
 	defer t.mu.Unlock()
 	key := fmt.Sprint(o.Executable, o.Path, a.limit, a.key())
 	if rows := t.read[key]; rows != nil {
-		return dataset.Of(&table{a.ID, rows}), nil
+		return listOf(a.ID, rows), nil
 	}
 	rows, err := dump(ctx, o, a)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[st
 		t.read = map[string][]dataset.Row{}
 	}
 	t.read[key] = rows
-	return dataset.Of(&table{a.ID, rows}), nil
+	return listOf(a.ID, rows), nil
 }
 
 // dump has the user's Python write the tasks.
@@ -79,18 +79,14 @@ func dump(ctx context.Context, o Options, a args) ([]dataset.Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; install Python, or name one with --python", err)
 	}
-	select {
-	case <-p.Done():
-	case <-ctx.Done():
-		p.Kill(context.Cause(ctx))
-		<-p.Done()
+	err = p.Wait(ctx)
+	switch {
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	}
-	if refused != "" {
+	case refused != "":
 		return nil, errors.New(refused)
-	}
-	if err := p.Err(); err != nil {
-		return nil, withTail(err, p.Tail())
+	case err != nil:
+		return nil, p.Failure()
 	}
 	data, err := disk.ReadFile(out, disk.BigFile)
 	if err != nil {
@@ -133,21 +129,8 @@ func taskOf(row dataset.Row) (map[string]any, error) {
 	return m, nil
 }
 
-// table is the tasks of an environment. It implements dataset.Table.
-type table struct {
-	id   string
-	rows []dataset.Row
+// listOf is tasks as a dataset.
+func listOf(id string, rows []dataset.Row) *dataset.Source {
+	where := func(i int) string { return fmt.Sprintf("task %d of %s", i, id) }
+	return dataset.Of(&dataset.List{Rows: rows, Where: where})
 }
-
-func (t *table) Count() int { return len(t.rows) }
-
-func (t *table) Row(i int) (dataset.Row, error) {
-	if i < 0 || i >= len(t.rows) {
-		return nil, errors.New("verifiers: no such task")
-	}
-	return t.rows[i], nil
-}
-
-func (t *table) Place(i int) string { return fmt.Sprintf("task %d of %s", i, t.id) }
-
-func (t *table) Close() error { return nil }

@@ -9,14 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// script is what the user's Python runs.
+// script runs in the user's Python.
 //
 //go:embed host.py
 var script string
@@ -27,7 +26,7 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// What host.py prints for this package.
+// Lines of host.py for this package begin so.
 const (
 	addressIs = "trinity: address "
 	refusedIs = "trinity: refused: "
@@ -42,7 +41,7 @@ type host struct {
 	patience   time.Duration // for an answer to health
 }
 
-// start starts host.py and hands the lines on that it prints.
+// start starts host.py and passes its output to line.
 func (h host) start(s settings, told map[string]any, line func(string)) (*process.Process, error) {
 	told["id"], told["taskset"], told["config"], told["workers"] = s.ID, s.Taskset, s.Config, s.Workers
 	folders := []string{}
@@ -68,17 +67,6 @@ func (h host) start(s settings, told map[string]any, line func(string)) (*proces
 		Memory: s.Memory, Output: line})
 }
 
-// server is the env server of some settings. It is started when it is first asked.
-type server struct {
-	ctx      context.Context // of its start
-	host     host
-	settings settings
-
-	mu      sync.Mutex
-	current *link
-	next    *starting // nil when none is being started
-}
-
 // link is a server that answers.
 type link struct {
 	client   *client
@@ -86,32 +74,18 @@ type link struct {
 	patience time.Duration
 }
 
-type starting struct {
-	done chan struct{}
-	link *link
-	err  error
-}
-
-// reach returns the server that answers, and starts one if there is none.
-func (s *server) reach(ctx context.Context) (*link, error) {
-	s.mu.Lock()
-	if l := s.current; l != nil && l.alive() {
-		s.mu.Unlock()
-		return l, nil
+// newServer returns the env server of some settings. It is started when it is first asked.
+func newServer(h host, s settings) *process.Kept[*link] {
+	open := func(ctx context.Context) (*link, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("it was not ready within %v",
+			startTimeout))
+		defer cancel()
+		if s.joins() {
+			return join(ctx, s.ID, h.patience)
+		}
+		return h.serve(ctx, s)
 	}
-	next := s.next
-	if next == nil {
-		next = &starting{done: make(chan struct{})}
-		s.next = next
-		go s.begin(next)
-	}
-	s.mu.Unlock()
-	select {
-	case <-next.done:
-		return next.link, next.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return &process.Kept[*link]{Open: open, Alive: (*link).alive, Shut: (*link).close}
 }
 
 func (l *link) alive() bool {
@@ -121,28 +95,6 @@ func (l *link) alive() bool {
 	default:
 		return true
 	}
-}
-
-// begin starts or joins the server.
-func (s *server) begin(next *starting) {
-	s.mu.Lock()
-	old := s.current
-	s.mu.Unlock()
-	if old != nil {
-		old.close(0)
-	}
-	ctx, cancel := context.WithTimeoutCause(s.ctx, startTimeout,
-		fmt.Errorf("it was not ready within %v", startTimeout))
-	defer cancel()
-	if s.settings.joins() {
-		next.link, next.err = join(ctx, s.settings.ID, s.host.patience)
-	} else {
-		next.link, next.err = s.start(ctx)
-	}
-	s.mu.Lock()
-	s.current, s.next = next.link, nil
-	s.mu.Unlock()
-	close(next.done)
 }
 
 // join connects to a server that runs already.
@@ -163,70 +115,49 @@ func join(ctx context.Context, address string, patience time.Duration) (*link, e
 	return &link{client: c, patience: patience}, nil
 }
 
-// start starts a server with the user's Python.
-func (s *server) start(ctx context.Context) (*link, error) {
+// serve starts a server with the user's Python.
+func (h host) serve(ctx context.Context, s settings) (*link, error) {
 	address, refused := make(chan string, 1), make(chan string, 1)
-	say := func(to chan string, text string) {
-		select {
-		case to <- text:
-		default:
-		}
-	}
-	p, err := s.host.start(s.settings, map[string]any{}, func(line string) {
+	p, err := h.start(s, map[string]any{}, func(line string) {
 		if at, is := strings.CutPrefix(line, addressIs); is {
-			say(address, at)
-			return
+			offer(address, at)
+		} else if why, is := strings.CutPrefix(line, refusedIs); is {
+			offer(refused, why)
+		} else {
+			h.log(line)
 		}
-		if why, is := strings.CutPrefix(line, refusedIs); is {
-			say(refused, why)
-			return
-		}
-		s.host.log(line)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("verifiers: %w; install Python, or name one with --python", err)
 	}
-	fail := func(err error) (*link, error) {
-		p.Kill(err)
-		<-p.Done()
-		return nil, fmt.Errorf("verifiers: the env server of %s: %w", s.settings.ID, withTail(err, p.Tail()))
+	var c *client
+	if err = p.Ready(ctx, func(context.Context) bool { return len(address) > 0 }); err == nil {
+		if c, err = dial(ctx, <-address); err == nil {
+			err = c.health(ctx, startTimeout)
+		}
 	}
+	if err == nil {
+		return &link{c, p, h.patience}, nil
+	}
+	if c != nil {
+		c.Close()
+	}
+	p.Kill(err)
+	<-p.Done()
 	select {
-	case at := <-address:
-		c, err := dial(ctx, at)
-		if err != nil {
-			return fail(err)
-		}
-		if err := c.health(ctx, startTimeout); err != nil {
-			c.Close()
-			return fail(err)
-		}
-		return &link{c, p, s.host.patience}, nil
-	case <-p.Done():
-		select {
-		case why := <-refused:
-			return nil, fmt.Errorf("verifiers: %s", why)
-		default:
-			return fail(fmt.Errorf("it ended before it was ready: %w", endOf(p)))
-		}
-	case <-ctx.Done():
-		return fail(context.Cause(ctx))
+	case why := <-refused:
+		return nil, fmt.Errorf("verifiers: %s", why)
+	default:
+		return nil, fmt.Errorf("verifiers: the env server of %s: %w", s.ID, err)
 	}
 }
 
-// endOf is how a process ended.
-func endOf(p *process.Process) error {
-	if err := p.Err(); err != nil {
-		return err
+// offer sends the first text alone.
+func offer(to chan string, text string) {
+	select {
+	case to <- text:
+	default:
 	}
-	return errors.New("exit status 0")
-}
-
-func withTail(err error, tail string) error {
-	if tail == "" {
-		return err
-	}
-	return fmt.Errorf("%w; the last that it printed:\n%s", err, tail)
 }
 
 // lost says more about an error of a request: how the server ended, if it did.
@@ -236,46 +167,22 @@ func (l *link) lost(err error) error {
 	}
 	select {
 	case <-l.process.Done():
-		return withTail(fmt.Errorf("the env server died: %w", endOf(l.process)), l.process.Tail())
+		return fmt.Errorf("the env server died: %w", l.process.Failure())
 	case <-time.After(time.Second): // it ended the connection and lives
 		return err
 	}
 }
 
-// check drops a server that hangs, so that the next rollout has another. After ctx there is no next one.
-func (l *link) check(ctx context.Context) {
-	if l.client.health(ctx, l.patience) != nil && ctx.Err() == nil {
-		l.close(0)
-	}
-}
-
-// close ends the connection and, after grace, the server, if it was started here.
-func (l *link) close(grace time.Duration) {
+// close ends the connection and the server, if it was started here: at once if it does not answer any more.
+func (l *link) close() {
+	answers := l.alive()
 	l.client.Close()
-	if l.process == nil {
-		return
-	}
-	if grace > 0 {
-		l.process.Stop(grace)
-		return
-	}
-	l.process.Kill(errors.New("verifiers: the env server did not answer"))
-	<-l.process.Done()
-}
-
-// Close ends the server.
-func (s *server) close() {
-	s.mu.Lock()
-	next := s.next
-	s.mu.Unlock()
-	if next != nil {
-		<-next.done
-	}
-	s.mu.Lock()
-	l := s.current
-	s.current = nil
-	s.mu.Unlock()
-	if l != nil {
-		l.close(stopTimeout)
+	switch {
+	case l.process == nil:
+	case answers:
+		l.process.Stop(stopTimeout)
+	default:
+		l.process.Kill(errors.New("verifiers: the env server did not answer"))
+		<-l.process.Done()
 	}
 }

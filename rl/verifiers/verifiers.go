@@ -15,19 +15,19 @@ import (
 type Options struct {
 	Executable string            // the user's Python: a path, a name in PATH, or a folder; "" is python3
 	Path       []string          // folders that it imports from
-	Log        func(line string) // what servers print; nil drops it
+	Log        func(line string) // gets the servers' output; nil drops it
 }
 
 // Servers are the env servers of a run. It implements workflow.Carrier. Close it.
 type Servers struct {
 	host host
-	ctx  context.Context // of starts and checks; Close ends it
+	ctx  context.Context // of checks; Close ends it
 	end  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	closed bool
-	all    map[string]*server // by settings
-	slots  map[string]chan struct{}
+	all    map[string]*process.Kept[*link] // by settings
+	slots  workflow.Slots
 	wait   sync.WaitGroup // of checks
 }
 
@@ -37,7 +37,7 @@ func New(o Options) *Servers {
 		o.Log = func(string) {}
 	}
 	v := &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout},
-		all: map[string]*server{}, slots: map[string]chan struct{}{}}
+		all: map[string]*process.Kept[*link]{}}
 	v.ctx, v.end = context.WithCancelCause(context.Background())
 	return v
 }
@@ -52,7 +52,7 @@ func (v *Servers) Close() error {
 	v.wait.Wait()
 	var ends sync.WaitGroup
 	for _, s := range list {
-		ends.Go(s.close)
+		ends.Go(s.Close)
 	}
 	ends.Wait()
 	return v.host.guard.Close()
@@ -82,46 +82,48 @@ func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part,
 	if err != nil {
 		return nil, tinker.Userf("%w", err)
 	}
-	s, slots, err := c.servers.of(c.args)
+	leave, err := c.servers.slots.Enter(ctx, c.key(), c.concurrency)
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	l, err := s.reach(ctx)
+	defer leave()
+	s, err := c.servers.of(c.settings)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := c.play(ctx, l, data, w)
+	l, err := s.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts, late, err := c.play(ctx, l, data, w)
+	if late {
+		c.servers.check(s, l)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("verifiers: rollout %s: %w", w.ID, err)
 	}
 	return parts, nil
 }
 
-// of returns the server of some arguments, and what bounds its episodes.
-func (v *Servers) of(a args) (*server, chan struct{}, error) {
-	key := a.key()
+// of returns the server of some settings.
+func (v *Servers) of(s settings) (*process.Kept[*link], error) {
+	key := s.key()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		return nil, nil, process.ErrClosed
+		return nil, process.ErrClosed
 	}
 	if v.all[key] == nil {
-		v.all[key], v.slots[key] = &server{ctx: v.ctx, host: v.host, settings: a.settings},
-			make(chan struct{}, a.concurrency)
+		v.all[key] = newServer(v.host, s)
 	}
-	return v.all[key], v.slots[key], nil
+	return v.all[key], nil
 }
 
-// play has the server play one episode.
-func (c *carrying) play(ctx context.Context, l *link, data map[string]any, w workflow.Work) ([]workflow.Part, error) {
-	late := fmt.Errorf("the episode did not end within %v (workflow_args.timeout)", c.timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, late)
+// play has the server play one episode. late says that the server did not answer in time.
+func (c *carrying) play(ctx context.Context, l *link, data map[string]any,
+	w workflow.Work) (parts []workflow.Part, late bool, err error) {
+	errLate := fmt.Errorf("the episode did not end within %v (workflow_args.timeout)", c.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, errLate)
 	defer cancel()
 	sampling := map[string]any{"temperature": w.Params.Temperature}
 	if w.Params.TopP > 0 {
@@ -133,20 +135,24 @@ func (c *carrying) play(ctx context.Context, l *link, data map[string]any, w wor
 	answer, assembly, err := l.client.ask(ctx, "run", map[string]any{"task_data": data, "model": w.Model,
 		"sampling": sampling, "client": map[string]any{"type": "eval", "base_url": w.URL,
 			"api_key_var": "TRINITY_API_KEY", "headers": map[string]any{"X-Trinity-Rollout": w.ID}}})
-	if errors.Is(err, late) {
-		c.servers.check(l)
-	}
 	if err != nil {
-		return nil, l.lost(err)
+		return nil, errors.Is(err, errLate), l.lost(err)
 	}
-	return assembly.finish(answer)
+	parts, err = assembly.finish(answer)
+	return parts, false, err
 }
 
-// check looks after a server that was late.
-func (v *Servers) check(l *link) {
+// check drops a server that was late if it hangs, so that the next rollout starts another.
+func (v *Servers) check(s *process.Kept[*link], l *link) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.closed {
-		v.wait.Go(func() { l.check(v.ctx) })
+	if v.closed {
+		return
 	}
+	v.wait.Go(func() {
+		if l.client.health(v.ctx, l.patience) != nil && v.ctx.Err() == nil {
+			l.client.Close()
+			s.Drop(l)
+		}
+	})
 }

@@ -215,7 +215,7 @@ func TestEpisodes(t *testing.T) {
 	}
 	// the same over the wire of 0.3, whose answers have two frames
 	s := healthy(t, func(m message) {
-		data, err := msgpack.Encode(nil, episode(true, []any{}, traceOf("a", true, map[string]any{"x": one})))
+		data, err := msgpack.Encode(episode(true, []any{}, traceOf("a", true, map[string]any{"x": one})))
 		if err != nil {
 			t.Error(err)
 		}

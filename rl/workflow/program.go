@@ -30,7 +30,11 @@ type Opening struct {
 	Seed    uint64                // what the answers draw derives from it and the prompts
 	Private bool                  // only who knows the URL carries it out
 	Limits  Limits
+	Player  Player // answers in place of Sampler; nil: Sampler does
 }
+
+// Player answers a call of the model: the prompt as text, of the session that the call's header X-Session-ID names.
+type Player func(ctx context.Context, session, prompt string) (answer string, err error)
 
 // Limits bound what a rollout may ask of the model. The zero value bounds nothing.
 type Limits struct {

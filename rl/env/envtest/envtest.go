@@ -75,7 +75,7 @@ func (s Suite) over(t *testing.T, e env.Env) {
 	}
 }
 
-// episode plays a seed with sampled actions and returns what was said on both sides.
+// episode plays a seed with sampled actions and returns the dialogue.
 func (s Suite) episode(t *testing.T, e env.Env,
 	seed uint64) (first env.Observation, actions []string, steps []env.Transition) {
 	t.Helper()

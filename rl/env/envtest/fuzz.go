@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// scraps are what broken answers are made of.
+// scraps are parts of broken answers.
 var scraps = []string{
 	"", " ", "\n", `\boxed{`, `\boxed{}`, "}", "{", `\boxed`, `\fbox{3}`, "0", "-1", "1", "2 3", "1 1 1", "0 0 0 0",
 	"99999999999999999999", "00", "1.5",

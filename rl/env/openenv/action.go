@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// mistake is what is wrong with an answer that is no action. The player reads it.
+// mistake tells the player why its answer is no action.
 type mistake struct{ text string }
 
 func (m *mistake) Error() string { return m.text }
@@ -45,7 +45,7 @@ func (k *kind) action(answer string) (json.RawMessage, error) {
 		strings.Join(slices.Sorted(maps.Keys(k.schema.Properties)), ", "))
 }
 
-// unfence takes one fence of code off, if the whole text stands in it.
+// unfence removes a code fence around the whole text.
 func unfence(text string) string {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "```") || !strings.HasSuffix(trimmed, "```") || len(trimmed) < 6 {

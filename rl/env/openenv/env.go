@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/replay"
 )
 
 // Env is an environment of a server. It implements env.Env.
@@ -23,13 +24,10 @@ type Env struct {
 	seed     uint32
 	index    int
 	turns    int
-	sent     []json.RawMessage // actions, in this episode
-	heard    []digest          // of the reset and of every action
 	sum      float64
 	rewarded bool
-	legal    []int   // numbers that the server called legal
-	at       *holder // the session of the episode
-	shared   *place  // or the one that forks share; both nil: nowhere yet, it has to be played again
+	legal    []int // numbers that the server called legal
+	episode  *replay.Episode[*session, json.RawMessage, said]
 	record   *Episode
 }
 
@@ -37,7 +35,7 @@ type Env struct {
 func (e *Env) Reset(seed uint64) (env.Observation, error) {
 	e.end("left", nil)
 	k, ctx := e.kind, e.kind.source.ctx
-	e.seed, e.sent, e.heard, e.turns, e.sum, e.rewarded = uint32(seed^seed>>32), nil, nil, 0, 0, false
+	e.seed, e.turns, e.sum, e.rewarded = uint32(seed^seed>>32), 0, 0, false
 	e.record = &Episode{Env: k.id, Seed: e.seed, Answers: []string{}}
 	if e.index = e.task; k.tasks != nil {
 		if e.task == env.Drawn {
@@ -50,22 +48,17 @@ func (e *Env) Reset(seed uint64) (env.Observation, error) {
 			return env.Observation{}, e.fail("reset", err)
 		}
 	}
-	var text string
-	err := e.persist(func() error {
-		r, t, err := e.begin(ctx)
-		if err == nil {
-			text, e.heard = t, append(e.heard[:0], digestOf(t, r))
-			e.legal = legalOf(r.observation)
-		}
-		return err
-	})
+	var r said
+	var err error
+	e.episode, r, err = replay.Begin(e.game())
 	if err != nil && k.tasks != nil {
 		err = k.tasks.shrunk(ctx, e.index, err)
 	}
 	if err != nil {
 		return env.Observation{}, e.fail("reset", err)
 	}
-	e.playing = true
+	e.playing, e.legal = true, legalOf(r.observation)
+	text := r.text
 	o := env.Observation{Text: text, Suffix: k.args.template.suffix}
 	if k.tools {
 		o.Tools, o.Plain, o.Text = k.toolList, text, strings.TrimRight(text, "\n")+"\n\n"+k.toolText
@@ -120,19 +113,13 @@ func (e *Env) read(answer string) (actions []json.RawMessage, stop bool, err err
 func (e *Env) play(actions []json.RawMessage) (t env.Transition, err error) {
 	var texts []string
 	for _, a := range actions {
-		var r reply
-		var text string
-		err := e.persist(func() (err error) {
-			r, text, err = e.act(a)
-			return err
-		})
+		r, err := e.episode.Step(a)
 		if err != nil {
 			return t, err
 		}
-		e.sent, e.heard = append(e.sent, a), append(e.heard, digestOf(text, r))
 		e.rewarded, e.legal = e.rewarded || r.rewarded, legalOf(r.observation)
 		t.Reward += r.reward
-		texts = append(texts, text)
+		texts = append(texts, r.text)
 		if t.Terminated = r.done; r.done {
 			break
 		}
@@ -141,35 +128,17 @@ func (e *Env) play(actions []json.RawMessage) (t env.Transition, err error) {
 	return t, nil
 }
 
-// act sends one action, from the place where the episode is.
-func (e *Env) act(action json.RawMessage) (reply, string, error) {
-	k, ctx := e.kind, e.kind.source.ctx
-	if err := e.come(ctx); err != nil {
-		return reply{}, "", err
-	}
-	r, err := k.ask(ctx, e.at.session, "step", action, e.record)
-	var f *fault
-	if errors.As(err, &f) && f.Code == invalidAction {
-		err = k.refusal(action, f)
-	}
-	if err != nil {
-		return reply{}, "", err
-	}
-	text, err := k.answer(r)
-	return r, text, err
-}
-
 // Fork implements env.Env. The first of the two that plays on keeps the session; the other plays the episode again.
 func (e *Env) Fork() env.Env {
-	if e.at != nil {
-		e.shared, e.at = &place{h: e.at}, nil
-	}
 	f := *e
-	f.sent, f.heard, f.legal = slices.Clone(e.sent), slices.Clone(e.heard), slices.Clone(e.legal)
+	f.legal = slices.Clone(e.legal)
 	if e.record != nil {
 		r := *e.record
 		r.Answers, r.Messages = slices.Clone(r.Answers), slices.Clone(r.Messages)
 		f.record = &r
+	}
+	if e.episode != nil {
+		f.episode = e.episode.Fork(f.game(), nil)
 	}
 	return &f
 }

@@ -33,29 +33,10 @@ func (e *Env) end(how string, err error) {
 	if e.playing {
 		e.publish(how, err)
 	}
-	e.playing, e.shared = false, nil
-	if e.at == nil {
-		return
+	if e.playing = false; e.episode != nil {
+		e.episode.Leave()
 	}
-	s := e.at.session
-	e.at.cleanup.Stop()
-	e.at = nil
-	if e.kind.fresh {
-		e.kind.source.background(func() { e.kind.pool.drop(s) })
-		return
-	}
-	e.kind.pool.rest(s)
-}
-
-// abandon closes the session, in which something failed.
-func (e *Env) abandon() {
-	if e.at == nil {
-		return
-	}
-	s := e.at.session
-	e.at.cleanup.Stop()
-	e.at = nil
-	e.kind.source.background(func() { e.kind.pool.drop(s) })
+	e.episode = nil
 }
 
 // publish hands the record of the episode on.
@@ -77,8 +58,10 @@ func (e *Env) fail(where string, err error) error {
 	k := e.kind
 	err = fmt.Errorf("env: %s: %s: %w", k.id, where, err)
 	e.publish("failed", err)
-	e.playing, e.shared = false, nil
-	e.abandon()
+	if e.playing = false; e.episode != nil {
+		e.episode.Abandon()
+	}
+	e.episode = nil
 	if errors.As(err, new(*hung)) {
 		for _, s := range k.servers {
 			k.source.background(func() { s.check(k.source.ctx) })

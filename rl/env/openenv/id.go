@@ -17,7 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Where servers come from.
+// The origins of servers.
 const (
 	running   = "running"   // name is the URL of one that runs
 	inFolder  = "folder"    // of a folder with openenv.yaml
@@ -31,7 +31,7 @@ type address struct {
 	args       arguments
 }
 
-// arguments are what follows the question mark of an id, and what its template file says.
+// arguments are the part of an id after the question mark, and the contents of its template file.
 type arguments struct {
 	split      string         // of the task API; "": the tasks are the seeds
 	reset      map[string]any // further arguments of reset
@@ -54,13 +54,13 @@ type template struct {
 	suffix  string         // after each observation
 	fill    string         // the field of the action that gets the answer; "": by the rules of action.go
 	extract *regexp.Regexp // the part of the answer that counts; nil: all
-	random  []string       // what the random player says; nil: what the schema allows
+	random  []string       // answers of the random player; nil: drawn from the schema
 }
 
 var packageName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?$`)
 
 // parse reads an id: openenv:http://host:port, openenv:FOLDER or openenv:PACKAGE, and after a question mark arguments,
-// as in a URL. find says where the files of relative paths are.
+// as in a URL. find locates the files of relative paths.
 func parse(id string, find func(string) string) (a address, err error) {
 	rest, query, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(id), Prefix), "?")
 	folder := find(rest)
@@ -164,7 +164,7 @@ func scalar(text string) any {
 	return text
 }
 
-// The defaults of arguments. The times and the size are those of OpenEnv's own client.
+// The defaults of arguments. Times and size are the defaults of OpenEnv's own client.
 const (
 	defaultTurns   = 32
 	defaultTimeout = 60

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// kind is the environment of an id: what was found out of its servers, and their sessions.
+// kind is the environment of an id: its servers, their properties and their sessions.
 type kind struct {
 	source *Source
 	id     string
@@ -45,7 +45,7 @@ type kind struct {
 
 func (k *kind) note(text string) { k.source.opts.Note(k.id + ": " + text) }
 
-// describe tries the server and finds out what it offers.
+// describe tries the server and finds out its properties.
 func (k *kind) describe(ctx context.Context) (err error) {
 	if k.address, err = parse(k.id, k.source.opts.Find); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (k *kind) describe(ctx context.Context) (err error) {
 	if k.from != running {
 		bases = bases[:0]
 		for range k.args.servers {
-			s := &started{kind: k, app: k.app}
+			s := newStarted(k)
 			k.servers, bases = append(k.servers, s), append(bases, s.base)
 		}
 	}
@@ -97,7 +97,7 @@ func (k *kind) describe(ctx context.Context) (err error) {
 const trySeed = 1
 
 // try resets the environment twice in one session and once in another, with one seed, plays an action in each session,
-// and compares what the player reads.
+// and compares the texts.
 func (k *kind) try(ctx context.Context) error {
 	first, again, err := k.tryTwice(ctx)
 	if err != nil {
@@ -169,8 +169,8 @@ func (k *kind) trial(ctx context.Context, s *session) (trial, error) {
 	return trial{text: text, legal: legalOf(r.observation)}, err
 }
 
-// played plays an action of the random player. What cannot be played is not compared: it fails in an episode, if it is
-// a fault.
+// played plays an action of the random player. An action that cannot be played is not compared: if it is a
+// fault, it fails in an episode.
 func (k *kind) played(ctx context.Context, s *session, begun trial) string {
 	e := &Env{kind: k, playing: true, legal: begun.legal}
 	draw := rng.New(trySeed).Stream("trial")
@@ -202,7 +202,7 @@ func (k *kind) compareTasks(ctx context.Context, s *session, first string) error
 	return err
 }
 
-// unsteady says that a seed does not decide an episode: one and other are what was said.
+// unsteady says that a seed does not decide an episode: one and other are the texts.
 func (k *kind) unsteady(what, one, other string) error {
 	at := 0
 	for at < len(one) && at < len(other) && one[at] == other[at] {
@@ -269,7 +269,7 @@ func (k *kind) ask(ctx context.Context, s *session, what string, data any, recor
 	return r, nil
 }
 
-// reset begins an episode and returns what the player reads of it.
+// reset begins an episode and returns its text for the player.
 func (k *kind) reset(ctx context.Context, s *session, seed uint32, index int, record *Episode) (reply, string, error) {
 	data := map[string]any{"seed": seed}
 	maps.Copy(data, k.args.reset)
@@ -288,7 +288,7 @@ func (k *kind) reset(ctx context.Context, s *session, seed uint32, index int, re
 	return r, k.args.template.prompt + text, err
 }
 
-// text is what the player reads of an observation.
+// text is the text of an observation for the player.
 func (k *kind) text(r reply, paths []path) (string, error) {
 	switch {
 	case paths != nil:
@@ -304,7 +304,7 @@ func (k *kind) text(r reply, paths []path) (string, error) {
 	return whole(r.observation, json.RawMessage(k.actions)), nil
 }
 
-// answer is what the player reads of the answer to an action.
+// answer is the text of the answer to an action for the player.
 func (k *kind) answer(r reply) (string, error) {
 	if k.tools {
 		return answered(r.observation)
@@ -312,7 +312,7 @@ func (k *kind) answer(r reply) (string, error) {
 	return k.text(r, k.args.template.show)
 }
 
-// taskOf is what the task API says of a task.
+// taskOf is the data of a task from the task API.
 func (k *kind) taskOf(ctx context.Context, index int) (json.RawMessage, error) {
 	k.mu.Lock()
 	task, known := k.metadata[index]

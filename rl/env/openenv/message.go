@@ -1,13 +1,13 @@
 package openenv
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
 // The codes of error messages (WSErrorCode). After the last three the server closes the socket.
@@ -21,17 +21,14 @@ const (
 
 // message is a message to the server: {"type": …, "data": …}. It refuses data of state and close.
 func message(kind string, data any) ([]byte, error) {
-	m := struct {
+	m, err := encode(struct {
 		Type string `json:"type"`
 		Data any    `json:"data,omitempty"`
-	}{kind, data}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(m); err != nil {
+	}{kind, data})
+	if err != nil {
 		return nil, fmt.Errorf("a message that is no JSON: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return m, nil
 }
 
 // reply is an answer of the server.

@@ -16,7 +16,7 @@ type session struct {
 	resets int
 }
 
-// endpoint is a server, with what is known of its capacity.
+// endpoint is a server and its known capacity.
 type endpoint struct {
 	url   func(ctx context.Context) (string, error) // of the server, which may have to be started
 	open  int                                       // sessions
@@ -50,7 +50,7 @@ const (
 	mostPause  = time.Second
 )
 
-// take returns a session that nobody uses. It waits for one where the servers have no more, however long that takes.
+// take returns an unused session. If the servers are full it waits, however long that takes.
 func (p *pool) take(ctx context.Context) (*session, error) {
 	pause, front := leastPause, false
 	for {
@@ -90,8 +90,8 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 	}
 }
 
-// next is a session, an endpoint that may have room, or a turn to wait for. front says that the caller has waited
-// already.
+// next is a session, an endpoint that may have room, or a turn to wait for. front is true if the caller has
+// waited before.
 func (p *pool) next(front bool) (*session, *endpoint, chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,8 +214,8 @@ func (p *pool) forget(ws *socket) {
 	delete(p.sockets, ws)
 }
 
-// refused takes note of a session that could not be opened, and of what the server says of its capacity. others says
-// that sessions which are not ours, or are still being closed, take up what there is.
+// refused notes a session that could not be opened, and the capacity that the server reports. others is true if
+// sessions of other clients, or sessions that are still closing, fill the server.
 func (p *pool) refused(e *endpoint, full bool, f *fault) (others bool) {
 	p.mu.Lock()
 	e.open--

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// SampleAction implements env.Env: what the template lists, a value that the schema of actions allows, or a call of a
-// tool.
+// SampleAction implements env.Env: one of the template's answers, a value that the schema allows, or a call of a tool.
 func (e *Env) SampleAction(r env.Draws) string {
 	if !e.playing {
 		return ""

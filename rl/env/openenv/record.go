@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 )
 
-// Episode is all that was said in an episode, as rollouts/ keeps it.
+// Episode is the record of an episode in rollouts/.
 type Episode struct {
 	Env      string          `json:"env_id"`
 	Seed     uint32          `json:"seed"` // as the server got it
 	Split    string          `json:"split,omitempty"`
 	Index    *int            `json:"index,omitempty"` // of the task
-	Task     json.RawMessage `json:"task,omitempty"`  // what the task API says of it
+	Task     json.RawMessage `json:"task,omitempty"`  // its data from the task API
 	Answers  []string        `json:"actions"`         // the player's
-	Messages []Message       `json:"messages"`        // those of sessions that were lost included
+	Messages []Message       `json:"messages"`        // including those of lost sessions
 	Return   float64         `json:"return"`
 	Turns    int             `json:"turns"`
 	End      string          `json:"end"` // terminated, truncated, stopped, failed or left

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// schema is as much of a JSON Schema as actions need.
+// schema is the part of a JSON Schema that actions need.
 type schema struct {
 	raw        json.RawMessage
 	Title      string             `json:"title"`
@@ -39,7 +39,7 @@ func (s *schema) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(s))
 }
 
-// is reports whether a value may be of a type.
+// is reports whether the schema allows a type.
 func (s *schema) is(name string) bool {
 	switch t := s.Type.(type) {
 	case string:
@@ -85,8 +85,8 @@ func (s *schema) value(text string) any {
 	return text
 }
 
-// allows reports whether an action has the fields that the schema wants, and no others. What the fields hold is the
-// server's to judge.
+// allows reports whether an action has the fields that the schema wants, and no others. The server
+// judges their values.
 func (s *schema) allows(action map[string]json.RawMessage) bool {
 	for _, name := range s.Required {
 		if _, ok := action[name]; !ok {
@@ -101,7 +101,7 @@ func (s *schema) allows(action map[string]json.RawMessage) bool {
 	return true
 }
 
-// sample draws a value. defs are those of the whole schema; legal are numbers that the server called legal.
+// sample draws a value. defs are the definitions of the whole schema.
 func (s *schema) sample(r env.Draws, defs map[string]*schema, depth int) any {
 	if s == nil || depth > 8 {
 		return nil
@@ -148,7 +148,7 @@ func (s *schema) object(r env.Draws, defs map[string]*schema, depth int) map[str
 	return v
 }
 
-// words are what a random player says where a text is wanted.
+// words are the random player's texts.
 var words = []string{"hello", "yes", "no", "crane", "[crane]", "left", "up", "1", "2", "print(1)"}
 
 // schemas is the answer of /schema.

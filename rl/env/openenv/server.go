@@ -99,7 +99,7 @@ func (w *web) into(ctx context.Context, url string, body, to any) error {
 	return nil
 }
 
-// schema reads what the environment's actions are.
+// schema reads the schema of the environment's actions.
 func (w *web) schema(ctx context.Context, base string) (*schema, error) {
 	data, err := w.ask(ctx, base+"/schema", nil)
 	var s *status
@@ -162,7 +162,7 @@ func openTasks(ctx context.Context, w *web, base func(context.Context) (string, 
 	return t, nil
 }
 
-// without says that a server has no task API, if that is what an error means.
+// without explains errors of a server without a task API.
 func (t *tasks) without(err error) error {
 	if isStatus(err, http.StatusNotFound) || isStatus(err, http.StatusNotImplemented) {
 		return fmt.Errorf("the server has no tasks of split %s: %w; leave split out of the id, and the seeds are the "+

@@ -26,7 +26,7 @@ func pathsOf(text string) (list []path) {
 
 func (p path) String() string { return strings.Join(p, ".") }
 
-// shown is what a player reads of an observation: the parts that paths lead to, a line each.
+// shown is the text of an observation for the player: the parts that paths lead to, a line each.
 func shown(observation json.RawMessage, paths []path) (string, error) {
 	var parts []string
 	for _, p := range paths {
@@ -93,8 +93,8 @@ func plain(v json.RawMessage) string {
 	return *text
 }
 
-// whole is what is shown without a template: {"observation": …, "action_schema": …}. Since 0.6 the observation has its
-// metadata, which clients of older servers never saw: it is left out.
+// whole is the text of an observation without a template: {"observation": …, "action_schema": …}. Since 0.6 the
+// observation has its metadata, which clients of older servers never saw: it is left out.
 func whole(observation, schema json.RawMessage) string {
 	return `{"observation": ` + string(without(observation, "metadata")) + `, "action_schema": ` + string(schema) + `}`
 }
@@ -119,13 +119,11 @@ func without(object json.RawMessage, name string) json.RawMessage {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		var quoted bytes.Buffer
-		enc := json.NewEncoder(&quoted)
-		enc.SetEscapeHTML(false)
-		if enc.Encode(key) != nil {
+		quoted, err := encode(key)
+		if err != nil {
 			return object
 		}
-		b.Write(bytes.TrimSpace(quoted.Bytes()))
+		b.Write(quoted)
 		b.WriteByte(':')
 		b.Write(v)
 	}

@@ -2,13 +2,13 @@
 // here, so that wrappers and loops do not know the difference.
 //
 // A session is one WebSocket with one environment behind it. An episode holds a session from its reset to its end; then
-// the next episode resets the same session. How many sessions a server has is learned from its refusals
-// (CAPACITY_REACHED); episodes beyond that wait. When a socket is lost, its episode is played again from seed and
-// actions on another one, and must say the same; where a server ignores seeds, the episode fails. A failed episode is
+// the next episode resets the same session. The refusals of a server (CAPACITY_REACHED) tell how many sessions it has;
+// episodes beyond that wait. When a socket is lost, its episode is played again from seed and actions on another one,
+// and must be answered in the same way; if the server ignores seeds, the episode fails. A failed episode is
 // an error and never a reward.
 //
-// The wire is that of openenv 0.10.0, read in its source (core/env_server: http_server.py, types.py, serialization.py,
-// mcp_types.py). Messages to and from /ws are those of 0.6.0.
+// The wire format is openenv 0.10.0's, read in its source (core/env_server: http_server.py, types.py, serialization.py,
+// mcp_types.py). The messages of /ws have not changed since 0.6.0.
 package openenv
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// Prefix is what the ids of environments of OpenEnv begin with.
+// Prefix begins the ids of OpenEnv environments.
 const Prefix = "openenv:"
 
 // Is reports whether an id names an environment of OpenEnv.
@@ -31,11 +31,11 @@ func Is(id string) bool { return strings.HasPrefix(strings.TrimSpace(id), Prefix
 // Options say how environments are played. The zero value of a field is its default.
 type Options struct {
 	Python    string                      // runs servers that are started here; default python3
-	Find      func(path string) string    // where the file of a relative path is; default: as it stands
+	Find      func(path string) string    // locates a relative path; default: as given
 	LookupEnv func(string) (string, bool) // the variables of this process; default: there are none
-	Note      func(text string)           // tells the user what is found out of a server; default: nobody
+	Note      func(text string)           // tells the user findings about a server; default: nobody
 	Failed    func(err error)             // is told of the first failed episodes; default: nobody
-	Output    func(line string)           // gets what started servers print; default: nobody
+	Output    func(line string)           // gets the output of started servers; default: nobody
 	Record    func(e *Episode)            // gets every episode that ended; default: nobody. Concurrent calls.
 	Ping      time.Duration               // between pings of an open socket, and for the answer to one; default 20 s
 }
@@ -52,7 +52,8 @@ type Source struct {
 	mu     sync.Mutex
 	closed bool
 	kinds  map[string]*kind // by id
-	noted  int              // failed episodes that the user was told of
+
+	failures env.Failures
 }
 
 // New makes a Source. Calls end with ctx.
@@ -77,11 +78,12 @@ func New(ctx context.Context, o Options) *Source {
 	}
 	s := &Source{opts: o, kinds: map[string]*kind{}, guard: process.NewGuard(),
 		pause: []time.Duration{0, 200 * time.Millisecond, time.Second, 3 * time.Second}}
+	s.failures.Tell = o.Failed
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s
 }
 
-// Close ends what is in progress: sessions are closed, and then the servers that were started.
+// Close closes the sessions, and then ends the servers that were started.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -100,7 +102,7 @@ func (s *Source) Close() error {
 			k.web.close()
 		}
 		for _, p := range k.servers {
-			p.stop()
+			p.kept.Close()
 		}
 	}
 	return s.guard.Close()
@@ -117,16 +119,9 @@ func (s *Source) background(f func()) bool {
 	return true
 }
 
-// mostNotes is how many failed episodes the user is told of. They are counted elsewhere.
-const mostNotes = 10
-
 func (s *Source) noteFailure(err error) {
-	s.mu.Lock()
-	s.noted++
-	n := s.noted
-	s.mu.Unlock()
-	if n <= mostNotes && s.ctx.Err() == nil {
-		s.opts.Failed(err)
+	if s.ctx.Err() == nil {
+		s.failures.Add(err)
 	}
 }
 

@@ -2,14 +2,13 @@ package openenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
@@ -23,41 +22,61 @@ const sessionsOfStarted = "256"
 
 // started is a server that runs below this process. It is started when it is first needed, and again when it died.
 type started struct {
-	kind *kind
-	app  string // module:attribute
+	kind   *kind
+	kept   process.Kept[*below]
+	deaths atomic.Int32 // in a row
 
-	mu     sync.Mutex
-	proc   *process.Process
-	url    string
-	deaths int // in a row
+	app  string // module:attribute; of start, which runs once at a time
+	last *below
+}
+
+// below is a server that was started and answers.
+type below struct {
+	*process.Process
+	url string
+}
+
+func newStarted(k *kind) *started {
+	s := &started{kind: k, app: k.app}
+	s.kept = process.Kept[*below]{Open: s.open, Shut: func(b *below) { b.Stop(stopGrace) }, Alive: func(b *below) bool {
+		select {
+		case <-b.Done():
+			return false
+		default:
+			return true
+		}
+	}}
+	return s
 }
 
 // base returns the URL of the server, which answers there.
 func (s *started) base(ctx context.Context) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc != nil {
-		select {
-		case <-s.proc.Done():
-		default:
-			return s.url, nil
-		}
-		s.deaths++
-		err := s.died("died")
-		s.proc = nil
-		if s.deaths >= mostDeaths {
-			return "", fmt.Errorf("%w\nIt has died %d times without playing an episode to its end", err, s.deaths)
+	b, err := s.kept.Get(ctx)
+	if err != nil {
+		return "", err
+	}
+	return b.url, nil
+}
+
+// open starts the server, unless it dies again and again.
+func (s *started) open(ctx context.Context) (b *below, err error) {
+	if s.last != nil {
+		err := s.wrong(fmt.Errorf("died: %w", s.last.Failure()))
+		s.last = nil
+		if n := s.deaths.Add(1); n >= mostDeaths {
+			return nil, fmt.Errorf("%w\nIt has died %d times without playing an episode to its end", err, n)
 		}
 		s.kind.note(err.Error() + "\nIt is started again")
 	}
-	err := s.start(ctx)
-	if err != nil && s.asPackage(err) {
-		err = s.start(ctx)
+	if b, err = s.start(ctx); err != nil && s.asPackage(err) {
+		b, err = s.start(ctx)
 	}
-	return s.url, err
+	s.last = b
+	return b, err
 }
 
-// asPackage makes the app one of the folder as a package, where the error says that its modules import one another so.
+// asPackage makes the app a module of the folder as a package, if the error shows that its modules use relative
+// imports.
 func (s *started) asPackage(err error) bool {
 	name := filepath.Base(s.kind.name)
 	_, missing := os.Stat(filepath.Join(s.kind.name, "__init__.py"))
@@ -69,38 +88,27 @@ func (s *started) asPackage(err error) bool {
 	return true
 }
 
-// died words the end of the process. The caller holds mu, and Done is closed.
-func (s *started) died(what string) error {
-	text := fmt.Sprintf("the server of %s %s", s.kind.name, what)
-	if err := s.proc.Err(); err != nil {
-		text += ": " + err.Error()
+// wrong is an error of the server, with the remedy for a missing module.
+func (s *started) wrong(err error) error {
+	err = fmt.Errorf("the server of %s %w", s.kind.name, err)
+	if strings.Contains(err.Error(), "No module named") {
+		return fmt.Errorf("%w\nInstall what it needs (pip install openenv and what its pyproject.toml names) for "+
+			"%s, or name another Python with --python", err, s.python())
 	}
-	tail := s.proc.Tail()
-	if tail != "" {
-		text += "; it printed last:\n" + tail
-	}
-	if strings.Contains(tail, "No module named") {
-		text += "\nInstall what it needs (pip install openenv and what its pyproject.toml names) for " + s.python() +
-			", or name another Python with --python"
-	}
-	return errors.New(text)
+	return err
 }
 
-// explained adds what a server that was started here printed to an error that does not say more than that there is one.
+// explained adds the output of a server that was started here to an error without details.
 func (k *kind) explained(f *fault) error {
-	if f.Code != noFactory || len(k.servers) != 1 {
-		return f
+	if f.Code == noFactory && len(k.servers) == 1 {
+		if b := k.servers[0].kept.Current(); b != nil {
+			return b.WithTail(f)
+		}
 	}
-	s := k.servers[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc == nil || s.proc.Tail() == "" {
-		return f
-	}
-	return fmt.Errorf("%w; it printed last:\n%s", f, s.proc.Tail())
+	return f
 }
 
-// python is the Python that runs the server: that of a virtual environment in its folder, else the user's.
+// python is the Python that runs the server: a virtual environment in its folder, else the user's.
 func (s *started) python() string {
 	for _, name := range []string{"bin/python", "Scripts/python.exe"} {
 		own := filepath.Join(s.kind.name, ".venv", filepath.FromSlash(name))
@@ -117,11 +125,11 @@ func (s *started) python() string {
 	return given
 }
 
-// start starts the process and waits until it is healthy. The caller holds mu.
-func (s *started) start(ctx context.Context) error {
+// start starts the process and waits until it is healthy.
+func (s *started) start(ctx context.Context) (*below, error) {
 	port, err := freePort()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lookup := s.kind.source.opts.LookupEnv
 	o := process.Options{
@@ -141,70 +149,40 @@ func (s *started) start(ctx context.Context) error {
 		}
 		o.Env = append(o.Env, "PYTHONPATH="+paths)
 	}
-	if s.proc, err = s.kind.source.guard.Start(o); err != nil {
-		return fmt.Errorf("the server of %s cannot be started: %w; name the Python with --python", s.kind.name, err)
+	p, err := s.kind.source.guard.Start(o)
+	if err != nil {
+		return nil, fmt.Errorf("the server of %s cannot be started: %w; name the Python with --python", s.kind.name,
+			err)
 	}
-	s.url = "http://127.0.0.1:" + strconv.Itoa(port)
-	if err := s.healthy(ctx); err != nil {
-		s.proc.Kill(err)
-		<-s.proc.Done()
-		s.proc = nil
-		return err
+	b := &below{p, "http://127.0.0.1:" + strconv.Itoa(port)}
+	late := fmt.Errorf("does not answer /health within %s; start_timeout=SECONDS in the id gives it more",
+		s.kind.args.start)
+	limited, cancel := context.WithTimeoutCause(ctx, s.kind.args.start, late)
+	defer cancel()
+	err = p.Ready(limited, func(ctx context.Context) bool { return s.kind.web.health(ctx, b.url) == nil })
+	switch {
+	case err == nil:
+		return b, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
-	return nil
-}
-
-// healthy waits until the server says that it is.
-func (s *started) healthy(ctx context.Context) error {
-	limit := time.NewTimer(s.kind.args.start)
-	defer limit.Stop()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.proc.Done():
-			return s.died("ended before it answered")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-limit.C:
-			return fmt.Errorf("the server of %s does not answer /health within %s; start_timeout=SECONDS in the id "+
-				"gives it more. It printed last:\n%s", s.kind.name, s.kind.args.start, s.proc.Tail())
-		case <-tick.C:
-		}
-		if err := s.kind.web.health(ctx, s.url); err == nil {
-			return nil
-		}
-	}
+	return nil, s.wrong(err)
 }
 
 // check ends a server that does not even answer that it is well, so that it is started again.
 func (s *started) check(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc == nil || ctx.Err() != nil {
+	b := s.kept.Current()
+	if b == nil || ctx.Err() != nil {
 		return
 	}
-	if err := s.kind.web.health(ctx, s.url); err != nil && ctx.Err() == nil {
-		s.proc.Kill(fmt.Errorf("it was killed, as it did not answer: %w", err))
-		<-s.proc.Done()
+	if err := s.kind.web.health(ctx, b.url); err != nil && ctx.Err() == nil {
+		b.Kill(fmt.Errorf("it was killed, as it did not answer: %w", err))
+		<-b.Done()
 	}
 }
 
-// played takes note of an episode that came to its end.
-func (s *started) played() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deaths = 0
-}
-
-// stop ends the process.
-func (s *started) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc != nil {
-		s.proc.Stop(stopGrace)
-	}
-}
+// played notes an episode that came to its end.
+func (s *started) played() { s.deaths.Store(0) }
 
 // stopGrace is how long a server may take to end.
 const stopGrace = 3 * time.Second

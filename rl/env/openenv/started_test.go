@@ -31,12 +31,12 @@ func TestStarted(t *testing.T) {
 	if step, err := e.Step(`\boxed{6}`); err != nil || step.Reward != 1 {
 		t.Errorf("%+v, error %v", step, err)
 	}
-	server := s.kinds[id].servers[0]
+	server := s.kinds[id].servers[0].kept.Current()
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	select {
-	case <-server.proc.Done():
+	case <-server.Done():
 	default:
 		t.Error("the server goes on")
 	}
@@ -60,7 +60,7 @@ func TestStartedTwice(t *testing.T) {
 		defer e.Step("x")
 	}
 	for i, p := range s.kinds[id].servers {
-		if n := s.kinds[id].pool.endpoints[i].open; p.proc == nil || n != 2 {
+		if n := s.kinds[id].pool.endpoints[i].open; p.kept.Current() == nil || n != 2 {
 			t.Errorf("server %d has %d sessions, want 2", i, n)
 		}
 	}

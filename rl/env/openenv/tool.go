@@ -145,8 +145,8 @@ func styleOf(answer string) chat.CallStyle {
 	return chat.LlamaCalls
 }
 
-// answered is what the player reads of a call. A tool that fails says so to the player; one that could not be reached
-// is an error.
+// answered is the text of a call's result for the player. A failed tool is text too; one that could not be reached is
+// an error.
 func answered(observation json.RawMessage) (string, error) {
 	var o struct {
 		Result *json.RawMessage `json:"result"`

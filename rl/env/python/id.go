@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Prefix is what the ids of environments in Python begin with.
+// Prefix begins the ids of environments in Python.
 const Prefix = "python:"
 
 // Is reports whether an id names an environment in Python.
 func Is(id string) bool { return strings.HasPrefix(strings.TrimSpace(id), Prefix) }
 
-// Where environments come from.
+// The origins of environments.
 const (
 	ofGem       = "gem"       // name is an id of GEM's registry
 	ofGymnasium = "gymnasium" // an id of Gymnasium's
@@ -26,12 +26,12 @@ const (
 type address struct {
 	from, name string
 	kwargs     map[string]any // of the constructor
-	parallel   bool           // steps run beside those of others
+	parallel   bool           // its steps run in parallel with others'
 }
 
 // parse reads an id: python:gem:ID, python:gymnasium:ID, python:FILE.py:Class or python:MODULE:Class, and after a
-// question mark arguments of the constructor, as in a URL: ?dataset=rows.jsonl&max_turns=5. Values are JSON, or text
-// where they are none. find says where the files of relative paths are.
+// question mark arguments of the constructor, as in a URL: ?dataset=rows.jsonl&max_turns=5. Values are JSON, else
+// text. find locates the files of relative paths.
 func parse(id string, find func(string) string) (a address, err error) {
 	rest, query, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(id), Prefix), "?")
 	first, name, ok := strings.Cut(rest, ":")
@@ -60,7 +60,7 @@ func parse(id string, find func(string) string) (a address, err error) {
 	return a, a.arguments(id, query, find)
 }
 
-// arguments reads what follows the question mark.
+// arguments reads the part after the question mark.
 func (a *address) arguments(id, query string, find func(string) string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {

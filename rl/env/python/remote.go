@@ -2,6 +2,7 @@ package python
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,7 @@ import (
 // the number of resets: GEM's reasoning environments draw another set of tasks after 499.
 const mostEpisodes = 100
 
-// said is what an environment says to a reset or a step.
+// said is an environment's answer to a reset or a step.
 type said struct {
 	Text, Prefix, Suffix, Action string
 	Tool                         bool
@@ -27,6 +28,13 @@ func (s said) transition() env.Transition {
 	return env.Transition{Observation: env.Observation{Text: s.Text, Prefix: s.Prefix, Suffix: s.Suffix,
 		Action: s.Action, Tool: s.Tool, Metrics: s.Metrics}, Reward: s.Reward, Terminated: s.Terminated,
 		Truncated: s.Truncated}
+}
+
+// heard is the part of an answer that a replay must repeat.
+func (s said) heard() string {
+	s.Metrics = nil            // may tell of the time, or of the episode before
+	data, _ := json.Marshal(s) // text and finite numbers
+	return string(data)
 }
 
 // remote is an environment that lives in a process.

@@ -1,10 +1,9 @@
-// Package python plays environments that are written in Python: those of GEM and Gymnasium, and classes in files of the
-// user's. They run in the processes of a host (rl/python), and are env.Env here, so that wrappers and loops do not
+// Package python plays environments that are written in Python: GEM's and Gymnasium's, and classes in the user's
+// files. They run in the processes of a host (rl/python), and are env.Env here, so that wrappers and loops do not
 // know the difference.
 //
-// An environment lives in one process. Its episode is a seed and the actions so far, and what it said is kept as
-// digests: when the process is lost, the episode is played again in another, and must say the same. A fork is a copy by
-// Python's deepcopy where that gives an environment that goes on like the original, else such a replay.
+// An environment lives in one process. When the process is lost, its episode is played again in another
+// (rl/env/replay). A fork is a copy by Python's deepcopy if the copy continues like the original, else such a replay.
 package python
 
 import (
@@ -27,8 +26,8 @@ const Module = "trinity._env"
 type Options struct {
 	Timeout time.Duration            // for one reset or step while it runs, ten times that in trials; default 2 minutes
 	Stop    <-chan struct{}          // ends trials when it is closed; nil: Close does
-	Find    func(path string) string // where the file of a relative path is; default: as it stands
-	Note    func(text string)        // tells the user what is found out of an environment; default: nobody
+	Find    func(path string) string // locates a relative path; default: as given
+	Note    func(text string)        // tells the user findings about an environment; default: nobody
 	Failed  func(err error)          // is told of the first failed episodes; default: nobody
 }
 
@@ -44,11 +43,12 @@ type Source struct {
 	mu     sync.Mutex
 	closed bool
 	kinds  map[string]*kind // by id
-	noted  int              // failed episodes that the user was told of
+
+	failures env.Failures
 }
 
-// New makes a Source on a host whose Imports have Module. ctx and Options.Stop end the trials of environments; what is
-// played ends with Close.
+// New makes a Source on a host whose Imports have Module. ctx and Options.Stop end the trials of environments;
+// episodes end with Close.
 func New(ctx context.Context, h *python.Host, o Options) *Source {
 	if o.Timeout <= 0 {
 		o.Timeout = 2 * time.Minute
@@ -63,11 +63,12 @@ func New(ctx context.Context, h *python.Host, o Options) *Source {
 		o.Failed = func(error) {}
 	}
 	s := &Source{host: h, opts: o, user: ctx, kinds: map[string]*kind{}}
+	s.failures.Tell = o.Failed
 	s.ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	return s
 }
 
-// Close ends what is in progress. It does not close the host.
+// Close ends all episodes. It does not close the host.
 func (s *Source) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -89,20 +90,13 @@ func (s *Source) background(f func()) {
 	}
 }
 
-// mostNotes is how many failed episodes the user is told of. They are counted elsewhere.
-const mostNotes = 10
-
 func (s *Source) noteFailure(err error) {
-	s.mu.Lock()
-	s.noted++
-	n := s.noted
-	s.mu.Unlock()
-	if n <= mostNotes && s.ctx.Err() == nil {
-		s.opts.Failed(err)
+	if s.ctx.Err() == nil {
+		s.failures.Add(err)
 	}
 }
 
-// kind is the environment of an id: what was found out of it, and those that wait for another episode.
+// kind is the environment of an id: its properties, and its instances that wait for another episode.
 type kind struct {
 	source *Source
 	id     string
@@ -131,7 +125,7 @@ func (s *Source) Spec(id string) (env.Spec, error) {
 	return k.spec, k.err
 }
 
-// described is what the process found.
+// described is the answer of env.describe.
 type described struct {
 	Params       env.Params
 	First, Again said
@@ -142,7 +136,7 @@ type described struct {
 // errStopped is the cause of a trial that Options.Stop ended.
 var errStopped = errors.New("it was stopped")
 
-// patience is how many timeouts each step of a trial may take: a constructor may download what it plays with.
+// patience is how many timeouts each step of a trial may take: a constructor may download data.
 const patience = 10
 
 // trial is the context of a trial.
@@ -172,7 +166,7 @@ func (k *kind) describe() (err error) {
 		return failed(k.id, "cannot be made", err)
 	}
 	k.copies = d.Copies
-	if digestOf(d.First) != digestOf(d.Again) {
+	if d.First.heard() != d.Again.heard() {
 		if err := k.unsteady(d); err != nil {
 			return err
 		}

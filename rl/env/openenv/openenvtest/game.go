@@ -13,7 +13,7 @@ import (
 // splits are the tasks of each split: the example that the task shows.
 var splits = map[string][]int{"train": {1, 2, 3, 4, 5, 6, 7, 8}, "test": {9, 10, 11, 12}}
 
-// task is what the game says first.
+// task is the first text of the game.
 const task = `You are playing Guess The Number.
 A number from 1 to 12 (both included) was chosen. Find it within 3 turns.
 After each wrong guess you are told whether the target number is 'higher' or 'lower'.

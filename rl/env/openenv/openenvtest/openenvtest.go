@@ -18,7 +18,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Fate is what becomes of an answer.
+// Fate changes an answer.
 type Fate int
 
 const (
@@ -34,7 +34,7 @@ type Options struct {
 	Seedless bool   // seeds are ignored
 	Stateful bool   // an episode depends on how many the session had before
 	NoTasks  bool   // there is no task API (501)
-	Schema   string // instead of that of the game
+	Schema   string // instead of the game's
 
 	// Alter changes the answer to the message with a number, from 0, of the session with a number, from 0. nil changes
 	// nothing. Calls may be concurrent.
@@ -99,7 +99,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, answer)
 }
 
-// route answers what is not the WebSocket.
+// route answers all but the WebSocket.
 func (s *Server) route(method, path string, body []byte) (int, string) {
 	switch method + " " + path {
 	case "GET /health":

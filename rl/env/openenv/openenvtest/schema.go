@@ -2,7 +2,7 @@ package openenvtest
 
 import _ "embed"
 
-// schema is what the real server answers to /schema.
+// schema is the real server's answer to /schema.
 //
 //go:embed schema.json
 var schema string

@@ -1,4 +1,4 @@
-package carried
+package selfdriven
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/envtest"
@@ -114,15 +115,17 @@ func sourceOf(t *testing.T, p program, notes *[]string) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(t.Context(), Options{ID: "verifiers:guess", Carrying: p, Tasks: dataset.Of(numbers(4)), Text: text,
-		Model: "m", Params: tinker.DefaultSampling(), Now: time.Now, Random: []string{"0", "1", "2", "3", "4"},
+	offers := proxy.NewOffers(proxy.OfferOptions{Name: "m", Text: text, Now: time.Now})
+	s := New(t.Context(), Options{ID: "verifiers:guess", Carrying: p, Tasks: dataset.Of(numbers(4)),
+		Rollouts: offers, URL: offers.URL, Model: "m", Params: tinker.DefaultSampling(),
+		Random: []string{"0", "1", "2", "3", "4"},
 		Note: func(text string) {
 			if notes != nil {
 				*notes = append(*notes, text)
 			}
 		}})
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := errors.Join(s.Close(), offers.Close()); err != nil {
 			t.Error(err)
 		}
 		http.DefaultClient.CloseIdleConnections()
@@ -200,13 +203,15 @@ func TestFails(t *testing.T) {
 			p.agent = "x"
 			return first(func(p *asking) { p.agent = "y" })(p)
 		},
-		`the model \"gpt-7\" is not here`:  first(func(p *asking) { p.model = "gpt-7" }),
-		"logprobs are not known":           first(func(p *asking) { p.more = map[string]any{"logprobs": true} }),
-		"gets one answer":                  first(func(p *asking) { p.more = map[string]any{"n": 2} }),
-		"has made its 5 calls (max_calls)": never,
-		"of its 1000 tokens (max_tokens)":  never,
-		`there is no episode \"nine\", or it is over`: first(func(p *asking) {
-			p.url = strings.Replace(p.url, "/rollouts/", "/rollouts/nine/v1/", 1)
+		`the model \"gpt-7\" is not here`: first(func(p *asking) { p.model = "gpt-7" }),
+		"logprobs are not known": first(func(p *asking) {
+			p.more = map[string]any{"logprobs": true}
+		}),
+		"each call has one answer":                       first(func(p *asking) { p.more = map[string]any{"n": 2} }),
+		"has made its 5 calls (workflow_args.max_calls)": never,
+		"of its 1000 tokens (workflow_args.max_tokens)":  never,
+		`rollout \"nine-`: first(func(p *asking) {
+			p.url = strings.Replace(p.url, "/rollouts/", "/rollouts/nine-", 1)
 		}),
 	} {
 		s := sourceOf(t, p, nil)
@@ -263,7 +268,7 @@ func TestUnsteady(t *testing.T) {
 	if _, err := e.Step("yes"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Step("yes"); err == nil || !strings.Contains(err.Error(), "it cannot be played again") {
+	if _, err := f.Step("yes"); err == nil || !strings.Contains(err.Error(), "played again from task 0, action 0") {
 		t.Errorf("the fork: %v", err)
 	}
 }

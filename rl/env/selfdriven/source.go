@@ -1,58 +1,57 @@
-package carried
+// Package selfdriven plays programs that drive their own loop as env.Env, so that trainers that drive theirs can train
+// on them: environments of verifiers (package rl/verifiers), or any other workflow.Carrying.
+//
+// An episode runs at a rollout URL. Each call of the model there is an observation: the text of the call's prompt in
+// the model's own chat template. The player's answer answers the call, and the next call, or the end, follows. So calls
+// are played in order, one at a time, and an episode with calls of several agents is refused. The reward comes with the
+// end. An episode that fails, or ends without a call or a reward, is an error and never a reward of 0.
+//
+// A seed names a task. Two episodes of one task are begun to find out whether the task decides how an episode begins.
+package selfdriven
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"sync"
-	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
-	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// Options say what is carried out, and for whom. Note, Failed and Random may be nil; all else is needed.
+// Options set a Source up. Note, Failed and Random may be nil; all else is needed.
 type Options struct {
 	ID       string            // of the environment, for messages
-	Carrying workflow.Carrying // carries an episode out
+	Carrying workflow.Carrying // runs an episode
 	Tasks    *dataset.Source   // a row each
-	Text     *endpoint.Text    // tokenizer and chat template of the model
-	Model    string            // its name; policy is a name of it too
+	Rollouts workflow.Rollouts
+	URL      func() (string, error) // of Rollouts
+	Model    string                 // its name; policy is a name of it too
 	Params   tinker.SamplingParams
-	Now      func() time.Time
-	Random   []string          // what the random player says
-	Note     func(text string) // tells the user what is found out
+	Random   []string          // answers of the random player
+	Note     func(text string) // tells the user findings
 	Failed   func(err error)   // is told of each failed episode
 }
 
 // Source makes environments of one id. Any number of goroutines may use it. Close it.
 type Source struct {
-	o      Options
-	bodies *web.Bodies
-	ctx    context.Context
-	end    context.CancelCauseFunc
+	o   Options
+	ctx context.Context
+	end context.CancelCauseFunc
 
-	mu       sync.Mutex
-	url      string // of the server; "": it does not listen yet
-	server   *http.Server
-	served   chan struct{}
-	episodes map[string]*episode // that are carried out, by id
-	begun    int
-	wait     sync.WaitGroup // of episodes
+	mu    sync.Mutex
+	begun int
+	wait  sync.WaitGroup // of episodes
 
 	once sync.Once
 	spec env.Spec
 	err  error
 }
 
-// errClosed ends what is in progress.
-var errClosed = errors.New("carried: the environment is closed")
+// errClosed ends episodes in progress.
+var errClosed = errors.New("selfdriven: the environment is closed")
 
 // New returns a Source. Calls end with ctx.
 func New(ctx context.Context, o Options) *Source {
@@ -65,8 +64,7 @@ func New(ctx context.Context, o Options) *Source {
 	if o.Random == nil {
 		o.Random = []string{"yes", "no"}
 	}
-	s := &Source{o: o, bodies: web.NewBodies(web.BodyOptions{Weigh: endpoint.WeighBody}),
-		episodes: map[string]*episode{}}
+	s := &Source{o: o}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	return s
 }
@@ -74,16 +72,10 @@ func New(ctx context.Context, o Options) *Source {
 // Close ends the episodes in progress and waits for them.
 func (s *Source) Close() error {
 	s.end(errClosed)
-	s.mu.Lock()
-	server := s.server
-	s.mu.Unlock()
+	s.mu.Lock() // no episode begins now
+	defer s.mu.Unlock()
 	s.wait.Wait()
-	if server == nil {
-		return nil
-	}
-	err := server.Close()
-	<-s.served
-	return err
+	return nil
 }
 
 // Spec begins two episodes of the first task, to see that the environment works and whether a task decides how an
@@ -123,9 +115,13 @@ func (s *Source) describe() (env.Spec, error) {
 	return spec, nil
 }
 
-// begin starts to carry an episode out.
+// begin starts an episode.
 func (s *Source) begin(index int) (*episode, error) {
 	row, err := s.o.Tasks.Row(index)
+	if err != nil {
+		return nil, err
+	}
+	url, err := s.o.URL()
 	if err != nil {
 		return nil, err
 	}
@@ -134,38 +130,22 @@ func (s *Source) begin(index int) (*episode, error) {
 	if err := context.Cause(s.ctx); err != nil {
 		return nil, err
 	}
-	if err := s.listen(); err != nil {
+	e := newEpisode(s.ctx)
+	limits := s.o.Carrying.Limits()
+	limits.Models = append([]string{s.o.Model, "policy"}, limits.Models...)
+	name := fmt.Sprintf("%d-%d", s.begun, index)
+	s.begun++
+	offered, err := s.o.Rollouts.Open(workflow.Opening{Name: name, Row: row, Player: e.ask, Params: s.o.Params,
+		Private: true, Limits: limits})
+	if err != nil {
 		return nil, err
 	}
-	e := newEpisode(s.ctx, fmt.Sprintf("%d-%d", s.begun, index), s.o.Carrying.Limits())
-	work := workflow.Work{ID: e.id, URL: s.url + "/rollouts/" + e.id + "/v1", Model: s.o.Model, Params: s.o.Params,
-		Task: workflow.Task{Batch: "gem", ID: e.id, Row: row}, Seed: uint64(index)}
-	s.begun++
-	s.episodes[e.id] = e
+	work := workflow.Work{ID: offered.ID(), URL: url + "/rollouts/" + offered.ID() + "/v1", Model: s.o.Model,
+		Params: s.o.Params, Task: workflow.Task{Batch: "gem", ID: name, Row: row}, Seed: uint64(index)}
 	s.wait.Go(func() {
 		parts, err := s.o.Carrying.Carry(e.ctx, work)
-		s.mu.Lock()
-		delete(s.episodes, e.id)
-		s.mu.Unlock()
+		offered.Close()
 		e.finish(parts, err)
 	})
 	return e, nil
-}
-
-// listen serves the rollout URLs, once something asks for one. The caller holds mu.
-func (s *Source) listen() error {
-	if s.url != "" {
-		return nil
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("env: serving rollouts: %w", err)
-	}
-	s.url, s.served = "http://"+l.Addr().String(), make(chan struct{})
-	s.server = web.Server(web.Guard{}.Handler(s.handler()), web.Options{})
-	go func() {
-		defer close(s.served)
-		s.server.Serve(l) // until Close
-	}()
-	return nil
 }
