@@ -40,8 +40,8 @@ func (b *Budget) StepTime() time.Duration {
 	return b.Rates.time(b.Sampled, b.Trained)
 }
 
-// MaxStepTime is the most that a step takes at the measured rates, 0 where they are not known.
-func (b *Budget) MaxStepTime() time.Duration {
+// maxStepTime is the most that a step takes at the measured rates, 0 where they are not known.
+func (b *Budget) maxStepTime() time.Duration {
 	if b.MaxSampled == 0 && b.Samples > 0 {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (b *Budget) String() string {
 		line("answers", "%d tokens sampled for each of %d that were tried with the model as it is",
 			b.Sampled/int64(b.Samples), b.Tried)
 	}
-	if b.MaxStepTime() > 0 {
+	if b.maxStepTime() > 0 {
 		line("time", "%s", b.Duration())
 	}
 	if busy := b.Rates.Busy(); busy != "" {
@@ -121,10 +121,10 @@ func (b *Budget) Duration() string {
 	if b.Samples == 0 {
 		rates = fmt.Sprintf("%.0f tokens/s", b.Rates.Trained)
 	}
-	most := time.Duration(b.Steps) * b.MaxStepTime()
+	most := time.Duration(b.Steps) * b.maxStepTime()
 	if b.StepTime() == 0 {
 		return fmt.Sprintf("at most about %s a step and %s in all (%s); short answers take less",
-			roundTime(b.MaxStepTime()), roundTime(most), rates)
+			roundTime(b.maxStepTime()), roundTime(most), rates)
 	}
 	return fmt.Sprintf("about %s a step and %s in all, at most %s (%s)",
 		roundTime(b.StepTime()), roundTime(time.Duration(b.Steps)*b.StepTime()), roundTime(most), rates)
