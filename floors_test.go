@@ -33,7 +33,8 @@ var rooms = []string{
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"internal/foreign internal/charclass internal/moment",
+	"internal/foreign internal/charclass internal/moment internal/recipe hf/gguf/internal/layout " +
+		"config/internal/document",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
 		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +
@@ -44,10 +45,13 @@ var floors = []string{
 		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
 		"tinker/endpoint/internal/param tinker/server/internal/life",
+	"rl/reward/internal/tex",
+	"rl/reward/internal/expression rl/reward/internal/dapo",
+	"rl/reward/internal/extract",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
 		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
 		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
-		"rl/experience rl/operator rl/reward rl/python engine/internal/nn " +
+		"rl/experience rl/reward rl/python engine/internal/nn " +
 		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
@@ -55,13 +59,13 @@ var floors = []string{
 		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
 		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
-	"engine/internal/checkpoint engine/internal/queue",
+	"rl/pipeline engine/internal/checkpoint engine/internal/queue",
 	"engine/internal/weights",
 	"engine/internal/compute engine/internal/sampler",
 	"engine/internal/spread engine/internal/local",
 	"engine/internal/training",
 	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
-		"rl/supervised monitor/console rl/pipeline rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
+		"rl/supervised monitor/console rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
 		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate monitor/sink",
 	"tinker/server/internal/sampling tinker/server/internal/training " +

@@ -31,7 +31,7 @@ var promised = []string{
 	"rl/experience.Turn rl/experience.Group rl/experience.GroupBy",
 	"rl/reward.Funcs rl/reward.Math",
 	"rl/algorithm.PolicyLosses rl/algorithm.Advantages",
-	"rl/operator.Drop rl/pipeline.Operator rl/dataset.ErrEnd",
+	"rl/pipeline.Drop rl/pipeline.Operator rl/dataset.ErrEnd",
 	"hf/tokenizer.Load hf/chat.Template hf/hub.New",
 	// train and sample without a configuration; bring a service
 	"tinker/tinkertest.Run",
@@ -44,7 +44,7 @@ var promised = []string{
 	"tinker.Userf tinker.Serverf tinker.CategoryOf tinker.User tinker.Server",
 }
 
-var update = flag.Bool("update", false, "write docs/promised.txt anew")
+var update = flag.Bool("update", false, "write llms.txt and docs/promised.txt anew")
 
 // mostPromised is the most names that may be promised.
 const mostPromised = 350
@@ -201,6 +201,9 @@ func (g *goPackage) add(f *ast.File, decl ast.Decl) {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
 				g.decls[s.Name.Name] = declared{s.Name.Name, s.Type, f}
+				if s.Assign.IsValid() && strings.Contains(aliased(f, s.Type), "/internal/") {
+					g.decls[s.Name.Name] = declared{name: s.Name.Name, file: f} // it has a name here
+				}
 			case *ast.ValueSpec:
 				for _, name := range s.Names {
 					g.decls[name.Name] = declared{name: name.Name, file: f}
@@ -211,6 +214,16 @@ func (g *goPackage) add(f *ast.File, decl ast.Decl) {
 			}
 		}
 	}
+}
+
+// aliased is the package that the type of an alias is from, "" if it is from this one.
+func aliased(f *ast.File, typ ast.Expr) string {
+	if s, ok := typ.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok {
+			return importOf(f, x.Name)
+		}
+	}
+	return ""
 }
 
 // receiver is the name of a method's type.

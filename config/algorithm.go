@@ -1,7 +1,7 @@
 package config
 
 // Algorithm is the section `algorithm`: how experiences become a loss and the loss an update.
-// Function names and arguments left null are filled from [Algorithms] and [Functions].
+// Function names and arguments left null come from the recipe of the type.
 type Algorithm struct {
 	Type string `yaml:"algorithm_type"`
 	// rollouts per task (the group size); not given: the algorithm's own number

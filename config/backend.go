@@ -21,7 +21,7 @@ func (k BackendKind) String() string {
 	return [...]string{"local engine", "server", "hosted service"}[k]
 }
 
-// Backend is what a run trains on, and why.
+// Backend names the service that a run trains on, and the reason.
 type Backend struct {
 	Kind   BackendKind
 	URL    string // of a server

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 // sample has a field of every kind that the schema uses.
@@ -25,11 +27,11 @@ type sample struct {
 func (s *sample) defaults() { s.I, s.F, s.B, s.S, s.Opt = 5, 0.5, true, "x", "y" }
 
 // decodeSample decodes a text onto a sample with its defaults.
-func decodeSample(text string) (sample, problems) {
-	var found problems
+func decodeSample(text string) (sample, document.Problems) {
 	var s sample
 	setDefaults(&s)
-	if root := parseText(&source{file: "t", text: text}, &found); root != nil {
+	root, found := document.Read("t", []byte(text), nil, env(), nil)
+	if root != nil {
 		decodeInto(&s, root, &found)
 	}
 	return s, found
@@ -80,7 +82,7 @@ func TestCoercion(t *testing.T) {
 	} {
 		s, found := decodeSample(tt.text)
 		if len(found) > 0 {
-			t.Errorf("%s: %v", tt.text, found.err())
+			t.Errorf("%s: %v", tt.text, found.Err())
 			continue
 		}
 		if got := tt.get(s); !reflect.DeepEqual(got, tt.want) {
@@ -110,7 +112,7 @@ func TestCoercionRefuses(t *testing.T) {
 		{`i: !binary 3`, "the tag !binary is not known"},
 	} {
 		if _, found := decodeSample(tt.text); len(found) != 1 || !strings.Contains(found[0].Text, tt.want) {
-			t.Errorf("%s: got %v, want one problem with %q", tt.text, found.err(), tt.want)
+			t.Errorf("%s: got %v, want one problem with %q", tt.text, found.Err(), tt.want)
 		}
 	}
 }

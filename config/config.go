@@ -1,19 +1,21 @@
 // Package config is the run configuration: Trinity-RFT's YAML schema (version 0.5.2), decoded strictly over its
 // defaults.
 //
-// [Load] goes through five steps, each in files of its own: the text becomes a tree of values with positions (parse.go,
-// read.go), key=value overrides are laid over it (override.go), interpolations such as ${oc.env:X,default} are filled
-// in (interpolate.go, template.go), the tree is decoded onto the schema (decode.go, scalar.go), and what was left open
-// is derived (derive*.go) and checked (validate*.go). All problems found are returned together, each with its place in
-// the file. The schema itself is one plain struct per section, in the file named after the section.
+// [Load] takes three steps: package document reads the text into a tree of values with their places, the tree is
+// decoded onto the schema (decode.go), and what was left open is derived (derive*.go) and checked (validate*.go). All
+// problems are returned together, each with its place in the file. The schema is one plain struct per section, in the
+// file named after the section.
 //
 // The package reads no environment variable and writes nothing; it only asks whether files that the configuration names
 // exist.
 package config
 
 import (
+	"maps"
 	"path/filepath"
+	"reflect"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
@@ -46,9 +48,9 @@ type Config struct {
 
 	_ struct{} `auto:"checkpoint_job_dir"`
 
-	tree  *node // what was decoded
-	own   Names // what the program brings
-	trace trace // where each value came from, and what was noted on the way
+	tree  *document.Node // what was decoded
+	own   Names          // the program's parts
+	trace trace          // where each value came from, and what was noted on the way
 }
 
 // Mode says which loops a process runs.
@@ -95,21 +97,55 @@ func (c *Config) defaults() {
 
 // Load reads the file at path, lays the overrides (`dotted.key=value`, the value in YAML) over it, derives what was
 // left open and validates. lookup answers ${oc.env:NAME}; os.LookupEnv is the usual one. The error joins one
-// [*Problem] for each thing that is wrong. own names what the program brings.
-func Load(path string, overrides []string, lookup func(string) (string, bool), own ...Names) (*Config, error) {
+// [*Problem] for each thing that is wrong.
+func Load(path string, overrides []string, lookup func(string) (string, bool), parts ...Names) (*Config, error) {
 	text, err := disk.ReadFile(path, disk.SmallFile)
 	if err != nil {
 		return nil, problemReading(path, err)
 	}
-	return Parse(path, text, overrides, lookup, own...)
+	return Parse(path, text, overrides, lookup, parts...)
 }
 
-// Names are the names of parts that a program brings, which its configurations may choose.
-type Names struct {
-	Advantages, PolicyLosses, Selectors, Monitors []string
+// Parse is [Load] for a text that is already read; messages call it name.
+func Parse(name string, text []byte, overrides []string, lookup func(string) (string, bool), parts ...Names) (
+	*Config, error) {
+	c := Default()
+	defaults := func() *document.Node { return encode(reflect.ValueOf(Default()).Elem()) }
+	root, found := document.Read(name, text, overrides, lookup, defaults)
+	if root == nil {
+		return nil, found.Err()
+	}
+	c.trace, c.tree, c.own = decodeInto(c, root, &found), root, joined(parts)
+	return c, c.finish(found)
+}
 
-	Readers []string          // storage types of tasksets
+// Names are the names of the parts that a program has, which its configurations may choose. run.Plugins.Names returns
+// them.
+type Names struct {
+	// Functions are those of section algorithm by their key, such as policy_loss_fn. A key without names takes any
+	// here; an unknown name then fails when the run begins. The same holds for Selectors.
+	Functions map[string][]string
+	Selectors []string
+
+	Monitors []string // a program's own
+	Readers  []string // storage types of tasksets
+
 	Refused map[string]string // parts that the program has and that cannot be used, with the reason
+}
+
+// joined merges the names of several packages of parts.
+func joined(parts []Names) Names {
+	all := Names{Functions: map[string][]string{}, Refused: map[string]string{}}
+	for _, p := range parts {
+		for key, names := range p.Functions {
+			all.Functions[key] = append(all.Functions[key], names...)
+		}
+		all.Selectors = append(all.Selectors, p.Selectors...)
+		all.Monitors = append(all.Monitors, p.Monitors...)
+		all.Readers = append(all.Readers, p.Readers...)
+		maps.Copy(all.Refused, p.Refused)
+	}
+	return all
 }
 
 // JobDir is the directory of the run: root/project[/group]/name.

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 // defaulter is a section that has defaults other than zero.
@@ -63,23 +65,23 @@ func keysOf(t reflect.Type) []key {
 
 // decoder writes a tree onto the schema and remembers where each value came from.
 type decoder struct {
-	found *problems
+	found *document.Problems
 	trace trace
 }
 
 // decodeInto writes root onto the section at ptr, adding a problem for each key or value that does not fit.
-func decodeInto(ptr any, root *node, found *problems) trace {
+func decodeInto(ptr any, root *document.Node, found *document.Problems) trace {
 	d := decoder{found: found, trace: trace{origins: map[string]Origin{}}}
 	d.decode(reflect.ValueOf(ptr).Elem(), root, "", false)
 	return d.trace
 }
 
-func (d *decoder) decode(v reflect.Value, n *node, path string, nullable bool) {
+func (d *decoder) decode(v reflect.Value, n *document.Node, path string, nullable bool) {
 	d.trace.origins[path] = originOf(n)
-	if n.broken {
+	if n.Broken {
 		return
 	}
-	if n.isNull() && d.decodeNull(v, n, path, nullable) {
+	if n.IsNull() && d.decodeNull(v, n, path, nullable) {
 		return
 	}
 	if e, ok := v.Interface().(enum); ok && v.Kind() == reflect.String {
@@ -100,24 +102,24 @@ func (d *decoder) decode(v reflect.Value, n *node, path string, nullable bool) {
 		d.decodeMap(v, n, path)
 	case reflect.Interface:
 		d.recordAll(n, path)
-		v.Set(reflect.ValueOf(n.value()))
+		v.Set(reflect.ValueOf(n.Value()))
 	default:
 		d.decodeScalar(v, n, path)
 	}
 }
 
 // decodeNull handles a null: it reports whether that is all there is to do.
-func (d *decoder) decodeNull(v reflect.Value, n *node, path string, nullable bool) bool {
+func (d *decoder) decodeNull(v reflect.Value, n *document.Node, path string, nullable bool) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
 		v.SetZero()
 	case reflect.Struct:
 		if !nullable {
-			d.found.add(n.at, path, "is null; write {} for the defaults, or leave the key out")
+			d.found.Add(n.At, path, "is null; write {} for the defaults, or leave the key out")
 		}
 	default:
 		if !nullable {
-			d.found.add(n.at, path, "is null, but needs %s; leave the key out for the default", wanted(v.Kind()))
+			d.found.Add(n.At, path, "is null, but needs %s; leave the key out for the default", wanted(v.Kind()))
 			break
 		}
 		v.SetZero()
@@ -125,17 +127,17 @@ func (d *decoder) decodeNull(v reflect.Value, n *node, path string, nullable boo
 	return true
 }
 
-func (d *decoder) decodeStruct(v reflect.Value, n *node, path string) {
-	if n.kind != mapping {
-		d.found.add(n.at, path, "is %s, but needs a mapping of keys; write {} for the defaults", n.describe())
+func (d *decoder) decodeStruct(v reflect.Value, n *document.Node, path string) {
+	if n.Kind != document.Mapping {
+		d.found.Add(n.At, path, "is %s, but needs a mapping of keys; write {} for the defaults", n.Describe())
 		return
 	}
 	keys := keysOf(v.Type())
-	for _, f := range n.fields {
-		full := join(path, f.key)
-		i := slices.IndexFunc(keys, func(k key) bool { return k.name == f.key })
+	for _, f := range n.Fields {
+		full := document.Join(path, f.Key)
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == f.Key })
 		if i < 0 {
-			d.found.add(f.at, full, "unknown key%s", hint(f.key, path, keys))
+			d.found.Add(f.At, full, "unknown key%s", hint(f.Key, path, keys))
 			continue
 		}
 		if keys[i].index < 0 {
@@ -143,105 +145,105 @@ func (d *decoder) decodeStruct(v reflect.Value, n *node, path string) {
 			continue
 		}
 		if keys[i].idle {
-			d.trace.idle = append(d.trace.idle, leaves(f.value, full)...)
+			d.trace.idle = append(d.trace.idle, leaves(f.Value, full)...)
 		}
-		d.decode(v.Field(keys[i].index), f.value, full, keys[i].nullable)
+		d.decode(v.Field(keys[i].index), f.Value, full, keys[i].nullable)
 	}
 }
 
 // leaves lists the paths of the scalars of n, or path itself where n is not a mapping or an empty one.
-func leaves(n *node, path string) []string {
-	if n.kind != mapping || len(n.fields) == 0 {
+func leaves(n *document.Node, path string) []string {
+	if n.Kind != document.Mapping || len(n.Fields) == 0 {
 		return []string{path}
 	}
 	var out []string
-	for _, f := range n.fields {
-		out = append(out, leaves(f.value, join(path, f.key))...)
+	for _, f := range n.Fields {
+		out = append(out, leaves(f.Value, document.Join(path, f.Key))...)
 	}
 	return out
 }
 
-func (d *decoder) decodeSlice(v reflect.Value, n *node, path string) {
-	items := n.items
-	if n.kind != sequence {
-		if v.Type() != reflect.TypeFor[Strings]() || n.kind != scalar {
-			d.found.add(n.at, path, "is %s, but needs a list such as [a, b]", n.describe())
+func (d *decoder) decodeSlice(v reflect.Value, n *document.Node, path string) {
+	items := n.Items
+	if n.Kind != document.Sequence {
+		if v.Type() != reflect.TypeFor[Strings]() || n.Kind != document.Scalar {
+			d.found.Add(n.At, path, "is %s, but needs a list such as [a, b]", n.Describe())
 			return
 		}
-		items = []*node{n}
+		items = []*document.Node{n}
 	}
 	out := reflect.MakeSlice(v.Type(), len(items), len(items))
 	for i, item := range items {
 		fillDefaults(out.Index(i))
-		d.decode(out.Index(i), item, index(path, i), false)
+		d.decode(out.Index(i), item, document.Index(path, i), false)
 	}
 	v.Set(out)
 }
 
-func (d *decoder) decodeMap(v reflect.Value, n *node, path string) {
-	if n.kind != mapping {
-		d.found.add(n.at, path, "is %s, but needs a mapping of keys", n.describe())
+func (d *decoder) decodeMap(v reflect.Value, n *document.Node, path string) {
+	if n.Kind != document.Mapping {
+		d.found.Add(n.At, path, "is %s, but needs a mapping of keys", n.Describe())
 		return
 	}
-	out := reflect.MakeMapWithSize(v.Type(), len(n.fields))
-	for _, f := range n.fields {
+	out := reflect.MakeMapWithSize(v.Type(), len(n.Fields))
+	for _, f := range n.Fields {
 		item := reflect.New(v.Type().Elem()).Elem()
 		fillDefaults(item)
-		d.decode(item, f.value, join(path, f.key), false)
-		out.SetMapIndex(reflect.ValueOf(f.key), item)
+		d.decode(item, f.Value, document.Join(path, f.Key), false)
+		out.SetMapIndex(reflect.ValueOf(f.Key), item)
 	}
 	v.Set(out)
 }
 
 // recordAll remembers the places of everything inside an untyped value.
-func (d *decoder) recordAll(n *node, path string) {
+func (d *decoder) recordAll(n *document.Node, path string) {
 	d.trace.origins[path] = originOf(n)
-	for _, f := range n.fields {
-		d.recordAll(f.value, join(path, f.key))
+	for _, f := range n.Fields {
+		d.recordAll(f.Value, document.Join(path, f.Key))
 	}
-	for i, item := range n.items {
-		d.recordAll(item, index(path, i))
+	for i, item := range n.Items {
+		d.recordAll(item, document.Index(path, i))
 	}
 }
 
-func (d *decoder) decodeEnum(v reflect.Value, n *node, path string, e enum) {
+func (d *decoder) decodeEnum(v reflect.Value, n *document.Node, path string, e enum) {
 	names, aliases := e.choices()
-	word := strings.ToLower(n.text)
+	word := strings.ToLower(n.Text)
 	if alias, ok := aliases[word]; ok {
 		word = alias
 	}
-	if n.kind != scalar || !slices.Contains(names, word) {
+	if n.Kind != document.Scalar || !slices.Contains(names, word) {
 		known := slices.Concat(names, slices.Sorted(maps.Keys(aliases)))
-		d.found.add(n.at, path, "is %s; choose %s%s", n.describe(), orList(names), didYouMean(word, known))
+		d.found.Add(n.At, path, "is %s; choose %s%s", n.Describe(), orList(names), didYouMean(word, known))
 		return
 	}
 	v.SetString(word)
 }
 
-func (d *decoder) decodeScalar(v reflect.Value, n *node, path string) {
-	if n.kind == scalar && setScalar(v, n) {
+func (d *decoder) decodeScalar(v reflect.Value, n *document.Node, path string) {
+	if n.Kind == document.Scalar && setScalar(v, n) {
 		return
 	}
-	d.found.add(n.at, path, "is %s, but needs %s", n.describe(), wanted(v.Kind()))
+	d.found.Add(n.At, path, "is %s, but needs %s", n.Describe(), wanted(v.Kind()))
 }
 
 // setScalar coerces the text of n to the kind of v; a string takes any scalar as it is written.
-func setScalar(v reflect.Value, n *node) bool {
-	text := strings.TrimSpace(n.text)
+func setScalar(v reflect.Value, n *document.Node) bool {
+	text := strings.TrimSpace(n.Text)
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(n.text)
+		v.SetString(n.Text)
 		return true
 	case reflect.Bool:
-		b, ok := parseBool(text)
+		b, ok := document.ParseBool(text)
 		v.SetBool(b)
 		return ok
 	case reflect.Int, reflect.Int64:
-		i, ok := parseInt(text)
+		i, ok := document.ParseInt(text)
 		v.SetInt(i)
 		return ok
 	case reflect.Float64:
-		f, ok := parseFloat(text)
+		f, ok := document.ParseFloat(text)
 		v.SetFloat(f)
 		return ok
 	}

@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 func (c *Config) deriveTop() {
@@ -33,7 +36,7 @@ func (c *Config) StartFresh(now time.Time) {
 // knows its own defaults and merges what is given over them.
 func (c *Config) deriveAlgorithm() {
 	a := &c.Algorithm
-	row, ok := Algorithms()[a.Type]
+	row, ok := recipe.All()[a.Type]
 	if !ok {
 		return
 	}
@@ -57,14 +60,14 @@ func (c *Config) deriveAlgorithm() {
 }
 
 // deriveAggregation settles loss_agg_mode: given, or given to the policy loss, or the algorithm's, or token-mean.
-func (c *Config) deriveAggregation(row AlgorithmRow) {
+func (c *Config) deriveAggregation(row recipe.Recipe) {
 	a := &c.Algorithm
 	if mode, ok := a.PolicyLossFnArgs["loss_agg_mode"].(string); ok {
 		fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", mode, "policy_loss_fn_args")
 		return
 	}
-	if row.LossAggMode != "" {
-		fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", row.LossAggMode, "algorithm_type "+a.Type)
+	if row.Aggregation != "" {
+		fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", row.Aggregation, "algorithm_type "+a.Type)
 		return
 	}
 	fillText(c, &a.LossAggMode, "algorithm.loss_agg_mode", "token-mean", "fallback")
@@ -145,7 +148,7 @@ func (c *Config) deriveExplorer() {
 	c.fillInference(&e.RolloutModel, "explorer.rollout_model")
 	fillText(c, &e.RolloutModel.ModelPath, "explorer.rollout_model.model_path", c.Model.ModelPath, "model.model_path")
 	for i := range e.AuxiliaryModels {
-		c.fillInference(&e.AuxiliaryModels[i], index("explorer.auxiliary_models", i))
+		c.fillInference(&e.AuxiliaryModels[i], document.Index("explorer.auxiliary_models", i))
 	}
 	if (c.Mode.Serves() || c.OffersRollouts()) && !c.given("explorer.listen_address") {
 		e.ListenAddress = "127.0.0.1"
@@ -170,7 +173,7 @@ func concurrentModes() []string { return []string{"sequential", "asynchronous", 
 
 // fillInference fills what an inference model leaves open from section model.
 func (c *Config) fillInference(m *InferenceModel, key string) {
-	from := func(name string) (string, string) { return join(key, name), "model." + name }
+	from := func(name string) (string, string) { return document.Join(key, name), "model." + name }
 	set := func(p **int, v *int, name string) {
 		if k, why := from(name); v != nil {
 			fill(c, p, k, *v, why)
@@ -191,5 +194,6 @@ func (c *Config) fillInference(m *InferenceModel, key string) {
 	if k, why := from("enable_thinking"); c.Model.EnableThinking != nil {
 		fill(c, &m.EnableThinking, k, *c.Model.EnableThinking, why)
 	}
-	fillText(c, &m.ChatTemplate, join(key, "chat_template"), c.Model.CustomChatTemplate, "model.custom_chat_template")
+	fillText(c, &m.ChatTemplate, document.Join(key, "chat_template"), c.Model.CustomChatTemplate,
+		"model.custom_chat_template")
 }

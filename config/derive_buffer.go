@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // Training returns the tasksets to train on, whether given as taskset or as tasksets.
@@ -29,15 +32,15 @@ func (c *Config) deriveTasksets() {
 		c.deriveTaskset(in.Taskset, section+".taskset", "taskset_0")
 	}
 	for i := range in.Tasksets {
-		c.deriveTaskset(&in.Tasksets[i], index(section+".tasksets", i), "taskset_"+strconv.Itoa(i))
+		c.deriveTaskset(&in.Tasksets[i], document.Index(section+".tasksets", i), "taskset_"+strconv.Itoa(i))
 	}
 	for i := range in.EvalTasksets {
-		t, key := &in.EvalTasksets[i], index(section+".eval_tasksets", i)
+		t, key := &in.EvalTasksets[i], document.Index(section+".eval_tasksets", i)
 		workflow, from := in.DefaultEvalWorkflowType, "default_eval_workflow_type"
 		if workflow == "" {
 			workflow, from = in.DefaultWorkflowType, "default_workflow_type"
 		}
-		c.fillTaskset(t, key, "eval_taskset_"+strconv.Itoa(i), workflow, join(section, from))
+		c.fillTaskset(t, key, "eval_taskset_"+strconv.Itoa(i), workflow, document.Join(section, from))
 	}
 	c.deriveTable()
 }
@@ -61,11 +64,11 @@ func (c *Config) deriveTable() {
 // deriveTaskset is for a taskset to train on: its tasks are repeated as the algorithm says.
 func (c *Config) deriveTaskset(t *Taskset, key, name string) {
 	if t.RepeatTimes != c.Algorithm.RepeatTimes {
-		if c.given(join(key, "repeat_times")) {
+		if c.given(document.Join(key, "repeat_times")) {
 			c.note("%s.repeat_times is not used: algorithm.repeat_times counts", key)
 		}
 		t.RepeatTimes = c.Algorithm.RepeatTimes
-		c.derive(join(key, "repeat_times"), "algorithm.repeat_times")
+		c.derive(document.Join(key, "repeat_times"), "algorithm.repeat_times")
 	}
 	c.fillTaskset(t, key, name, c.Buffer.ExplorerInput.DefaultWorkflowType,
 		"buffer.explorer_input.default_workflow_type")
@@ -74,15 +77,15 @@ func (c *Config) deriveTaskset(t *Taskset, key, name string) {
 // fillTaskset fills what a taskset leaves open; from is the key that its workflow comes from.
 func (c *Config) fillTaskset(t *Taskset, key, name, workflow, from string) {
 	in := &c.Buffer.ExplorerInput
-	fillText(c, &t.Name, join(key, "name"), name, "its place in the list")
-	fillText(c, &t.DefaultWorkflowType, join(key, "default_workflow_type"), workflow, from)
-	fillText(c, &t.DefaultRewardFnType, join(key, "default_reward_fn_type"), in.DefaultRewardFnType,
+	fillText(c, &t.Name, document.Join(key, "name"), name, "its place in the list")
+	fillText(c, &t.DefaultWorkflowType, document.Join(key, "default_workflow_type"), workflow, from)
+	fillText(c, &t.DefaultRewardFnType, document.Join(key, "default_reward_fn_type"), in.DefaultRewardFnType,
 		"buffer.explorer_input.default_reward_fn_type")
-	c.fillRollout(&t.RolloutArgs, join(key, "rollout_args"))
-	c.fillFormat(&t.Format, join(key, "format"))
+	c.fillRollout(&t.RolloutArgs, document.Join(key, "rollout_args"))
+	c.fillFormat(&t.Format, document.Join(key, "format"))
 	if t.TaskSelector != nil && t.DataSelector == nil {
 		t.DataSelector = t.TaskSelector
-		c.derive(join(key, "data_selector"), "task_selector")
+		c.derive(document.Join(key, "data_selector"), "task_selector")
 		c.note("%s.task_selector is the old name of data_selector; rename it", key)
 	}
 	if t.DataSelector == nil {
@@ -99,19 +102,20 @@ func newSelector() *DataSelector {
 // fillRollout fills sampling parameters from section model, top_k among them.
 func (c *Config) fillRollout(r *RolloutArgs, key string) {
 	m := &c.Model
-	fill(c, &r.Temperature, join(key, "temperature"), m.Temperature, "model.temperature")
-	fill(c, &r.TopP, join(key, "top_p"), m.TopP, "model.top_p")
-	fill(c, &r.TopK, join(key, "top_k"), m.TopK, "model.top_k")
-	fill(c, &r.Logprobs, join(key, "logprobs"), m.Logprobs, "model.logprobs")
+	fill(c, &r.Temperature, document.Join(key, "temperature"), m.Temperature, "model.temperature")
+	fill(c, &r.TopP, document.Join(key, "top_p"), m.TopP, "model.top_p")
+	fill(c, &r.TopK, document.Join(key, "top_k"), m.TopK, "model.top_k")
+	fill(c, &r.Logprobs, document.Join(key, "logprobs"), m.Logprobs, "model.logprobs")
 	if m.MaxResponseTokens != nil {
-		fill(c, &r.MaxTokens, join(key, "max_tokens"), *m.MaxResponseTokens, "model.max_response_tokens")
+		fill(c, &r.MaxTokens, document.Join(key, "max_tokens"), *m.MaxResponseTokens, "model.max_response_tokens")
 	}
 }
 
 func (c *Config) fillFormat(f *Format, key string) {
-	fillText(c, &f.ChatTemplate, join(key, "chat_template"), c.Model.CustomChatTemplate, "model.custom_chat_template")
+	fillText(c, &f.ChatTemplate, document.Join(key, "chat_template"), c.Model.CustomChatTemplate,
+		"model.custom_chat_template")
 	if v := c.Model.EnableThinking; v != nil {
-		fill(c, &f.EnableThinking, join(key, "enable_thinking"), *v, "model.enable_thinking")
+		fill(c, &f.EnableThinking, document.Join(key, "enable_thinking"), *v, "model.enable_thinking")
 	}
 }
 
@@ -133,9 +137,9 @@ func (c *Config) deriveExperienceBuffers() {
 	c.deriveStorage(b)
 	c.fillBuffer(b, experienceBuffer)
 	for _, name := range slices.Sorted(maps.Keys(in.AuxiliaryBuffers)) {
-		key := join("buffer.trainer_input.auxiliary_buffers", name)
+		key := document.Join("buffer.trainer_input.auxiliary_buffers", name)
 		aux := in.AuxiliaryBuffers[name]
-		fillText(c, &aux.Name, join(key, "name"), name, "its key")
+		fillText(c, &aux.Name, document.Join(key, "name"), name, "its key")
 		c.fillBuffer(&aux, key)
 		in.AuxiliaryBuffers[name] = aux
 	}
@@ -195,15 +199,15 @@ func (c *Config) bufferDir() string { return filepath.Join(c.JobDir(), "buffer")
 
 // fillBuffer fills what any experience buffer leaves open.
 func (c *Config) fillBuffer(b *ExperienceBuffer, key string) {
-	fillText(c, &b.SchemaType, join(key, "schema_type"), Algorithms()[c.Algorithm.Type].Schema, "algorithm_type "+
-		c.Algorithm.Type)
+	fillText(c, &b.SchemaType, document.Join(key, "schema_type"), recipe.All()[c.Algorithm.Type].Schema,
+		"algorithm_type "+c.Algorithm.Type)
 	if c.Mode == Train {
-		if !c.given(join(key, "total_epochs")) {
+		if !c.given(document.Join(key, "total_epochs")) {
 			b.TotalEpochs = c.Buffer.TotalEpochs
-			c.derive(join(key, "total_epochs"), "buffer.total_epochs")
+			c.derive(document.Join(key, "total_epochs"), "buffer.total_epochs")
 		}
 	}
-	c.fillFormat(&b.Format, join(key, "format"))
+	c.fillFormat(&b.Format, document.Join(key, "format"))
 	if b.DataSelector == nil {
 		b.DataSelector = newSelector()
 	}

@@ -1,10 +1,13 @@
 package config
 
+import "github.com/seed-d9ad8ee0/trinity/internal/recipe"
+
 // deriveModel settles the trainer type, the chat template and the lengths.
 func (c *Config) deriveModel() {
 	m := &c.Model
 	fillText(c, &m.CriticModelPath, "model.critic_model_path", m.ModelPath, "model.model_path")
-	if m.CriticModelPath != m.ModelPath && Algorithms()[c.Algorithm.Type].Critic && c.given("model.critic_model_path") {
+	critic := recipe.All()[c.Algorithm.Type].Critic()
+	if critic && m.CriticModelPath != m.ModelPath && c.given("model.critic_model_path") {
 		c.note("model.critic_model_path is not used: the critic is a second adapter on the model that is trained")
 	}
 	if m.Tinker.Enable {
@@ -74,7 +77,7 @@ func (c *Config) deriveLengths() {
 	}
 }
 
-// value is what was given for a length, or 0 when it is open.
+// value returns the given length, or 0 if it is open.
 func value(c *Config, v *int, key string) int {
 	if v == nil || c.trace.origins[key].Kind == FromDerivation {
 		return 0

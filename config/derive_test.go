@@ -1,16 +1,14 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 func TestDefaults(t *testing.T) {
@@ -179,7 +177,7 @@ func TestNotes(t *testing.T) {
 		{"trainer.trainer_type=verl model.tinker.enable=true", "trainer.trainer_type verl was replaced by tinker"},
 		{"synchronizer.sync_method=nccl", "needs GPUs; checkpoint is used"},
 		{"explorer.runner_num=3", "runner_num is deprecated"},
-		{"buffer.cache_dir=x", "set by the program, what was given is not used: buffer.cache_dir"},
+		{"buffer.cache_dir=x", "set by the program; the given values are not used: buffer.cache_dir"},
 		{"explorer.rollout_model.dtype=float16 cluster.node_num=2", "explorer.rollout_model.dtype, cluster.node_num"},
 	} {
 		c := load(t, base, overrides(tt.overrides)...)
@@ -232,38 +230,8 @@ func TestInCode(t *testing.T) {
 	}
 }
 
-// The rows that package algorithm has functions for agree with the table here.
-func TestTableAgrees(t *testing.T) {
-	table := Algorithms()
-	for name, row := range algorithm.Algorithms() {
-		ours := table[name]
-		got := algorithm.Row{Advantage: ours.Advantage, SampleStrategy: ours.SampleStrategy,
-			PolicyLoss: ours.PolicyLoss,
-			KLLoss:     ours.KLLoss, Entropy: ours.EntropyLoss, Schema: ours.Schema,
-			Aggregation: algorithm.Aggregation(cmp.Or(ours.LossAggMode, "token-mean"))}
-		_, late := algorithm.LateAdvantages()[row.Advantage]
-		if got != row || ours.InTrainer != late {
-			t.Errorf("%s: %+v here, %+v in package algorithm", name, got, row)
-		}
-	}
-	if len(table) != len(algorithm.Algorithms()) {
-		t.Errorf("%d algorithms here, %d in package algorithm", len(table), len(algorithm.Algorithms()))
-	}
-	advantages := append(sortedKeys(algorithm.Advantages()), sortedKeys(algorithm.LateAdvantages())...)
-	for _, names := range []struct{ ours, theirs []string }{
-		{advantageFns(), advantages},
-		{policyLossFns(), sortedKeys(algorithm.PolicyLosses())},
-		{klFns(), sortedKeys(algorithm.KLs())},
-		{entropyLossFns(), sortedKeys(algorithm.Entropies())},
-		{sampleStrategies(), sortedKeys(algorithm.SampleStrategies())},
-	} {
-		slices.Sort(names.ours)
-		slices.Sort(names.theirs)
-		if !slices.Equal(names.ours, names.theirs) {
-			t.Errorf("names %v here, %v in package algorithm", names.ours, names.theirs)
-		}
-	}
-	for name, row := range table {
+func TestEveryRecipe(t *testing.T) {
+	for name, row := range recipe.All() {
 		c := load(t, base, "algorithm.algorithm_type="+name, "mode=train", "buffer.train_batch_size=1",
 			"buffer.trainer_input.experience_buffer.path=x")
 		if c.Algorithm.RepeatTimes != row.RepeatTimes {

@@ -5,57 +5,59 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
-// Settings is the configuration as plain values by key, for a record of the run. What opens a door is left out of it.
+// Settings is the configuration as plain values by key, for a record of the run. Secrets are left out.
 func (c *Config) Settings() map[string]any {
 	tree := encode(reflect.ValueOf(c).Elem())
 	hideSecrets(tree)
-	return tree.value().(map[string]any)
+	return tree.Value().(map[string]any)
 }
 
-func hideSecrets(n *node) {
-	for i := range n.fields {
-		f := &n.fields[i]
-		if secret := f.key == "api_key" || f.key == "password" || f.key == "token"; secret && !f.value.isNull() {
-			f.value = &node{text: "hidden", quoted: true}
+func hideSecrets(n *document.Node) {
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		if secret := f.Key == "api_key" || f.Key == "password" || f.Key == "token"; secret && !f.Value.IsNull() {
+			f.Value = &document.Node{Text: "hidden", Quoted: true}
 			continue
 		}
-		if text := hidden(f.value.text); text != f.value.text { // of a database
-			f.value = &node{text: text, quoted: true}
+		if text := hidden(f.Value.Text); text != f.Value.Text { // of a database
+			f.Value = &document.Node{Text: text, Quoted: true}
 		}
-		hideSecrets(f.value)
+		hideSecrets(f.Value)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		hideSecrets(item)
 	}
 }
 
 // encode is the inverse of decode: a section as a tree without places, keys in the order of the schema.
-func encode(v reflect.Value) *node {
+func encode(v reflect.Value) *document.Node {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			return &node{text: "null"}
+			return &document.Node{Text: "null"}
 		}
 		return encode(v.Elem())
 	case reflect.Struct:
-		out := &node{kind: mapping}
+		out := &document.Node{Kind: document.Mapping}
 		for _, k := range keysOf(v.Type()) {
 			if k.index < 0 {
 				continue
 			}
 			item := encode(v.Field(k.index))
-			if k.nullable && v.Field(k.index).Kind() == reflect.String && item.text == "" {
-				item = &node{text: "null"}
+			if k.nullable && v.Field(k.index).Kind() == reflect.String && item.Text == "" {
+				item = &document.Node{Text: "null"}
 			}
-			out.fields = append(out.fields, field{key: k.name, value: item})
+			out.Fields = append(out.Fields, document.Field{Key: k.name, Value: item})
 		}
 		return out
 	case reflect.Slice:
-		out := &node{kind: sequence}
+		out := &document.Node{Kind: document.Sequence}
 		for i := range v.Len() {
-			out.items = append(out.items, encode(v.Index(i)))
+			out.Items = append(out.Items, encode(v.Index(i)))
 		}
 		return out
 	case reflect.Map:
@@ -64,30 +66,30 @@ func encode(v reflect.Value) *node {
 	return encodeScalar(v)
 }
 
-func encodeMap(v reflect.Value) *node {
-	values := map[string]*node{}
+func encodeMap(v reflect.Value) *document.Node {
+	values := map[string]*document.Node{}
 	for it := v.MapRange(); it.Next(); {
 		values[it.Key().String()] = encode(it.Value())
 	}
-	out := &node{kind: mapping}
+	out := &document.Node{Kind: document.Mapping}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		out.fields = append(out.fields, field{key: key, value: values[key]})
+		out.Fields = append(out.Fields, document.Field{Key: key, Value: values[key]})
 	}
 	return out
 }
 
-func encodeScalar(v reflect.Value) *node {
+func encodeScalar(v reflect.Value) *document.Node {
 	switch v.Kind() {
 	case reflect.Bool:
-		return &node{text: strconv.FormatBool(v.Bool())}
+		return &document.Node{Text: strconv.FormatBool(v.Bool())}
 	case reflect.Int, reflect.Int64:
-		return &node{text: strconv.FormatInt(v.Int(), 10)}
+		return &document.Node{Text: strconv.FormatInt(v.Int(), 10)}
 	case reflect.Float64:
-		return &node{text: formatFloat(v.Float())}
+		return &document.Node{Text: formatFloat(v.Float())}
 	case reflect.String:
-		return &node{text: v.String(), quoted: true}
+		return &document.Node{Text: v.String(), Quoted: true}
 	}
-	return &node{text: "null"}
+	return &document.Node{Text: "null"}
 }
 
 // formatFloat writes the shortest text that reads back as the same number and is seen to be no whole number.
@@ -101,7 +103,7 @@ func formatFloat(f float64) string {
 		return "-.inf"
 	}
 	s := strconv.FormatFloat(f, 'g', -1, 64)
-	if _, whole := parseInt(s); whole {
+	if _, whole := document.ParseInt(s); whole {
 		s += ".0"
 	}
 	return s

@@ -1,10 +1,14 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+)
 
 // finish derives what was left open, checks the result, and returns everything wrong: what decoding found, and what
 // the checks found, unless a problem of decoding in the same section may explain it.
-func (c *Config) finish(found problems) error {
+func (c *Config) finish(found document.Problems) error {
 	c.Derive()
 	all := found
 	for _, p := range c.check() {
@@ -12,12 +16,12 @@ func (c *Config) finish(found problems) error {
 			all = append(all, p)
 		}
 	}
-	return all.err()
+	return all.Err()
 }
 
 // explained reports whether p may be a consequence of an earlier problem: the same key, or something that is missing
 // in a section where a key could not be read.
-func explained(p *Problem, given bool, earlier problems) bool {
+func explained(p *document.Problem, given bool, earlier document.Problems) bool {
 	for _, e := range earlier {
 		section := ""
 		if i := strings.LastIndexByte(e.Key, '.'); i >= 0 {
@@ -38,7 +42,7 @@ func within(key, section string) bool {
 
 // Validate returns a joined [*Problem] for each value that cannot be used. It expects a derived configuration: [Load]
 // does both; after changing fields in Go, call [Config.Derive] first.
-func (c *Config) Validate() error { return c.check().err() }
+func (c *Config) Validate() error { return c.check().Err() }
 
 // Derive fills what was left open from what was given, and replaces what cannot apply; [Config.Notes] says what was
 // replaced. Doing it again after a change brings derived values up to date.

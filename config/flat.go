@@ -1,6 +1,10 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+)
 
 // Value is a scalar of a configuration with the place it came from.
 type Value struct {
@@ -16,19 +20,19 @@ func (c *Config) Values() []Value {
 	return list
 }
 
-func (c *Config) values(n *node, path string, list *[]Value) {
+func (c *Config) values(n *document.Node, path string, list *[]Value) {
 	switch {
-	case n.kind == mapping && len(n.fields) > 0:
-		for _, f := range n.fields {
-			c.values(f.value, join(path, f.key), list)
+	case n.Kind == document.Mapping && len(n.Fields) > 0:
+		for _, f := range n.Fields {
+			c.values(f.Value, document.Join(path, f.Key), list)
 		}
-	case n.kind == sequence && len(n.items) > 0:
-		for i, item := range n.items {
-			c.values(item, index(path, i), list)
+	case n.Kind == document.Sequence && len(n.Items) > 0:
+		for i, item := range n.Items {
+			c.values(item, document.Index(path, i), list)
 		}
-	case n.kind == mapping || n.kind == sequence:
-		*list = append(*list, Value{path, flowText(n), c.Origin(path)})
+	case n.Kind == document.Mapping || n.Kind == document.Sequence:
+		*list = append(*list, Value{path, document.FlowText(n), c.Origin(path)})
 	default:
-		*list = append(*list, Value{path, n.scalarValue(), c.Origin(path)})
+		*list = append(*list, Value{path, n.ScalarValue(), c.Origin(path)})
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 // Fleet is the section `fleet` (ours): other machines that compute beside this one (trinity worker --join). Without
 // listen and url there is no fleet, and the other keys do nothing.
 type Fleet struct {
 	Listen    string  `yaml:"listen"`    // host:port where workers connect, to a NATS server in this process
-	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": that of listen
+	Advertise string  `yaml:"advertise"` // host:port that workers are told to connect to; "": the address of listen
 	URL       string  `yaml:"url"`       // of a NATS cluster, instead of listen
 	Creds     string  `yaml:"creds"`     // file with this process's credentials there
 	Signer    string  `yaml:"signer"`    // file with the seed of its account's signing key: workers get own rights
@@ -42,7 +44,7 @@ func (k *checker) fleet() {
 	for _, a := range []struct{ key, value string }{{"fleet.listen", f.Listen}, {"fleet.advertise", f.Advertise},
 		{"fleet.metrics", f.Metrics}} {
 		if a.value != "" && !isAddress(a.value) {
-			k.bad(a.key, "is %s; give host:port, such as 0.0.0.0:4222", quote(a.value))
+			k.bad(a.key, "is %s; give host:port, such as 0.0.0.0:4222", document.Quote(a.value))
 		}
 	}
 	switch {
@@ -50,14 +52,15 @@ func (k *checker) fleet() {
 		k.bad("fleet.url", "is given beside fleet.listen; workers connect either to this process (listen) or to a "+
 			"NATS cluster (url)")
 	case f.URL != "" && !strings.Contains(f.URL, "://"):
-		k.bad("fleet.url", "is %s; give the URL of a NATS server, such as nats://host:4222", quote(f.URL))
+		k.bad("fleet.url", "is %s; give the URL of a NATS server, such as nats://host:4222", document.Quote(f.URL))
 	}
 	if f.Signer != "" && (f.URL == "" || f.Creds == "") {
-		k.bad("fleet.signer", "is %s without fleet.url and fleet.creds; the signing key is that of a NATS cluster's "+
-			"account", quote(f.Signer))
+		k.bad("fleet.signer", "is %s without fleet.url and fleet.creds; it is the signing key of a NATS cluster's "+
+			"account", document.Quote(f.Signer))
 	}
 	if (f.Cert == "") != (f.Key == "") {
-		k.bad("fleet.cert", "is %s and fleet.key is %s; give both, or neither", quote(f.Cert), quote(f.Key))
+		k.bad("fleet.cert", "is %s and fleet.key is %s; give both, or neither", document.Quote(f.Cert),
+			document.Quote(f.Key))
 	}
 }
 

@@ -33,21 +33,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-// Interpolation ends on every text, without a panic and without growing beyond its limits.
-func FuzzInterpolate(f *testing.F) {
-	for _, s := range []string{"${oc.env:HOME}", "${oc.env:X,${a}}", "${a}${b}", "${oc.decode:${oc.env:HOME}}", `\${x}`,
-		"${a[0].b}", "${a.b.c}"} {
-		f.Add(s, s)
-	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		var found problems
-		root := &node{kind: mapping, fields: []field{
-			{key: "a", value: &node{text: a, quoted: true}}, {key: "b", value: &node{text: b, quoted: true}},
-		}}
-		out := interpolate(root, env("HOME=/home/me", "X=${a}"), &found)
-		if n := len(out.get("a").text); n > maxExpanded+len(a) {
-			t.Errorf("grew to %d characters", n)
-		}
-	})
-}

@@ -1,7 +1,7 @@
 package config
 
-// InferenceModel is the section `explorer.rollout_model` and each of `explorer.auxiliary_models`. What is null is
-// filled from section model.
+// InferenceModel is the section `explorer.rollout_model` and each of `explorer.auxiliary_models`. A null
+// is filled from section model.
 type InferenceModel struct {
 	ModelPath       string `yaml:"model_path,null"` // of an auxiliary model; the rollout model is section model's
 	Name            string `yaml:"name,null"`

@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// LoRA is what is trained, from whichever section says it. Rank 0 means all weights.
+// LoRA says which weights are trained, whichever section configures it. Rank 0 means all weights.
 type LoRA struct {
 	Rank         int
 	Alpha        float64 // the adapter's output is scaled by Alpha / Rank

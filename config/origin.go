@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 // Origin says where a value came from.
 type Origin struct {
 	Kind OriginKind
 	Name string // the file, the override, the environment variable, or why it was derived
-	at   position
+	at   document.Position
 }
 
 // OriginKind is the sort of place that a value came from.
@@ -29,7 +31,7 @@ const (
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromFile:
-		return fmt.Sprintf("%s:%d", o.Name, o.at.line)
+		return fmt.Sprintf("%s:%d", o.Name, o.at.Line)
 	case FromOverride:
 		return "override " + o.Name
 	case FromEnvironment:
@@ -40,19 +42,19 @@ func (o Origin) String() string {
 	return "default"
 }
 
-func originOf(n *node) Origin {
+func originOf(n *document.Node) Origin {
 	switch {
-	case n.env != "":
-		return Origin{FromEnvironment, n.env, n.at}
-	case n.at.src == nil:
+	case n.Env != "":
+		return Origin{FromEnvironment, n.Env, n.At}
+	case n.At.Src == nil:
 		return Origin{}
-	case n.at.src.override != "":
-		return Origin{FromOverride, n.at.src.override, n.at}
+	case n.At.Src.Override != "":
+		return Origin{FromOverride, n.At.Src.Override, n.At}
 	}
-	return Origin{FromFile, n.at.src.file, n.at}
+	return Origin{FromFile, n.At.Src.File, n.At}
 }
 
-// trace is what is remembered about the making of a configuration.
+// trace records how a configuration was made.
 type trace struct {
 	origins map[string]Origin // by dotted key
 	idle    []string          // keys that were given and do not apply here
@@ -60,7 +62,7 @@ type trace struct {
 	notes   []string
 }
 
-// Origin returns where the value of the dotted key came from. What stands inside a derived value came from there too.
+// Origin returns where the value of the dotted key came from. Everything inside a derived value has its origin.
 func (c *Config) Origin(key string) Origin {
 	if o, ok := c.trace.origins[key]; ok {
 		return o
@@ -77,7 +79,7 @@ func (c *Config) Origin(key string) Origin {
 	}
 }
 
-// Given reports whether the key's value is what the file, an override or the environment set it to.
+// Given reports whether the file, an override or the environment set the key, and nothing derived replaced it.
 func (c *Config) Given(key string) bool { return c.given(key) }
 
 // given reports whether the file, an override or the environment set the key.
@@ -109,7 +111,7 @@ func (c *Config) Notes() []string {
 			strings.Join(c.trace.idle, ", "))
 	}
 	if len(c.trace.auto) > 0 {
-		notes = append(notes, "set by the program, what was given is not used: "+strings.Join(c.trace.auto, ", "))
+		notes = append(notes, "set by the program; the given values are not used: "+strings.Join(c.trace.auto, ", "))
 	}
 	return notes
 }

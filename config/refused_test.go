@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 // What is given and does nothing is never passed over: it is on the line of what does not apply, noted with the reason,
@@ -138,7 +140,7 @@ func applied(t *testing.T) (keys []string) {
 			continue
 		}
 		for name := range strings.FieldsSeq(names) {
-			keys = append(keys, join(section, name))
+			keys = append(keys, document.Join(section, name))
 		}
 	}
 	return keys

@@ -49,19 +49,3 @@ func TestResolvedNamesOrigins(t *testing.T) {
 		t.Log(text)
 	}
 }
-
-func TestScalarText(t *testing.T) {
-	for _, s := range []string{"", "a", "3", "1e-6", "yes", "null", "~", "a b", "- a", "a: b", "#x", "${x}", `\`,
-		"a\nb\t\"c\"", "é\u2028\x01", "{", "*a", "None", "y"} {
-		var found problems
-		n := parseText(&source{file: "t", text: "x: " + scalarText(s, true)}, &found)
-		if n == nil {
-			t.Errorf("%q is written as %s: %v", s, scalarText(s, true), found.err())
-			continue
-		}
-		n = interpolate(n, env(), &found)
-		if got := n.get("x").value(); got != s || len(found) > 0 {
-			t.Errorf("%q is written as %s and read as %#v; %v", s, scalarText(s, true), got, found.err())
-		}
-	}
-}

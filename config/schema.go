@@ -6,14 +6,19 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // Schema is the JSON Schema (draft 2020-12) of a configuration file, made from the types of this package, for editors
 // that complete and check YAML. It says what the decoder accepts: every key with its default, the names that a choice
-// knows, null where null means something, and ${…} in place of any value. What one value demands of another is checked
-// by [Load] alone.
-func Schema() []byte {
-	s := schemer{defs: map[string]any{"interpolation": map[string]any{"type": "string", "pattern": `\$\{`}}}
+// knows, null if it means something, and ${…} in place of any value. Only [Load] checks values
+// against each other.
+func Schema(parts ...Names) []byte {
+	s := schemer{functions: joined(parts).Functions,
+		defs: map[string]any{"interpolation": map[string]any{"type": "string", "pattern": `\$\{`}}}
+	s.functions["algorithm_type"] = sortedKeys(recipe.All())
 	root := s.section(reflect.ValueOf(Default()).Elem(), "")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "trinity run configuration"
@@ -26,7 +31,10 @@ func Schema() []byte {
 }
 
 // schemer turns types into schemas; sections that are used in several places go into defs.
-type schemer struct{ defs map[string]any }
+type schemer struct {
+	functions map[string][]string // of section algorithm, by key
+	defs      map[string]any
+}
 
 type object = map[string]any
 
@@ -38,7 +46,7 @@ func (s *schemer) section(v reflect.Value, path string) object {
 			properties[k.name] = object{"description": "set by the program"}
 			continue
 		}
-		p := s.value(v.Field(k.index), join(path, k.name), k.nullable)
+		p := s.value(v.Field(k.index), document.Join(path, k.name), k.nullable)
 		if k.idle {
 			p = object{"allOf": []any{p}, "description": "accepted; does not apply here"}
 		}
@@ -47,7 +55,7 @@ func (s *schemer) section(v reflect.Value, path string) object {
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-// value is the schema of what stands after a key: what its kind takes, or ${…}.
+// value is the schema of a key's value: whatever its kind takes, or ${…}.
 func (s *schemer) value(v reflect.Value, path string, nullable bool) object {
 	null, inserted := object{"type": "null"}, object{"$ref": "#/$defs/interpolation"}
 	switch v.Kind() {
@@ -93,7 +101,7 @@ func (s *schemer) scalar(v reflect.Value, path string, nullable bool) object {
 	out := object{"type": []string{"string", "number", "boolean"}} // a text takes any scalar as it is written
 	if name, ok := kinds[v.Kind()]; ok {
 		out = either(object{"type": name}, object{"$ref": "#/$defs/interpolation"})
-	} else if names := choicesOf(v, path); names != nil {
+	} else if names := s.choices(v, path); names != nil {
 		out = either(object{"enum": names}, object{"$ref": "#/$defs/interpolation"})
 	}
 	if nullable {
@@ -105,8 +113,8 @@ func (s *schemer) scalar(v reflect.Value, path string, nullable bool) object {
 	return out
 }
 
-// choicesOf lists the names that the text at path may be, nil where any text will do.
-func choicesOf(v reflect.Value, path string) []string {
+// choices lists the names that the text at path may be, nil where any text will do.
+func (s *schemer) choices(v reflect.Value, path string) []string {
 	if e, ok := v.Interface().(enum); ok {
 		names, aliases := e.choices()
 		return slices.Concat(names, slices.Sorted(maps.Keys(aliases)))
@@ -115,16 +123,7 @@ func choicesOf(v reflect.Value, path string) []string {
 	if section != "algorithm" {
 		return nil
 	}
-	return map[string][]string{
-		"algorithm_type":  slices.Sorted(maps.Keys(Algorithms())),
-		"sample_strategy": sampleStrategies(),
-		"advantage_fn":    advantageFns(),
-		"kl_penalty_fn":   klFns(),
-		"policy_loss_fn":  policyLossFns(),
-		"kl_loss_fn":      klFns(),
-		"entropy_loss_fn": entropyLossFns(),
-		"loss_agg_mode":   aggregations(),
-	}[name]
+	return s.functions[name]
 }
 
 // either joins alternatives, flat.

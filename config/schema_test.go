@@ -9,12 +9,21 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
+
+// builtin are the names of the built-in functions, which package run passes.
+func builtin() Names {
+	return Names{Functions: algorithm.Names(algorithm.Tables{}), Selectors: sortedKeys(dataset.Selectors())}
+}
 
 // compiled is the schema as an independent validator understands it.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema(builtin())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,16 +39,15 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// document is a YAML file as the JSON that an editor checks.
-func document(t *testing.T, file string) any {
+// asJSON is a YAML file as the JSON that an editor checks.
+func asJSON(t *testing.T, file string) any {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found problems
-	tree := parseText(&source{file: file, text: string(text)}, &found)
-	raw, err := json.Marshal(tree.value())
+	tree, _ := document.Read(file, text, nil, env("TRINITY_TASKSET_PATH=/data/tasks"), nil)
+	raw, err := json.Marshal(tree.Value())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +69,7 @@ func TestSchemaTakesWhatLoadTakes(t *testing.T) {
 		t.Fatalf("Glob: %d examples, %v", len(examples), err)
 	}
 	for _, file := range append(files, examples...) {
-		if err := schema.Validate(document(t, file)); err != nil {
+		if err := schema.Validate(asJSON(t, file)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -93,7 +101,7 @@ func TestSchemaRefuses(t *testing.T) {
 func TestSchemaFile(t *testing.T) {
 	const file = "../docs/trinity.schema.json"
 	if *update {
-		if err := os.WriteFile(file, Schema(), 0o644); err != nil {
+		if err := os.WriteFile(file, Schema(builtin()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +109,7 @@ func TestSchemaFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(want, Schema()) {
+	if !bytes.Equal(want, Schema(builtin())) {
 		t.Errorf("%s is not what the types give; write it again with go test ./config -run TestSchemaFile -update",
 			file)
 	}

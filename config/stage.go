@@ -1,6 +1,10 @@
 package config
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+)
 
 // Stage is one entry of `stages`: whole sections that replace those of the file for one part of a run.
 type Stage struct {
@@ -17,22 +21,22 @@ type Stage struct {
 // whole, and the stage's name as the last level of the job directory.
 func (c *Config) Stage(i int) (*Config, error) {
 	s := c.stage(i)
-	return s, s.check().err()
+	return s, s.check().Err()
 }
 
 func (c *Config) stage(i int) *Config {
-	root := &node{kind: mapping, at: c.tree.at}
-	for _, f := range c.tree.fields {
-		if f.key != "stages" {
-			root.set(f.key, f.at, f.value)
+	root := &document.Node{Kind: document.Mapping, At: c.tree.At}
+	for _, f := range c.tree.Fields {
+		if f.Key != "stages" {
+			root.Set(f.Key, f.At, f.Value)
 		}
 	}
-	for _, f := range c.tree.get("stages").items[i].fields {
-		if f.key != "stage_name" && !f.value.isNull() {
-			root.set(f.key, f.at, f.value)
+	for _, f := range c.tree.Get("stages").Items[i].Fields {
+		if f.Key != "stage_name" && !f.Value.IsNull() {
+			root.Set(f.Key, f.At, f.Value)
 		}
 	}
-	var found problems // decoding found them in the whole
+	var found document.Problems // decoding found them in the whole
 	s := Default()
 	s.trace = decodeInto(s, root, &found)
 	s.tree, s.own = root, c.own
@@ -44,7 +48,7 @@ func (c *Config) stage(i int) *Config {
 
 // staged reports whether the stages can be made out; if not, that is a problem which is reported.
 func (c *Config) staged() bool {
-	if len(c.Stages) == 0 || c.tree == nil || len(c.tree.get("stages").items) != len(c.Stages) {
+	if len(c.Stages) == 0 || c.tree == nil || len(c.tree.Get("stages").Items) != len(c.Stages) {
 		return false
 	}
 	k := checker{c: c}
@@ -75,7 +79,7 @@ func replace[T any](section *T, derived T) {
 }
 
 // checkStages checks what the configuration is in each stage: as a whole, without them, it need not make sense.
-func (c *Config) checkStages() problems {
+func (c *Config) checkStages() document.Problems {
 	var k checker
 	seen := map[string]bool{}
 	for i := range c.Stages {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 )
 
@@ -57,7 +58,7 @@ func eachKey(t reflect.Type, section string, yield func(section, key string)) {
 			continue
 		}
 		yield(section, k.name)
-		eachKey(t.Field(k.index).Type, join(section, k.name), yield)
+		eachKey(t.Field(k.index).Type, document.Join(section, k.name), yield)
 	}
 }
 

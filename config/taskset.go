@@ -32,7 +32,7 @@ func (t *Taskset) defaults() {
 	t.RepeatTimes = 1
 }
 
-// RolloutArgs is the section `rollout_args` of a taskset. What is null is filled from section model; after
+// RolloutArgs is the section `rollout_args` of a taskset. A null is filled from section model; after
 // derivation none of the pointers is nil.
 type RolloutArgs struct {
 	Temperature *float64 `yaml:"temperature"`

@@ -6,16 +6,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // checker collects problems with the places of their values.
 type checker struct {
 	c     *Config
-	found problems
+	found document.Problems
 }
 
 // check returns everything wrong with a derived configuration.
-func (c *Config) check() problems {
+func (c *Config) check() document.Problems {
 	if c.staged() {
 		return c.checkStages()
 	}
@@ -44,27 +47,27 @@ func (c *Config) check() problems {
 // bad adds a problem at the place of key or, when nobody gave it, of the key that its value was derived from, or of the
 // nearest section around it.
 func (k *checker) bad(key, format string, args ...any) {
-	k.found.add(k.place(key), key, format, args...)
+	k.found.Add(k.place(key), key, format, args...)
 }
 
-func (k *checker) place(key string) position {
+func (k *checker) place(key string) document.Position {
 	origins := k.c.trace.origins
-	if at := origins[key].at; at.src != nil {
+	if at := origins[key].at; at.Src != nil {
 		return at
 	}
-	if from := origins[origins[key].Name].at; origins[key].Kind == FromDerivation && from.src != nil {
+	if from := origins[origins[key].Name].at; origins[key].Kind == FromDerivation && from.Src != nil {
 		return from
 	}
 	for section := key; ; {
 		i := strings.LastIndexAny(section, ".[")
 		if i < 0 {
-			return position{src: origins[""].at.src}
+			return document.Position{Src: origins[""].at.Src}
 		}
 		section = section[:i]
-		if at, ok := k.c.keyPosition(section); ok { // the section's name tells more than the first key in it
+		if at, ok := k.c.tree.KeyPosition(section); ok { // the section's name tells more than the first key in it
 			return at
 		}
-		if at := origins[section].at; at.src != nil {
+		if at := origins[section].at; at.Src != nil {
 			return at
 		}
 	}
@@ -97,14 +100,14 @@ func (k *checker) oneOf(key, word string, words []string) {
 		return
 	}
 	if why := k.c.own.Refused[word]; why != "" {
-		k.bad(key, "is %s, and %s", quote(word), why)
+		k.bad(key, "is %s, and %s", document.Quote(word), why)
 		return
 	}
 	if near := didYouMean(word, words); near != "" {
-		k.bad(key, "is %s%s", quote(word), near)
+		k.bad(key, "is %s%s", document.Quote(word), near)
 		return
 	}
-	k.bad(key, "is %s; choose %s", quote(word), orList(words))
+	k.bad(key, "is %s; choose %s", document.Quote(word), orList(words))
 }
 
 func (k *checker) top() {
@@ -119,33 +122,31 @@ func (k *checker) top() {
 	}
 	for _, part := range []struct{ key, value string }{{"project", c.Project}, {"group", c.Group}, {"name", c.Name}} {
 		if part.value != "" && !filepath.IsLocal(part.value) {
-			k.bad(part.key, "is %s, which leads out of the checkpoint directory; use a plain name", quote(part.value))
+			k.bad(part.key, "is %s, which leads out of the checkpoint directory; use a plain name",
+				document.Quote(part.value))
 		}
 	}
 }
 
 func (k *checker) algorithm() {
 	a := &k.c.Algorithm
-	table := Algorithms()
+	table := recipe.All()
 	if _, ok := table[a.Type]; !ok {
 		k.oneOf("algorithm.algorithm_type", a.Type, sortedKeys(table))
 		return
 	}
 	atLeast(k, "algorithm.repeat_times", a.RepeatTimes, 1)
-	for _, choice := range []struct {
-		key, name string
-		known     []string
-	}{
-		{"sample_strategy", a.SampleStrategy, sampleStrategies()},
-		{"advantage_fn", a.AdvantageFn, slices.Concat(advantageFns(), k.c.own.Advantages)},
-		{"kl_penalty_fn", a.KLPenaltyFn, klFns()},
-		{"policy_loss_fn", a.PolicyLossFn, slices.Concat(policyLossFns(), k.c.own.PolicyLosses)},
-		{"kl_loss_fn", a.KLLossFn, klFns()},
-		{"entropy_loss_fn", a.EntropyLossFn, entropyLossFns()},
-		{"loss_agg_mode", a.LossAggMode, aggregations()},
+	for _, choice := range []struct{ key, name string }{
+		{"sample_strategy", a.SampleStrategy},
+		{"advantage_fn", a.AdvantageFn},
+		{"kl_penalty_fn", a.KLPenaltyFn},
+		{"policy_loss_fn", a.PolicyLossFn},
+		{"kl_loss_fn", a.KLLossFn},
+		{"entropy_loss_fn", a.EntropyLossFn},
+		{"loss_agg_mode", a.LossAggMode},
 	} {
-		if choice.name != "" {
-			k.oneOf("algorithm."+choice.key, choice.name, choice.known)
+		if known := k.c.own.Functions[choice.key]; choice.name != "" && len(known) > 0 {
+			k.oneOf("algorithm."+choice.key, choice.name, known)
 		}
 	}
 	if a.fromDataset() {
@@ -183,7 +184,7 @@ func (k *checker) optimizer() {
 	}
 	for i, beta := range o.Betas {
 		if !(beta >= 0 && beta < 1) {
-			k.bad(index(section+"betas", i), "is %v; it must be at least 0 and below 1", beta)
+			k.bad(document.Index(section+"betas", i), "is %v; it must be at least 0 and below 1", beta)
 		}
 	}
 }
@@ -216,7 +217,7 @@ func (k *checker) trainer() {
 	k.stateName("trainer.name", t.Name)
 	if t.Name == k.c.Explorer.Name {
 		k.bad("trainer.name", "is %s, as explorer.name is; their state files would be one, so name them differently",
-			quote(t.Name))
+			document.Quote(t.Name))
 	}
 }
 
@@ -230,7 +231,7 @@ func (k *checker) optional(key string, v *int) {
 // stateName wants a name that can begin the name of a file.
 func (k *checker) stateName(key, name string) {
 	if name == "" || strings.ContainsAny(name, `/\`) {
-		k.bad(key, "is %s; it must be a plain name, state files begin with it", quote(name))
+		k.bad(key, "is %s; it must be a plain name, state files begin with it", document.Quote(name))
 	}
 }
 
@@ -248,14 +249,14 @@ func (k *checker) monitor() {
 func (k *checker) stages() {
 	seen := map[string]bool{}
 	for i, s := range k.c.Stages {
-		key := index("stages", i) + ".stage_name"
+		key := document.Index("stages", i) + ".stage_name"
 		switch {
 		case s.StageName == "":
 			k.bad(key, "is missing; each stage needs a name, its job directory ends in it")
 		case !filepath.IsLocal(s.StageName):
-			k.bad(key, "is %s; use a plain name", quote(s.StageName))
+			k.bad(key, "is %s; use a plain name", document.Quote(s.StageName))
 		case seen[s.StageName]:
-			k.bad(key, "is %s, as an earlier stage is; name them differently", quote(s.StageName))
+			k.bad(key, "is %s, as an earlier stage is; name them differently", document.Quote(s.StageName))
 		}
 		seen[s.StageName] = true
 	}

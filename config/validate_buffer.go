@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
 func (k *checker) buffer() {
@@ -43,10 +45,10 @@ func (k *checker) tasksets() {
 		k.taskset(in.Taskset, section+".taskset")
 	}
 	for i := range in.Tasksets {
-		k.taskset(&in.Tasksets[i], index(section+".tasksets", i))
+		k.taskset(&in.Tasksets[i], document.Index(section+".tasksets", i))
 	}
 	for i := range in.EvalTasksets {
-		k.taskset(&in.EvalTasksets[i], index(section+".eval_tasksets", i))
+		k.taskset(&in.EvalTasksets[i], document.Index(section+".eval_tasksets", i))
 	}
 }
 
@@ -78,7 +80,7 @@ func (k *checker) storage(kind, key, path string) {
 		k.database(key+".path", path)
 	case kind == "file" && strings.Contains(path, "://"):
 		k.bad(key+".path", "is %s, but storage_type is file; write storage_type: sql for a database",
-			quote(hidden(path)))
+			document.Quote(hidden(path)))
 	}
 }
 
@@ -90,10 +92,10 @@ func (k *checker) database(key, url string) {
 	case !ok:
 		k.bad(
 			key, "is %s, which is not a database URL; write sqlite:///file.db or postgresql://user:password@host/name",
-			quote(url))
+			document.Quote(url))
 	case kind != "sqlite" && kind != "postgresql" && kind != "postgres":
 		k.bad(key, "is a database of kind %s, which is not supported; use sqlite:///file.db or "+
-			"postgresql://user:password@host/name", quote(kind))
+			"postgresql://user:password@host/name", document.Quote(kind))
 	}
 }
 
@@ -109,9 +111,9 @@ func (k *checker) selector(s *DataSelector, key string) {
 	if s == nil {
 		return
 	}
-	k.oneOf(key+".selector_type", s.SelectorType,
-		slices.Concat([]string{"sequential", "shuffle", "random", "offline_easy2hard", "difficulty_based"},
-			k.c.own.Selectors))
+	if known := k.c.own.Selectors; len(known) > 0 {
+		k.oneOf(key+".selector_type", s.SelectorType, known)
+	}
 	if s.SelectorType == "difficulty_based" && len(s.FeatureKeys) != 2 {
 		k.bad(key+".feature_keys", "has %d names; difficulty_based needs two: the columns of a weak and of a strong "+
 			"model's pass rate", len(s.FeatureKeys))
@@ -124,7 +126,7 @@ func (k *checker) experienceBuffers() {
 		k.experienceBuffer(b, experienceBuffer)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.AuxiliaryBuffers)) {
-		b, key := in.AuxiliaryBuffers[name], join("buffer.trainer_input.auxiliary_buffers", name)
+		b, key := in.AuxiliaryBuffers[name], document.Join("buffer.trainer_input.auxiliary_buffers", name)
 		if b.Path == "" {
 			k.bad(key+".path", "is missing; an auxiliary buffer is a dataset: name its file, folder or hub name")
 		}

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/seed-d9ad8ee0/trinity/config/internal/document"
+
 func (k *checker) explorer() {
 	e := &k.c.Explorer
 	k.stateName("explorer.name", e.Name)
@@ -35,7 +37,7 @@ func (k *checker) inference() {
 	e := &k.c.Explorer
 	k.inferenceModel("explorer.rollout_model", &e.RolloutModel)
 	for i := range e.AuxiliaryModels {
-		key := index("explorer.auxiliary_models", i)
+		key := document.Index("explorer.auxiliary_models", i)
 		if e.AuxiliaryModels[i].ModelPath == "" {
 			k.bad(key+".model_path", "is missing; name the auxiliary model")
 		}

@@ -1,6 +1,10 @@
 package config
 
-import "os"
+import (
+	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+)
 
 func (k *checker) model() {
 	c, m := k.c, &k.c.Model
@@ -14,7 +18,7 @@ func (k *checker) model() {
 	if m.ChatTemplatePath != "" {
 		if _, err := os.Stat(m.ChatTemplatePath); err != nil {
 			k.bad("model.chat_template_path", "%s cannot be read: %s; correct the path or give custom_chat_template",
-				quote(m.ChatTemplatePath), reason(err))
+				document.Quote(m.ChatTemplatePath), reason(err))
 		}
 	}
 	if !m.ExternalModel.Enable {
@@ -113,11 +117,11 @@ func (k *checker) adapter() {
 		k.bad("model.lora_configs", "has %d entries; only one adapter is trained, keep one", len(m.LoRAConfigs))
 	}
 	for i, l := range m.LoRAConfigs {
-		key := index("model.lora_configs", i)
+		key := document.Index("model.lora_configs", i)
 		atLeast(k, key+".lora_rank", l.LoRARank, 1)
 		k.positive(key+".lora_alpha", l.LoRAAlpha)
 		if _, unknown := l.parts(); len(unknown) > 0 {
-			k.bad(key+".target_modules", "names %s; choose all-linear or among %s", quote(unknown[0]),
+			k.bad(key+".target_modules", "names %s; choose all-linear or among %s", document.Quote(unknown[0]),
 				orList(moduleNames()))
 		}
 	}

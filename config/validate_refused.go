@@ -1,5 +1,7 @@
 package config
 
+import "github.com/seed-d9ad8ee0/trinity/config/internal/document"
+
 // refused names what this version does not do and would otherwise pass over in silence.
 func (k *checker) refused() {
 	m, e := &k.c.Model, &k.c.Explorer
@@ -17,7 +19,7 @@ func (k *checker) refused() {
 		k.bad("explorer.rollout_model.ignore_eos", "is true, but answers end where the model ends them; leave it out")
 	}
 	for i := range e.AuxiliaryModels {
-		a, key := &e.AuxiliaryModels[i], index("explorer.auxiliary_models", i)
+		a, key := &e.AuxiliaryModels[i], document.Index("explorer.auxiliary_models", i)
 		k.penalties(key, a.RepetitionPenalty, a.MinResponseTokens)
 		if a.IgnoreEOS {
 			k.bad(key+".ignore_eos", "is true, but answers end where the model ends them; leave it out")

@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
-// Verl is what of verl's own tree, trainer.trainer_config, has a meaning beyond its GPUs. It counts where upstream
-// reads the tree too: with model.tinker.enable false.
+// Verl has the keys of verl's own tree, trainer.trainer_config, that mean something without GPUs. They count where
+// upstream reads the tree too: with model.tinker.enable false.
 type Verl struct {
 	Epochs       int  // optimizer steps of the actor on each batch
 	CriticEpochs int  // and of the critic
-	Recompute    bool // old logprobs are those of the weights that a step begins with, not the samplers'
+	Recompute    bool // old logprobs come from the weights that a step begins with, not from the sampler
 	CriticWarmup *int // steps in which the critic alone learns
 	CriticLR     *float64
 }
@@ -60,7 +63,7 @@ func (c *Config) Verl() Verl {
 	return v
 }
 
-// verlValue is what the tree has at a dotted path; null is nothing.
+// verlValue returns the value at a dotted path of the tree; null counts as none.
 func (c *Config) verlValue(path string) (any, bool) {
 	var at any = c.Trainer.TrainerConfig
 	for name := range strings.SplitSeq(path, ".") {
@@ -78,7 +81,7 @@ func (c *Config) verlInt(path string) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	n, ok := parseInt(fmt.Sprint(v))
+	n, ok := document.ParseInt(fmt.Sprint(v))
 	return int(n), ok
 }
 
@@ -87,7 +90,7 @@ func (c *Config) verlFloat(path string) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return parseFloat(fmt.Sprint(v))
+	return document.ParseFloat(fmt.Sprint(v))
 }
 
 func (c *Config) verlBool(path string) (bool, bool) {
@@ -95,7 +98,7 @@ func (c *Config) verlBool(path string) (bool, bool) {
 	if !ok {
 		return false, false
 	}
-	return parseBool(fmt.Sprint(v))
+	return document.ParseBool(fmt.Sprint(v))
 }
 
 // deriveVerl takes over what verl's tree says in the place of other keys, as upstream does, and takes the keys that
@@ -123,7 +126,7 @@ func (c *Config) deriveVerl() {
 			verlMiniBatch, n)
 	}
 	used := []string{verlEpochs, verlMiniBatch, verlGradClip, verlTokenScale, verlBypass, verlKeep}
-	if Algorithms()[c.Algorithm.Type].Critic {
+	if recipe.All()[c.Algorithm.Type].Critic() {
 		used = append(used, verlCriticEpochs, verlCriticLR, verlCriticWarmup)
 	}
 	c.trace.idle = slices.DeleteFunc(c.trace.idle, func(key string) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 // tinyRun is two steps of one task with two responses of up to six tokens.
@@ -34,7 +35,7 @@ func TestEveryAlgorithm(t *testing.T) {
 	remote := options()
 	remote.LookupEnv = withKey
 	few := []string{"grpo", "ppo", "mix", "dpo", "remax", "on_policy_distill"} // of each kind one
-	for name := range config.Algorithms() {
+	for name := range recipe.All() {
 		if testing.Short() && !slices.Contains(few, name) {
 			continue
 		}

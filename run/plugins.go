@@ -28,11 +28,16 @@ type Plugins struct {
 	Monitors  map[string]monitor.OpenSink // monitor.monitor_type
 }
 
-// Names is what [config.Load] must know, so that it does not take the names for mistakes.
+// Names returns the names of the built-in functions and of the program's parts, for [config.Load].
 func (p Plugins) Names() config.Names {
-	return config.Names{Advantages: slices.Sorted(maps.Keys(p.Advantages)),
-		PolicyLosses: slices.Sorted(maps.Keys(p.PolicyLosses)), Selectors: slices.Sorted(maps.Keys(p.Selectors)),
+	selectors := dataset.Selectors()
+	maps.Copy(selectors, p.Selectors)
+	return config.Names{Functions: algorithm.Names(p.functions()), Selectors: slices.Sorted(maps.Keys(selectors)),
 		Monitors: slices.Sorted(maps.Keys(p.Monitors))}
+}
+
+func (p Plugins) functions() algorithm.Tables {
+	return algorithm.Tables{Advantages: p.Advantages, PolicyLosses: p.PolicyLosses}
 }
 
 func (p Plugins) workflows() workflow.Own {

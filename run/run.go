@@ -19,7 +19,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
@@ -133,8 +132,7 @@ func (o Options) withBusy(ctx context.Context) (Options, func()) {
 // site is what the parts of a run get of the options.
 func (o Options) site() site.Site {
 	own := site.Own{Own: o.Plugins.workflows(), Operators: o.Plugins.Operators, Selectors: o.Plugins.Selectors,
-		Monitors: o.Plugins.Monitors,
-		Tables:   algorithm.Tables{Advantages: o.Plugins.Advantages, PolicyLosses: o.Plugins.PolicyLosses}}
+		Monitors: o.Plugins.Monitors, Tables: o.Plugins.functions()}
 	o.python.into(&own)
 	own.Tasksets = o.verifiersTasks
 	if o.servers != nil {

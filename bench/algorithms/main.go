@@ -1,4 +1,4 @@
-// Command algorithms trains the tiny example with every algorithm; writes the table in docs/algorithms.md.
+// Command algorithms trains the tiny example with every algorithm; writes the table in docs/results/algorithms.md.
 // Needs: nothing but Go.
 // Takes: about forty minutes.
 package main
@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/bench/job"
-	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
@@ -23,7 +23,7 @@ func main() {
 	only := flag.String("only", "", "these algorithms, with commas between; the others' rows stay as they are")
 	more := flag.String("overrides", "", "further overrides of every run, with spaces between; the table stays")
 	flag.Parse()
-	names := slices.Sorted(maps.Keys(config.Algorithms()))
+	names := slices.Sorted(maps.Keys(recipe.All()))
 	if *only != "" {
 		names = strings.Split(*only, ",")
 	}

@@ -36,7 +36,7 @@ func (v verdict) agree() bool { return v.refused && v.same || !v.refused && (v.b
 func (x *example) verdict(ctx context.Context, overrides []string, o run.Options, limit time.Duration) (v verdict,
 	err error) {
 	o.LookupEnv = x.env
-	cfg, err := config.Load(x.file, overrides, x.env)
+	cfg, err := config.Load(x.file, overrides, x.env, run.Plugins{}.Names())
 	if err != nil { // both load it first
 		return verdict{validate: "no: " + x.line(err), run: "no: the same", refused: true, same: true}, nil
 	}

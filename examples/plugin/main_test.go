@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 // Three steps with all of the program's parts: their measurements are in the metrics and in the monitor's file.
@@ -54,7 +55,7 @@ func TestUnknownNames(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "did you mean rank?") {
 		t.Errorf("a misspelt name gives %v", err)
 	}
-	_, err = config.Load("plugin.yaml", nil, os.LookupEnv)
+	_, err = config.Load("plugin.yaml", nil, os.LookupEnv, run.Plugins{}.Names())
 	if err == nil || !strings.Contains(err.Error(), "algorithm.advantage_fn") {
 		t.Errorf("without the program's names: %v", err)
 	}

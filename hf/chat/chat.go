@@ -63,7 +63,7 @@ const toolUse = "tool_use"
 // New makes a Template of its text, the tokens of tokenizer_config.json, and
 // the date that strftime_now tells; a run keeps one date from its first start
 // on. If the text is the config's own, the config's template tool_use renders
-// conversations with tools, as in transformers. If that one cannot be read, only
+// conversations with tools, as in transformers. If tool_use cannot be read, only
 // these conversations fail.
 func New(text string, config *tokenizer.Config, date time.Time) (*Template, error) {
 	if text == "" {

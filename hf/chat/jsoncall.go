@@ -20,7 +20,7 @@ func jsonCall(text string) (call *jinja.Map, after string, err error) {
 
 // llamaCalls reads an answer that is one or more JSON objects, apart from each
 // other by semicolons or white space, or text with such after <|python_tag|>.
-// Behind the tag may also stand a built-in tool's name.call(key="value").
+// A built-in tool's name.call(key="value") may follow the tag, too.
 func llamaCalls(text string) (content string, calls jinja.List, err error) {
 	before, code, tagged := strings.Cut(text, pythonTag)
 	if !tagged {

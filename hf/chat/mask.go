@@ -25,9 +25,9 @@ type Conversation struct {
 }
 
 // Conversation tokenises a whole conversation and marks what its assistant
-// wrote. A template with {% generation %} says so itself. For another, each
-// assistant message is what lies between the messages before it, rendered with
-// the generation prompt as far as the conversation shows that too, and the
+// wrote. A template with {% generation %} marks it. With any other, an
+// assistant message is the text between two renderings: of the messages before
+// it, with the generation prompt as far as the conversation shows it, and of the
 // messages up to it; messages before the last
 // one of a user are left out if the template mentions <think>, since such
 // templates drop earlier thoughts.
@@ -100,8 +100,8 @@ func (c *Conversation) markSpan(tok *tokenizer.Tokenizer, text string, span jinj
 }
 
 // markByPrefix marks what each assistant message adds to the text. Nothing of a
-// message is marked if the template shows what stands before it in another way
-// once more messages follow.
+// message is marked if the template shows the text before it differently once
+// more messages follow.
 func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text string, messages []Message,
 	o Options) error {
 	start := 0
@@ -132,8 +132,8 @@ func (t *Template) markByPrefix(c *Conversation, tok *tokenizer.Tokenizer, text 
 }
 
 // begin returns where the assistant message behind history begins in text: after the generation prompt or, if the
-// template opens an answer in another way than it shows one (that of DeepSeek-R1 opens a thought), where the tokens of
-// the two part. ok is false if text shows the history itself in another way.
+// template opens an answer differently from how it shows one (DeepSeek-R1's opens a thought), at the first token that
+// differs. ok is false if text shows the history itself differently.
 func (t *Template) begin(c *Conversation, tok *tokenizer.Tokenizer, text string, history []Message,
 	o Options) (at int, ok bool, err error) {
 	if len(history) == 0 {

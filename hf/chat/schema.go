@@ -115,7 +115,7 @@ func kindOf(v jinja.Value) string {
 	return "number"
 }
 
-// typed is what a text stands for among the kinds: JSON of one of them, else the text as it is. Null and booleans may
+// typed converts a text to one of the kinds: JSON of that kind, else the text itself. Null and booleans may
 // have Python's names too, as some templates write them. Without kinds it is any JSON but a string if free, else the
 // text.
 func typed(text string, k kinds, free bool) jinja.Value {

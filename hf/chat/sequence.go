@@ -2,15 +2,14 @@ package chat
 
 import "strings"
 
-// Sequence is a conversation as a model has read and written it so far: token ids, and the text that they stand
-// for. The zero value is a conversation that has not begun. [Sequence.Next] decides which ids the model reads
-// when the conversation continues; whatever samples in several turns asks it, so that the ids that are trained on
-// are the ids that were sampled.
+// Sequence is a conversation as a model has read and written it so far: token ids, and their text. The zero value
+// is a conversation that has not begun. [Sequence.Next] decides which ids the model reads when the conversation
+// continues. All sampling in several turns uses it, so that training uses the ids that were sampled.
 type Sequence struct {
 	// Tokens are the ids that the model has read and written, up to the last one that it wrote.
 	Tokens []int32
-	// Text is what Tokens stand for: rendered prompts and additions as they were encoded, answers as they were
-	// decoded for whoever heard them, without special tokens and with U+FFFD for bytes that are not UTF-8.
+	// Text is the text of Tokens: rendered prompts and additions as they were encoded, answers as they were
+	// decoded for the reader, without special tokens and with U+FFFD for bytes that are not UTF-8.
 	Text string
 	// Ended says that the model ended its last answer itself. It is false for an answer that was cut.
 	Ended bool
@@ -19,15 +18,15 @@ type Sequence struct {
 // Next returns the ids that the model reads next. text is the whole conversation, rendered up to where the model
 // continues; encode gives the ids of a text without adding any.
 //
-//  1. Before the first answer the ids are those of text, and continues is false.
-//  2. If text begins with s.Text, the conversation continues: the ids are s.Tokens and after them those of the
-//     rest, encoded by itself. No token spans the boundary, and nothing that was sampled is encoded again,
+//  1. Before the first answer the ids are text's, and continues is false.
+//  2. If text begins with s.Text, the conversation continues: the ids are s.Tokens, then the ids of the
+//     rest, encoded separately. No token spans the boundary, and nothing that was sampled is encoded again,
 //     however a tokenizer would split it. If the model ended its answer itself and the rest begins with the
 //     very token that it wrote, that token is not repeated. An answer that was cut has no such token: the rest
 //     brings it.
-//  3. Otherwise the template shows earlier turns in another way than the model saw them: it dropped their
-//     thoughts, trimmed them, or left messages out. The ids are those of text, and continues is false: a new
-//     sequence begins, and what was recorded stays as it is. In the new one, earlier answers are part of the
+//  3. Otherwise the template shows earlier turns differently from how the model saw them: it dropped their
+//     thoughts, trimmed them, or left messages out. The ids are text's, and continues is false: a new
+//     sequence begins, and the record stays as it is. In the new one, earlier answers are part of the
 //     prompt, and not trained.
 //
 // Texts are compared and ids are not: a template cannot tell which ids an answer had, and other ids for the

@@ -72,7 +72,7 @@ func closeCall(text, what string) (after string, err error) {
 	text = strings.TrimLeft(text, blank)
 	after, closed := strings.CutPrefix(text, callClose)
 	if !closed && text != "" {
-		return text, fmt.Errorf("something stands between %s and %s", what, callClose)
+		return text, fmt.Errorf("there is text between %s and %s", what, callClose)
 	}
 	return after, nil
 }

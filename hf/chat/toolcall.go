@@ -17,12 +17,12 @@ const (
 	// FunctionCalls are Qwen3-Coder's and Qwen3.5's, any number, text around them:
 	// <tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>
 	FunctionCalls
-	// PairCalls are those of GLM-4.5 and later, any number, text around them:
+	// PairCalls are GLM-4.5's and later, any number, text around them:
 	// <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>
 	PairCalls
 )
 
-// Tagged reports whether the style's calls stand between <tool_call> and
+// Tagged reports whether the style's calls are between <tool_call> and
 // </tool_call>.
 func (s CallStyle) Tagged() bool { return s == QwenCalls || s == FunctionCalls || s == PairCalls }
 
@@ -58,8 +58,8 @@ func (t *Template) CallStyle() CallStyle {
 // text, and the error, which tells why, comes with a message all the same.
 //
 // The tools that the model was offered give the arguments of FunctionCalls and
-// PairCalls their types. Where they do not say, an argument of FunctionCalls is
-// its text, and one of PairCalls is JSON if it can be, as vLLM has it.
+// PairCalls their types. Without a type, an argument of FunctionCalls stays
+// text, and one of PairCalls is parsed as JSON when possible, as in vLLM.
 func ParseAnswer(text string, style CallStyle, tools ...jinja.Value) (Message, error) {
 	m := Message{Role: "assistant"}
 	m.Reasoning, m.Content = splitReasoning(text)

@@ -70,7 +70,7 @@ func TestParseAnswer(t *testing.T) {
 			`¦<tool_call>{"name":"f","arguments":[1]}</tool_call>`, "its arguments are no object"},
 		{QwenCalls, `<tool_call>[1]</tool_call>`, `¦<tool_call>[1]</tool_call>`, "the JSON is not an object"},
 		{QwenCalls, `<tool_call>{"name":"f"} x</tool_call>`, `¦<tool_call>{"name":"f"} x</tool_call>`,
-			"something stands between"},
+			"there is text between"},
 
 		{LlamaCalls, "Hi", "¦Hi", ""},
 		{LlamaCalls, `{"name": "f", "parameters": {"z": "1", "a": 2}}`, `¦¦f{"z": "1", "a": 2}`, ""},

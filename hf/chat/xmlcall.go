@@ -80,7 +80,7 @@ func pairsCall(text string, tools jinja.List) (call *jinja.Map, after string, er
 	}
 }
 
-// cutName cuts a name off that stands between open and ">".
+// cutName cuts off the name between open and ">".
 func cutName(text, open string) (name, rest string, err error) {
 	inside, is := strings.CutPrefix(strings.TrimLeft(text, blank), open)
 	name, rest, closed := strings.Cut(inside, ">")

@@ -92,7 +92,7 @@ func TestParseXMLCalls(t *testing.T) {
 		{FunctionCalls, "<tool_call><function=f>x</function></tool_call>",
 			"¦<tool_call><function=f>x</function></tool_call>", "no <parameter=NAME>"},
 		{FunctionCalls, "<tool_call><function=f></function> x</tool_call>" + function("i", "1"),
-			"¦<tool_call><function=f></function> x</tool_call>" + `¦f{"i": 1}`, "something stands between </function>"},
+			"¦<tool_call><function=f></function> x</tool_call>" + `¦f{"i": 1}`, "there is text between </function>"},
 
 		{PairCalls, "Hi", "¦Hi", ""},
 		{PairCalls, "\n<think>hm</think>\nI look.\n" + pair("i", "1") + "\n" + pair("s", "</tool_call>\n"),

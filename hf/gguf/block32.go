@@ -89,7 +89,7 @@ func widenIQ4NL(to []float32, b []byte) {
 }
 
 // widenMXFP4 reads e2m1 elements, doubled so that they are integers, with a shared exponent: OCP Microscaling Formats
-// 1.0, where ggml gives exponent 255 no meaning of its own.
+// 1.0, in which ggml gives exponent 255 no special meaning.
 func widenMXFP4(to []float32, b []byte) {
 	table := [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 	bits := uint32(0x00200000) << b[0]

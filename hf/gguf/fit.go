@@ -20,7 +20,7 @@ func counts(x []float32) []float64 {
 	return w
 }
 
-// sums are those of a part, weighted by counts: of 1, x and x².
+// sums are the sums of 1, x and x² over a part, weighted by counts.
 type sums struct{ n, x, x2 float64 }
 
 // fitAffine returns a scale and a minimum, both 0 or more, for x ≈ scale·q − least with integers q of 0 to most.

@@ -1,6 +1,6 @@
 // Package gguf reads GGUF files, in which llama.cpp and Ollama keep models: metadata, and tensors in quantised blocks.
 //
-// The format is that of ggml/src/gguf.cpp and gguf-py of llama.cpp 0c1e57098, versions 2 and 3. A file is not trusted:
+// The format follows ggml/src/gguf.cpp and gguf-py of llama.cpp 0c1e57098, versions 2 and 3. A file is not trusted:
 // every length is compared with the bytes that are left before anything is allocated by it, and errors name the file,
 // the key or tensor, and the offset.
 package gguf
@@ -64,7 +64,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// openOne opens one file by itself.
+// openOne opens a single file.
 func openOne(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {

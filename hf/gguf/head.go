@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// What a head may have at most; no published model comes near.
+// Limits of a head; no published model comes near them.
 const (
 	maxPairs     = 1 << 16
 	maxTensors   = 1 << 20

@@ -7,7 +7,8 @@ import (
 )
 
 // Narrow stores float32s as whole blocks of a type: F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K. It is the
-// inverse of Widen but for rounding, which is to nearest even in F16 and BF16; F16 overflows to infinity above 65,519.
+// inverse of Widen except for rounding, which is to nearest even in F16 and BF16; F16 overflows to infinity above
+// 65,519.
 func Narrow(t Type, to []byte, x []float32) error {
 	l, _ := layouts(t)
 	if l.n == 0 || int64(len(x))%l.n != 0 || int64(len(to)) != int64(len(x))/l.n*l.size {

@@ -46,7 +46,7 @@ func putFive(to []byte, x []float32, m, d float64, low int) {
 // fromHalf is the value of a half.
 func fromHalf(h uint16) float64 { return float64(half([]byte{byte(h), byte(h >> 8)})) }
 
-// reciprocal is 1/d, and 0 for 0: then all integers are those of 0.
+// reciprocal is 1/d, and 0 for 0: then all integers are 0's.
 func reciprocal(d float64) float64 {
 	if d == 0 || math.IsNaN(d) {
 		return 0

@@ -24,7 +24,7 @@ type Pair struct {
 	Value any
 }
 
-// alignment is that of the data of the files written.
+// alignment is the alignment of the data in written files.
 const alignment = 32
 
 // Encode writes a file of version 3: the metadata in the order given, and the tensors, each padded to the alignment,

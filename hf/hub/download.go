@@ -36,8 +36,8 @@ type partState struct {
 	Done     []int `json:"done"` // parts that were written
 }
 
-// download makes blob f.etag present and right. What an earlier download left is used; if that turns out to be damaged,
-// the file is fetched once more from the beginning.
+// download makes blob f.etag present and right. It continues an earlier download; if that turns out to be damaged, it
+// fetches the file once more from the beginning.
 func (h *Hub) download(ctx context.Context, r repo, commit string, f remote, m *meter) error {
 	if st, err := os.Stat(h.blob(r, f.etag)); err == nil && st.Size() == f.size {
 		m.add(f.size)

@@ -27,7 +27,7 @@ type Options struct {
 	Client   *http.Client   // a client with timeouts for connecting by default
 	fs       disk.FS        // disk.OS unless a test has another
 	Parallel int            // requests at a time; 8 by default
-	PartSize int64          // bytes of a request, which is what a kill loses at most; 16 MiB by default
+	PartSize int64          // bytes of a request, the most that a kill loses; 16 MiB by default
 	Pause    time.Duration  // before the first repetition of a failed request, doubled each time; a second by default
 }
 
@@ -70,7 +70,7 @@ func New(o Options) *Hub {
 	return &Hub{Options: o, slots: make(chan struct{}, o.Parallel)}
 }
 
-// Listing is what a repository holds: in the cache, or on the hub.
+// Listing is the content of a repository: in the cache, or on the hub.
 type Listing struct {
 	Names []string                                               // paths with slashes, sorted
 	Read  func(ctx context.Context, name string) ([]byte, error) // one file's content, up to disk.BigFile bytes

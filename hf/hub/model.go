@@ -48,7 +48,8 @@ func (h *Hub) chooseDescribed(ctx context.Context, l Listing) ([]string, error) 
 	return weights, nil
 }
 
-// check asks whether a model on the hub is worth its download. Whoever reads the folder refuses one in the cache.
+// check asks whether a model on the hub is worth its download. A model in the cache is checked by the reader of its
+// folder.
 func (h *Hub) check(ctx context.Context, l Listing) error {
 	if h.Check == nil || l.Local {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kind is what a repository holds; its value is its word in the API and in the cache.
+// kind is the kind of a repository, as the API and the cache write it.
 type kind string
 
 const (
@@ -22,7 +22,7 @@ type repo struct {
 	revision string // branch, tag or commit
 }
 
-// nameRule is what huggingface_hub accepts as an owner and a repository's name.
+// nameRule matches the owners and names that huggingface_hub accepts.
 // A word without an owner, as the oldest repositories have, is a local path here.
 var nameRule = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]/|` +
 	`[A-Za-z0-9_]/)([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_]|[A-Za-z0-9_])$`)

@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// BudgetError is what a rendering that costs too much ends with, inside an
-// *Error. The budgets count work, never time: the same template with the same
-// variables ends at the same place on every machine.
+// BudgetError is the error of a rendering that costs too much, inside an *Error. The budgets count work, never time:
+// the same template with the same variables ends at the same place on every machine.
 type BudgetError struct {
 	Budget  string // "steps" or "bytes"
 	Limit   int    // the budget
 	Spender string // the kind of work that spent most of it
-	Spent   int    // what that spent
+	Spent   int    // its share
 }
 
 // Error names the budget and what spent it.
@@ -24,7 +23,7 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("more than %d steps: the template may not end; %d of them are %s", e.Limit, e.Spent, e.Spender)
 }
 
-// What values cost in bytes, roughly as Go stores them.
+// The cost of values in bytes, roughly as Go stores them.
 const (
 	slotBytes  = 16  // an element of a list
 	pieceBytes = 48  // a string cut out of another, as an element of a list
@@ -38,7 +37,7 @@ const textPerStep = 32
 // textSteps is the steps that going through n bytes of text takes.
 func textSteps(n int) int { return n / textPerStep }
 
-// spent is what one kind of work took.
+// spent is the cost of one kind of work.
 type spent struct{ steps, bytes int }
 
 // spend charges work of a kind to both budgets. Bytes are never given back, so
@@ -169,14 +168,3 @@ func (r *run) characters(s string) ([]Value, error) {
 // maxEvals bounds how deep expressions are evaluated inside each other, macros
 // included, so that no template exhausts the stack.
 const maxEvals = 50_000
-
-// enter counts an expression that is being evaluated; the caller defers leave.
-func (r *run) enter() error {
-	r.evals++
-	if r.evals > maxEvals {
-		return fmt.Errorf("expressions and macros nest more than %d deep", maxEvals)
-	}
-	return r.step()
-}
-
-func (r *run) leave() { r.evals-- }

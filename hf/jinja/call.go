@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// function is what a template can call: globals, methods, macros, and with the
-// value as first argument filters and tests.
+// function is something that a template can call: a global, a method, a macro
+// or, with the value as first argument, a filter or a test.
 type function func(r *run, a args) (Value, error)
 
 // args are the arguments of a call.
@@ -76,7 +76,7 @@ type namedArgument struct {
 func (l *argList) eval(r *run, front ...Value) (args, error) {
 	a := args{pos: front}
 	for _, p := range l.pos {
-		v, err := p.e.eval(r)
+		v, err := r.eval(p.e)
 		if err != nil {
 			return a, err
 		}
@@ -94,7 +94,7 @@ func (l *argList) eval(r *run, front ...Value) (args, error) {
 		a.pos = append(a.pos, spread...)
 	}
 	for _, n := range l.named {
-		v, err := n.e.eval(r)
+		v, err := r.eval(n.e)
 		if err != nil {
 			return a, err
 		}
@@ -139,11 +139,7 @@ type (
 )
 
 func (e call) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	fn, err := e.fn.eval(r)
+	fn, err := r.eval(e.fn)
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +164,7 @@ func (r *run) call(fn Value, a args) (Value, error) {
 }
 
 func (e filtering) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	x, err := e.x.eval(r)
+	x, err := r.eval(e.x)
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +197,7 @@ func (r *run) charged(kind string, f function, a args) (Value, error) {
 }
 
 func (e checking) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	x, err := e.x.eval(r)
+	x, err := r.eval(e.x)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package jinja
 
-// expr is an expression of the syntax tree.
+import "fmt"
+
+// expr is an expression of the syntax tree. It is evaluated by [run.eval].
 type expr interface {
 	eval(r *run) (Value, error)
 }
@@ -49,6 +51,23 @@ type (
 	conditional struct{ then, test, other expr } // other may be nil
 )
 
+// eval evaluates an expression, and charges it unless it is a constant.
+func (r *run) eval(e expr) (Value, error) {
+	switch e.(type) {
+	case constant, name:
+		return e.eval(r)
+	}
+	r.evals++
+	defer func() { r.evals-- }()
+	if r.evals > maxEvals {
+		return nil, fmt.Errorf("expressions and macros nest more than %d deep", maxEvals)
+	}
+	if err := r.step(); err != nil {
+		return nil, err
+	}
+	return e.eval(r)
+}
+
 func (e constant) eval(*run) (Value, error) { return e.v, nil }
 func (e name) eval(r *run) (Value, error)   { return r.scope.lookup(e.name), r.step() }
 
@@ -59,7 +78,7 @@ func (r *run) evalAll(all []expr) ([]Value, error) {
 	}
 	out := make([]Value, len(all))
 	for i, e := range all {
-		v, err := e.eval(r)
+		v, err := r.eval(e)
 		if err != nil {
 			return nil, err
 		}
@@ -69,34 +88,22 @@ func (r *run) evalAll(all []expr) ([]Value, error) {
 }
 
 func (e listLit) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
 	list, err := r.evalAll(e.items)
 	return List(list), err
 }
 
 func (e tupleLit) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
 	list, err := r.evalAll(e.items)
 	return Tuple(list), err
 }
 
 func (e dictLit) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
 	if err := r.spend("dicts", len(e.keys), entryBytes*(1+len(e.keys))); err != nil {
 		return nil, err
 	}
 	m := &Map{}
 	for i := range e.keys {
-		k, err := e.keys[i].eval(r)
+		k, err := r.eval(e.keys[i])
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +113,7 @@ func (e dictLit) eval(r *run) (Value, error) {
 		if err := r.hashed(k); err != nil {
 			return nil, err
 		}
-		v, err := e.values[i].eval(r)
+		v, err := r.eval(e.values[i])
 		if err != nil {
 			return nil, err
 		}
@@ -116,11 +123,7 @@ func (e dictLit) eval(r *run) (Value, error) {
 }
 
 func (e attribute) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	of, err := e.of.eval(r)
+	of, err := r.eval(e.of)
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +132,11 @@ func (e attribute) eval(r *run) (Value, error) {
 }
 
 func (e subscript) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	of, err := e.of.eval(r)
+	of, err := r.eval(e.of)
 	if err != nil {
 		return nil, err
 	}
-	index, err := e.index.eval(r)
+	index, err := r.eval(e.index)
 	if err != nil {
 		return nil, err
 	}
@@ -146,18 +145,14 @@ func (e subscript) eval(r *run) (Value, error) {
 }
 
 func (e slicing) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	of, err := e.of.eval(r)
+	of, err := r.eval(e.of)
 	if err != nil {
 		return nil, err
 	}
 	var bounds [3]Value
 	for i, b := range []expr{e.from, e.to, e.step} {
 		if b != nil {
-			if bounds[i], err = b.eval(r); err != nil {
+			if bounds[i], err = r.eval(b); err != nil {
 				return nil, err
 			}
 		}

@@ -29,14 +29,20 @@ func filterTable() map[string]function {
 	}
 }
 
+// texted binds the arguments of a filter whose value is taken as a text.
+func (r *run) texted(a args, name string, params ...string) (s string, rest []Value, err error) {
+	v, err := a.bind(name, append([]string{"value"}, params...)...)
+	if err != nil {
+		return "", nil, err
+	}
+	s, err = r.str(v[0])
+	return s, v[1:], err
+}
+
 // textFilter makes a filter of a function of the value's text.
 func textFilter(f func(string) string) function {
 	return func(r *run, a args) (Value, error) {
-		v, err := a.bind("the filter", "value")
-		if err != nil {
-			return nil, err
-		}
-		s, err := r.str(v[0])
+		s, _, err := r.texted(a, "the filter")
 		if err != nil {
 			return nil, err
 		}
@@ -69,15 +75,11 @@ func escapeHTML(s string) string {
 }
 
 func filterTrim(r *run, a args) (Value, error) {
-	v, err := a.bind("trim", "value", "chars")
+	s, rest, err := r.texted(a, "trim", "chars")
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.str(v[0])
-	if err != nil {
-		return nil, err
-	}
-	return r.strip(s, "strip", args{pos: []Value{or(v[1], nil)}})
+	return r.strip(s, "strip", args{pos: []Value{or(rest[0], nil)}})
 }
 
 func filterReplace(r *run, a args) (Value, error) {
@@ -96,17 +98,13 @@ func filterReplace(r *run, a args) (Value, error) {
 
 // filterIndent indents all lines but the first, and blank ones only on demand.
 func filterIndent(r *run, a args) (Value, error) {
-	v, err := a.bind("indent", "value", "width", "first", "blank")
+	s, rest, err := r.texted(a, "indent", "width", "first", "blank")
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.str(v[0])
-	if err != nil {
-		return nil, err
-	}
-	pad, ok := v[1].(string)
+	pad, ok := rest[0].(string)
 	if !ok {
-		n, err := integer(or(v[1], int64(4)))
+		n, err := integer(or(rest[0], int64(4)))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +122,7 @@ func filterIndent(r *run, a args) (Value, error) {
 	}
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		if i > 0 && (line != "" || truth(or(v[3], false))) || i == 0 && truth(or(v[2], false)) {
+		if i > 0 && (line != "" || truth(or(rest[2], false))) || i == 0 && truth(or(rest[1], false)) {
 			lines[i] = pad + line
 		}
 	}
@@ -143,11 +141,7 @@ func filterFormat(r *run, a args) (Value, error) {
 }
 
 func filterWordCount(r *run, a args) (Value, error) {
-	v, err := a.bind("wordcount", "value")
-	if err != nil {
-		return nil, err
-	}
-	s, err := r.str(v[0])
+	s, _, err := r.texted(a, "wordcount")
 	n := int64(0)
 	for range strings.FieldsFuncSeq(s, pySpace) {
 		n++
@@ -156,15 +150,11 @@ func filterWordCount(r *run, a args) (Value, error) {
 }
 
 func filterCenter(r *run, a args) (Value, error) {
-	v, err := a.bind("center", "value", "width")
+	s, rest, err := r.texted(a, "center", "width")
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.str(v[0])
-	if err != nil {
-		return nil, err
-	}
-	return pad(r, s, "center", args{pos: []Value{or(v[1], int64(80))}})
+	return pad(r, s, "center", args{pos: []Value{or(rest[0], int64(80))}})
 }
 
 func filterDefault(r *run, a args) (Value, error) {

@@ -28,9 +28,7 @@ func (r *run) percent(format string, v Value) (Value, error) {
 		flags, verb := rest[:n], rest[n]
 		format = rest[n+1:]
 		if verb == '%' {
-			if err := b.write("%"); err != nil {
-				return nil, err
-			}
+			b.put("%")
 			continue
 		}
 		if len(list) == 0 {
@@ -41,9 +39,7 @@ func (r *run) percent(format string, v Value) (Value, error) {
 			return nil, err
 		}
 		list = list[1:]
-		if err := b.write(item); err != nil {
-			return nil, err
-		}
+		b.put(item)
 	}
 	if len(list) > 0 {
 		return nil, fmt.Errorf("not all arguments converted during string formatting")

@@ -28,9 +28,7 @@ func (r *run) braces(s string, a args, next *int, depth int) (string, error) {
 		}
 		s = s[i:]
 		if len(s) > 1 && s[0] == s[1] {
-			if err := b.write(s[:1]); err != nil {
-				return "", err
-			}
+			b.put(s[:1])
 			s = s[2:]
 			continue
 		}
@@ -42,9 +40,7 @@ func (r *run) braces(s string, a args, next *int, depth int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := b.write(item); err != nil {
-			return "", err
-		}
+		b.put(item)
 		s = s[end+1:]
 	}
 }

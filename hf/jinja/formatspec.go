@@ -193,8 +193,8 @@ func (f formatSpec) signOf(negative bool) string {
 	return string(f.sign)
 }
 
-// number puts a number together: what stands before its digits, the digits
-// before the point in groups, and the rest. Zeros that fill are grouped too.
+// number puts a number together: the text before its digits, the digits before
+// the point in groups, and the rest. Zeros that fill are grouped too.
 func (f formatSpec) number(before, digits, after string, every int) string {
 	if f.align == 0 {
 		f.align = '>'

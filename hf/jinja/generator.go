@@ -1,6 +1,6 @@
 package jinja
 
-// generator is what Python's generators and iterators are to a template: true
+// generator acts as Python's generators and iterators do in a template: true
 // whatever it holds, gone through once, without length, index or JSON. The
 // filters map, select, reject, selectattr, rejectattr, unique, batch, slice,
 // items and reverse give one. Its elements are made at once all the same.

@@ -2,7 +2,7 @@ package jinja
 
 import "fmt"
 
-// maxRange is the longest range, that of Jinja2's sandbox.
+// maxRange is the longest range, as in Jinja2's sandbox.
 const maxRange = 100000
 
 // globalTable returns the names that every template knows.

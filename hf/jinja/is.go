@@ -75,11 +75,7 @@ func kindTest(is func(Value) bool) function {
 // caseTest is lower or upper: there are letters, and all have that case.
 func caseTest(to func(string) string) function {
 	return func(r *run, a args) (Value, error) {
-		v, err := a.bind("the test", "value")
-		if err != nil {
-			return nil, err
-		}
-		s, err := r.str(v[0])
+		s, _, err := r.texted(a, "the test")
 		if err != nil {
 			return nil, err
 		}

@@ -4,8 +4,8 @@
 // controls, the {% generation %} tag, a tojson that neither escapes nor sorts,
 // raise_exception, strftime_now, and values that templates cannot change.
 //
-// It is an interpreter over a syntax tree. What chat templates do not use is
-// refused by name: inheritance, includes and imports.
+// It is an interpreter over a syntax tree. It refuses by name what chat
+// templates do not use: inheritance, includes and imports.
 // Templates are data from elsewhere: their length and nesting are bounded, and
 // a rendering has budgets of steps and of bytes, see [Options] and [BudgetError].
 package jinja

@@ -157,17 +157,13 @@ func (r *run) jsonList(b *buffer, s *jsonStyle, list []Value, depth int) error {
 	}
 	begin := "["
 	for _, v := range list {
-		if err := s.begin(b, begin, depth+1); err != nil {
-			return err
-		}
+		s.begin(b, begin, depth+1)
 		if err := r.json(b, s, v, depth+1); err != nil {
 			return err
 		}
 		begin = s.item
 	}
-	if err := s.begin(b, "", depth); err != nil {
-		return err
-	}
+	s.begin(b, "", depth)
 	return b.write("]")
 }
 
@@ -188,40 +184,30 @@ func (r *run) jsonMap(b *buffer, s *jsonStyle, m *Map, depth int) error {
 		if err != nil {
 			return err
 		}
-		if err := s.begin(b, begin, depth+1); err != nil {
-			return err
-		}
+		s.begin(b, begin, depth+1)
 		if err := r.writeJSONString(b, s, name); err != nil {
 			return err
 		}
-		if err := b.write(s.key); err != nil {
-			return err
-		}
+		b.put(s.key)
 		if err := r.json(b, s, v, depth+1); err != nil {
 			return err
 		}
 		begin = s.item
 	}
-	if err := s.begin(b, "", depth); err != nil {
-		return err
-	}
+	s.begin(b, "", depth)
 	return b.write("}")
 }
 
-// begin writes what stands before an element: a separator, a new line and its indentation.
-func (s *jsonStyle) begin(b *buffer, sep string, depth int) error {
-	if err := b.write(sep); err != nil || !s.newlines {
-		return err
+// begin writes the text before an element: a separator, a new line and its indentation.
+func (s *jsonStyle) begin(b *buffer, sep string, depth int) {
+	b.put(sep)
+	if !s.newlines {
+		return
 	}
-	if err := b.write("\n"); err != nil {
-		return err
-	}
+	b.put("\n")
 	for range depth {
-		if err := b.write(s.indent); err != nil {
-			return err
-		}
+		b.put(s.indent)
 	}
-	return nil
 }
 
 func (r *run) writeJSONString(b *buffer, s *jsonStyle, text string) error {

@@ -25,7 +25,7 @@ type loop struct {
 }
 
 func (s forStmt) exec(r *run) error {
-	over, err := s.over.eval(r)
+	over, err := r.eval(s.over)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -72,7 +72,7 @@ func (s forStmt) iterate(r *run, over Value, depth int) error {
 }
 
 // again makes what loop(list) calls: the text of the loop over another list,
-// one level deeper, in the scope that the whole loop stands in.
+// one level deeper, in the scope of the whole loop.
 func (s forStmt) again(outer *scope, depth int) func(*run, Value) (Value, error) {
 	return func(r *run, list Value) (Value, error) {
 		if r.depth >= maxCalls {
@@ -118,7 +118,7 @@ func (s forStmt) kept(r *run, list []Value) (out []Value, err error) {
 		if err := r.assign(r.scope, s.target, v); err != nil {
 			return nil, err
 		}
-		ok, err := s.filter.eval(r)
+		ok, err := r.eval(s.filter)
 		if err != nil {
 			return nil, err
 		}

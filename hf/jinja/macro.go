@@ -76,7 +76,7 @@ func (m *macro) bind(r *run, inner *scope, a args) error {
 		v := Value(undefined{what: fmt.Sprintf("parameter '%s' was not provided", m.params[i])})
 		if d := i - (len(m.params) - len(m.defaults)); d >= 0 {
 			var err error
-			if v, err = m.defaults[d].eval(r); err != nil {
+			if v, err = r.eval(m.defaults[d]); err != nil {
 				return err
 			}
 		}
@@ -93,7 +93,7 @@ type callBlock struct {
 }
 
 func (s callBlock) exec(r *run) error {
-	fn, err := s.call.fn.eval(r)
+	fn, err := r.eval(s.call.fn)
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,7 @@ import (
 )
 
 func (e unary) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	x, err := e.x.eval(r)
+	x, err := r.eval(e.x)
 	if err != nil {
 		return nil, err
 	}
@@ -29,36 +25,24 @@ func (e unary) eval(r *run) (Value, error) {
 }
 
 func (e not) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	x, err := e.x.eval(r)
+	x, err := r.eval(e.x)
 	return !truth(x), err
 }
 
 func (e logical) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	a, err := e.a.eval(r)
+	a, err := r.eval(e.a)
 	if err != nil || truth(a) == (e.op == "or") {
 		return a, err
 	}
-	return e.b.eval(r)
+	return r.eval(e.b)
 }
 
 func (e binary) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	a, err := e.a.eval(r)
+	a, err := r.eval(e.a)
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.b.eval(r)
+	b, err := r.eval(e.b)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +55,6 @@ func (e binary) eval(r *run) (Value, error) {
 }
 
 func (e concat) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
 	list, err := r.evalAll(e.items)
 	if err != nil {
 		return nil, err
@@ -97,16 +77,12 @@ func (e concat) eval(r *run) (Value, error) {
 }
 
 func (e comparison) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	a, err := e.first.eval(r)
+	a, err := r.eval(e.first)
 	if err != nil {
 		return nil, err
 	}
 	for i, op := range e.ops {
-		b, err := e.rest[i].eval(r)
+		b, err := r.eval(e.rest[i])
 		if err != nil {
 			return nil, err
 		}
@@ -142,19 +118,15 @@ func (r *run) holds(op string, a, b Value) (bool, error) {
 }
 
 func (e conditional) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	test, err := e.test.eval(r)
+	test, err := r.eval(e.test)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case truth(test):
-		return e.then.eval(r)
+		return r.eval(e.then)
 	case e.other == nil:
 		return undefined{what: "an if without else gave no value"}, nil
 	}
-	return e.other.eval(r)
+	return r.eval(e.other)
 }

@@ -153,8 +153,8 @@ func (p *parser) block(end string) ([]stmt, error) {
 	return body, p.expect(kindEndBlock, "")
 }
 
-// closed reads the block of a statement that is a function of its own in
-// Jinja2, so that no break inside reaches a loop outside.
+// closed reads the block of a statement that is a separate function in Jinja2,
+// so that no break inside reaches a loop outside.
 func (p *parser) closed(end string) ([]stmt, error) {
 	saved := p.loops
 	p.loops = 0

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// str is Python's str(v), what {{ v }} puts out.
+// str is Python's str(v), the output of {{ v }}.
 func (r *run) str(v Value) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -65,14 +65,10 @@ func (r *run) repr(b *buffer, v Value, depth int) error {
 }
 
 func (r *run) reprItems(b *buffer, items []Value, begin, end string, depth int) error {
-	if err := b.write(begin); err != nil {
-		return err
-	}
+	b.put(begin)
 	for i, item := range items {
 		if i > 0 {
-			if err := b.write(", "); err != nil {
-				return err
-			}
+			b.put(", ")
 		}
 		if err := r.repr(b, item, depth+1); err != nil {
 			return err
@@ -84,15 +80,11 @@ func (r *run) reprItems(b *buffer, items []Value, begin, end string, depth int) 
 func (r *run) reprMap(b *buffer, m *Map, depth int) error {
 	sep := "{"
 	for k, v := range m.All() {
-		if err := b.write(sep); err != nil {
-			return err
-		}
+		b.put(sep)
 		if err := r.repr(b, k, depth+1); err != nil {
 			return err
 		}
-		if err := b.write(": "); err != nil {
-			return err
-		}
+		b.put(": ")
 		if err := r.repr(b, v, depth+1); err != nil {
 			return err
 		}

@@ -57,24 +57,31 @@ func (s *scope) set(name string, v Value) {
 	s.vars[name] = v
 }
 
-// buffer collects text up to a limit.
+// buffer collects text up to a limit. Once a text did not fit it takes no more, and every write returns that error.
 type buffer struct {
 	text []byte
 	run  *run
+	err  error
 }
 
 func (r *run) buffer() *buffer { return &buffer{run: r} }
 
 func (b *buffer) write(s string) error {
+	if b.err != nil {
+		return b.err
+	}
 	if limit := b.run.opts.MaxOutput; len(b.text)+len(s) > limit {
-		return fmt.Errorf("more than %d bytes of text", limit)
+		b.err = fmt.Errorf("more than %d bytes of text", limit)
+		return b.err
 	}
-	if err := b.run.spend("text put together", textSteps(len(s)), len(s)); err != nil {
-		return err
+	if b.err = b.run.spend("text put together", textSteps(len(s)), len(s)); b.err == nil {
+		b.text = append(b.text, s...)
 	}
-	b.text = append(b.text, s...)
-	return nil
+	return b.err
 }
+
+// put writes a text that another write follows, which returns the error.
+func (b *buffer) put(s string) { _ = b.write(s) }
 
 // fits refuses a string or list of more than MaxOutput elements.
 func (r *run) fits(n int) error {
@@ -93,7 +100,7 @@ func (r *run) exec(body []stmt) error {
 	return nil
 }
 
-// inner executes body in a scope of its own.
+// inner executes body in scope s.
 func (r *run) inner(s *scope, body []stmt) error {
 	saved := r.scope
 	r.scope = s

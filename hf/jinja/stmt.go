@@ -44,7 +44,7 @@ type (
 	jumpStmt       struct{ jump error }
 )
 
-// target is what a value is assigned to: a name, an attribute of a namespace,
+// target is the target of an assignment: a name, an attribute of a namespace,
 // or several targets that the value is spread over.
 type target struct {
 	name string
@@ -84,7 +84,7 @@ func (r *run) assign(s *scope, t target, v Value) error {
 func (s textStmt) exec(r *run) error { return r.out.write(s.text) }
 
 func (s outputStmt) exec(r *run) error {
-	v, err := s.e.eval(r)
+	v, err := r.eval(s.e)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -98,7 +98,7 @@ func (s outputStmt) exec(r *run) error {
 func (s ifStmt) exec(r *run) error {
 	for _, b := range s.branches {
 		if b.test != nil {
-			v, err := b.test.eval(r)
+			v, err := r.eval(b.test)
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func (s ifStmt) exec(r *run) error {
 }
 
 func (s setStmt) exec(r *run) error {
-	v, err := s.e.eval(r)
+	v, err := r.eval(s.e)
 	if err != nil {
 		return at(s.line, err)
 	}
@@ -134,7 +134,7 @@ func (s setBlock) exec(r *run) error {
 func (s withStmt) exec(r *run) error {
 	inner := &scope{parent: r.scope}
 	for i, t := range s.targets {
-		v, err := s.values[i].eval(r)
+		v, err := r.eval(s.values[i])
 		if err != nil {
 			return at(s.line, err)
 		}
@@ -153,8 +153,8 @@ func (s filterBlock) exec(r *run) error {
 	return outputStmt{e: chained{constant{text}, s.filters}, line: s.line}.exec(r)
 }
 
-// exec puts the body out and notes where it lies. Inside a macro the place is
-// that of the text before the macro's, as in transformers.
+// exec puts the body out and notes its place. Inside a macro the place is where
+// the macro's text begins, as in transformers.
 func (s generationStmt) exec(r *run) error {
 	text, err := r.capture(&scope{parent: r.scope}, s.body)
 	if err != nil {
@@ -174,7 +174,7 @@ func (c filterChain) apply(r *run, v Value) (Value, error) {
 	for _, f := range c {
 		f.x = constant{v}
 		var err error
-		if v, err = f.eval(r); err != nil {
+		if v, err = r.eval(f); err != nil {
 			return nil, err
 		}
 	}
@@ -188,11 +188,7 @@ type chained struct {
 }
 
 func (c chained) eval(r *run) (Value, error) {
-	if err := r.enter(); err != nil {
-		return nil, err
-	}
-	defer r.leave()
-	v, err := c.e.eval(r)
+	v, err := r.eval(c.e)
 	if err != nil {
 		return nil, err
 	}

@@ -9,49 +9,12 @@ import (
 // layout returns the Go layout of a directive of strftime in the C locale, ""
 // where there is none.
 func layout(c byte) string {
-	switch c {
-	case 'a':
-		return "Mon"
-	case 'A':
-		return "Monday"
-	case 'b', 'h':
-		return "Jan"
-	case 'B':
-		return "January"
-	case 'd':
-		return "02"
-	case 'e':
-		return "_2"
-	case 'm':
-		return "01"
-	case 'y':
-		return "06"
-	case 'Y':
-		return "2006"
-	case 'H':
-		return "15"
-	case 'I':
-		return "03"
-	case 'M':
-		return "04"
-	case 'S':
-		return "05"
-	case 'p':
-		return "PM"
-	case 'j':
-		return "002"
-	case 'F':
-		return "2006-01-02"
-	case 'T', 'X':
-		return "15:04:05"
-	case 'D', 'x':
-		return "01/02/06"
-	case 'R':
-		return "15:04"
-	case 'c':
-		return "Mon Jan _2 15:04:05 2006"
-	}
-	return ""
+	return map[byte]string{
+		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'd': "02", 'e': "_2", 'm': "01", 'y': "06",
+		'Y': "2006", 'H': "15", 'I': "03", 'M': "04", 'S': "05", 'p': "PM", 'j': "002", 'F': "2006-01-02",
+		'T': "15:04:05", 'X': "15:04:05", 'D': "01/02/06", 'x': "01/02/06", 'R': "15:04",
+		'c': "Mon Jan _2 15:04:05 2006",
+	}[c]
 }
 
 // strftime formats a time as Python's datetime.strftime of a time without zone

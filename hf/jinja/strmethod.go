@@ -204,9 +204,7 @@ func (r *run) joinText(list []Value, sep string) (Value, error) {
 			return nil, err
 		}
 		if i > 0 {
-			if err := b.write(sep); err != nil {
-				return nil, err
-			}
+			b.put(sep)
 		}
 		if err := b.write(s); err != nil {
 			return nil, err

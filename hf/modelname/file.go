@@ -40,7 +40,7 @@ func (f Finder) folder(ctx context.Context, dir string) (Model, error) {
 	case err != nil:
 		return Model{}, fmt.Errorf("modelname: %w", err)
 	case len(files) == 0:
-		return Model{Dir: dir}, nil // whoever reads it says what is missing
+		return Model{Dir: dir}, nil // its reader reports what is missing
 	case len(files) > 1:
 		for i, path := range files {
 			files[i] = filepath.Base(path)

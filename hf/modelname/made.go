@@ -45,7 +45,7 @@ func (f Finder) made(ctx context.Context, path, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("modelname: %w", err)
 	}
-	defer unlock() // the file names a process for people
+	defer unlock() // the file tells users which process has the lock
 	if isMade(dir) {
 		return dir, nil
 	}
@@ -57,7 +57,7 @@ func (f Finder) made(ctx context.Context, path, name string) (string, error) {
 		os.RemoveAll(dir)
 		return "", fmt.Errorf("modelname: %s changed while it was read; try again when it is complete", path)
 	}
-	os.Remove(dir + ".lock") // whoever waits for it finds the folder
+	os.Remove(dir + ".lock") // a process that waits for it finds the folder
 	return dir, nil
 }
 

@@ -12,7 +12,7 @@ import (
 // maxHeader is the format's limit on the JSON header, in bytes.
 const maxHeader = 100_000_000
 
-// header is what a file's first part says, checked against the length of the rest.
+// header is the first part of a file, checked against the length of the rest.
 type header struct {
 	tensors  []Tensor // in the order of their bytes
 	metadata map[string]string
@@ -57,7 +57,7 @@ func parse(file []byte) (header, error) {
 	return h, checkCover(entries, names, int64(len(body)), h.tensors)
 }
 
-// check tests one entry by itself: known dtype, sane shape, offsets inside the body and as long as the shape says.
+// check tests one entry: known dtype, sane shape, offsets inside the body and as long as the shape says.
 func (e entry) check(body int64) error {
 	size := int64(e.DType.Size())
 	if size == 0 {

@@ -205,7 +205,7 @@ func Open(path string) (*File, error) {
 // Close unmaps the file.
 func (f *File) Close() error { return f.unmap() }
 
-// Release lets go of the memory that holds what was read of the file. What is read again comes from the file again.
+// Release frees the memory of the parts that were read. Reading them again reads the file again.
 func (f *File) Release() { forget(f.data) }
 
 // Path returns the path the file was opened by.

@@ -8,7 +8,7 @@ import (
 // bpe is a byte-level BPE model over raw bytes.
 type bpe struct {
 	// first holds the symbol each byte starts as; -1 where the vocabulary lacks
-	// the byte, and then missing tells what stands for it.
+	// the byte, and then missing has its symbols.
 	first   [256]int32
 	missing map[byte][]int32
 	unk     int32 // id, -1 without one
@@ -22,7 +22,7 @@ type bpe struct {
 	pairs []uint64
 
 	// chars has the symbols that characters start as, in a model of pieces; nil
-	// in one of bytes. For those of ASCII first has them.
+	// in one of bytes. The symbols of ASCII are in first.
 	chars map[rune]int32
 
 	// words finds the bytes of a whole word when ignore_merges is set; empty
@@ -196,7 +196,7 @@ func (b *bpe) mergeBytes(s []int32, word string) int {
 	return b.mergeRules(s, rule)
 }
 
-// mergeRules does the merging; rule[i] is that of s[i] and s[i+1].
+// mergeRules merges; rule[i] is the rule of s[i] and s[i+1].
 func (b *bpe) mergeRules(s []int32, rule []uint64) int {
 	n := len(s)
 	for {

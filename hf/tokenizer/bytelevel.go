@@ -41,8 +41,8 @@ func byteOf(r rune) (b byte, ok bool) {
 	return 0, false
 }
 
-// bytesOf returns what a token's spelling stands for: its characters as bytes,
-// or the spelling itself when it has a character outside the byte alphabet, as
+// bytesOf returns the bytes of a token's spelling: its characters as bytes, or
+// the spelling itself when it has a character outside the byte alphabet, as
 // added tokens may.
 func bytesOf(name string) string {
 	if plain(name) {

@@ -13,7 +13,7 @@ type composer struct {
 	once sync.Once
 	form normalizer
 	// inert has a bit for each character below U+20000 that NFC keeps as it is
-	// whatever stands before it. A text of such characters only is in NFC
+	// after any other. A text of such characters only is in NFC
 	// (Unicode annex 15, section 9).
 	inert [1 << 17 / 64]uint64
 }
@@ -31,8 +31,8 @@ func (c *composer) fill() {
 	}
 }
 
-// normalize is a normalizer. What follows the last inert character of a run may
-// change that one, so it is normalised with the rest.
+// normalize is a normalizer. The text after a run of inert characters may change
+// the last of them, so that one is normalised with the rest.
 func (c *composer) normalize(s string) string {
 	at, last := 0, 0 // s[:at] is inert, and its last character begins at last
 	for at < len(s) {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// Config is what tokenizer_config.json tells about chat: the template and the
+// Config is the part of tokenizer_config.json about chat: the template and the
 // spelling of the tokens that templates name. A token that is not set is "".
 type Config struct {
 	ChatTemplate string // the default one

@@ -18,8 +18,8 @@ func (t *Tokenizer) DecodeBytes(ids []int32, skipSpecial bool) []byte {
 	return out
 }
 
-// Decode returns the text the ids stand for, with U+FFFD in place of what is
-// not UTF-8.
+// Decode returns the text the ids stand for, with U+FFFD for bytes that are not
+// UTF-8.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 	if t.pieces != nil {
 		var out strings.Builder
@@ -122,8 +122,8 @@ func (d *Decoder) Write(id int32) string {
 	return text
 }
 
-// Flush returns what is held back as text and empties the decoder. The texts
-// of all Writes and the Flush together are what Decode returns.
+// Flush returns the text that was held back and empties the decoder. The texts
+// of all Writes and the Flush together equal Decode's.
 func (d *Decoder) Flush() string {
 	text := ""
 	if d.t.pieces != nil {

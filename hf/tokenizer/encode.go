@@ -85,7 +85,7 @@ func (t *Tokenizer) encodeWords(w *workspace, out []int32, text string) []int32 
 	return out
 }
 
-// workspace is what one Encode needs besides the tokenizer. Each is used by one
+// workspace has the memory of one Encode. Each is used by one
 // goroutine at a time, so the words it remembers need no lock.
 type workspace struct {
 	outer, inner []section

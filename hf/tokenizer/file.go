@@ -16,7 +16,7 @@ type file struct {
 	Model         modelPart       `json:"model"`
 }
 
-// addedToken is an entry of added_tokens; the flags are those of Hugging Face.
+// addedToken is an entry of added_tokens; the flags are Hugging Face's.
 type addedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
@@ -141,7 +141,7 @@ func readFile(data []byte) (*file, error) {
 }
 
 // scan takes the model: vocab and merges into their tables, in one pass where
-// the vocab stands first as in all files there are. The rest is the result.
+// the vocab comes first, as in all known files. The rest is the result.
 func (m *modelPart) scan(c *cursor) (rest []byte, err error) {
 	if c.peek() != '{' {
 		return c.value(), nil

@@ -2,8 +2,8 @@ package tokenizer
 
 import "fmt"
 
-// A tokenizer.json may come from a stranger. What it can make of a text is
-// bounded when it is read, by counting, so that encoding needs no clock and
+// A tokenizer.json may come from a stranger. Its effect on a text is bounded
+// when it is read, by counting, so that encoding needs no clock and
 // gives the same ids on every machine: normalizers may not make a text longer
 // than maxGrowth times, sections may not nest or list more parts than any
 // tokenizer in use, and regular expressions run in time linear in the text
@@ -18,7 +18,7 @@ const (
 	maxTrie    = 1 << 20 // bytes of all added tokens
 )
 
-// Memory is an upper bound of the bytes of memory that one Encode takes for
+// Memory is an upper bound of the memory, in bytes, that one Encode takes for
 // each byte of the text: a text that is one long word has a list of symbols and
 // a heap of candidates.
 const Memory = 64

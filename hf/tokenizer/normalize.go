@@ -21,7 +21,7 @@ type growing struct {
 }
 
 // grow notes a part that makes a text at most so many times as long. The factors
-// of Unicode's forms in UTF-8 are those of its FAQ on normalization.
+// of Unicode's forms in UTF-8 are from its FAQ on normalization.
 func (g *growing) grow(times float64) error {
 	if g.times *= max(times, 1); g.times > maxGrowth {
 		return fmt.Errorf("tokenizer: normalizer can make a text more than %d times as long", maxGrowth)
@@ -54,8 +54,8 @@ func absent(data json.RawMessage) bool {
 	return len(data) == 0 || string(data) == "null"
 }
 
-// parseNormalizer reads a "normalizer" section. The Unicode forms are those of
-// x/text, which breaks runs of more than 30 combining marks (the Stream-Safe
+// parseNormalizer reads a "normalizer" section. The Unicode forms are x/text's,
+// which breaks runs of more than 30 combining marks (the Stream-Safe
 // Text Format of Unicode annex 15); no ordinary text has such a run.
 func parseNormalizer(data json.RawMessage) (normalizer, error) {
 	return (&growing{parts: parts{section: "normalizer"}, times: 1}).parse(data, 0)
@@ -127,8 +127,8 @@ func (g *growing) sequence(parts []json.RawMessage, depth int) (normalizer, erro
 	}, nil
 }
 
-// unicodeForm is a normal form that leaves the characters alone that the library's Unicode version does not know yet:
-// what stands before and after such a character has nothing to do with one another.
+// unicodeForm is a normal form that leaves characters alone that the library's Unicode version does not know yet. The
+// texts before and after such a character do not affect each other.
 func unicodeForm(form norm.Form) normalizer {
 	inert := charclass.Table(charclass.Inert)
 	return func(s string) string {
@@ -147,7 +147,7 @@ func unicodeForm(form norm.Form) normalizer {
 	}
 }
 
-// lower maps each character to lower case by itself. İ is the one character
+// lower maps each character to lower case separately. İ is the one character
 // whose lower case is two.
 func lower(s string) string {
 	return strings.Map(charclass.Lower, strings.ReplaceAll(s, "İ", "i\u0307"))

@@ -11,14 +11,14 @@ type rules struct {
 	used  int
 
 	// filter has a bit for every place of a table eight times as large. Most
-	// pairs asked for have no rule; for nearly all of these the filter, which
-	// the processor's cache holds, says so.
+	// pairs asked for have no rule; nearly all of these the filter, which
+	// fits the processor's cache, rules out.
 	filter []uint64
 }
 
 type slot struct{ pair, value uint64 }
 
-// none is the value of a pair without a rule, above that of every rule.
+// none is the value of a pair without a rule, above every rule's.
 const none = ^uint64(0)
 
 // newRules makes a table for n rules; more make it grow.

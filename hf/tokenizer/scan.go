@@ -48,7 +48,7 @@ func (c *cursor) expect(b byte) {
 }
 
 // more reports whether a list or object, begun with open, has another element,
-// and takes what stands before it: the opening bracket or a comma.
+// and takes the opening bracket or comma before it.
 func (c *cursor) more(first bool, open, shut byte) bool {
 	if first {
 		c.expect(open)
@@ -235,7 +235,7 @@ func (c *cursor) vocab() []named {
 }
 
 // merges takes merge rules, each written "a b" or ["a","b"], and calls rule
-// for one after the other. What rule gets lasts until it returns.
+// for one after the other. Its arguments last until it returns.
 func (c *cursor) merges(rule func(left, right []byte) error) error {
 	for first := true; c.more(first, '[', ']'); first = false {
 		var left, right []byte

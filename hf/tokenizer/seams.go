@@ -6,9 +6,9 @@ import (
 )
 
 // seams are the places in a text of characters where nothing merges, whatever
-// stands around: before a marker, unless a rule joins the character to its left
-// with it. What lies between seams can be merged by itself and gives the same
-// ids. So a text that is one word to the file, as all of Gemma's are, becomes
+// the text around them: before a marker, unless a rule joins the character to
+// its left with it. The text between seams can be merged separately, with the
+// same ids. So a text that is one word to the file, as all of Gemma's are, becomes
 // many short ones, and most words of it were met before.
 type seams struct {
 	none   bool          // a rule may join anything with a marker

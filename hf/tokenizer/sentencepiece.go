@@ -11,8 +11,8 @@ import (
 // marker stands for a space in vocabularies that come from SentencePiece.
 const marker = "▁"
 
-// sentencePiece is what differs in files converted from SentencePiece, such as those
-// of Llama 2, Mistral 7B and Gemma: their BPE merges characters, not bytes; one that
+// sentencePiece handles files converted from SentencePiece, such as Llama 2's,
+// Mistral 7B's and Gemma's: their BPE merges characters, not bytes; one that
 // the vocabulary lacks becomes the <0xNN> tokens of its bytes; spaces are
 // written as marker.
 type sentencePiece struct {

@@ -2,8 +2,8 @@
 // most often a byte-level one, and turns text into token ids and back, id for id as the
 // Hugging Face tokenizers library does.
 //
-// The way of a text through [Tokenizer.Encode] is the way of that library:
-// added tokens are cut out, what lies between them is normalised, split into
+// [Tokenizer.Encode] does the same steps as that library: added tokens are cut
+// out, the text between them is normalised, split into
 // words by the pre-tokenizer and merged byte by byte by the model. The split
 // patterns of GPT-2, Llama 3 and Qwen2/3 are recognised by their regular
 // expression and split by hand-written code; any other pattern goes through a
@@ -43,7 +43,7 @@ type Tokenizer struct {
 	maxIDs    int            // while the file is read
 	longest   int            // bytes of a token
 
-	prefix, suffix []int32 // what the post-processor puts around a text
+	prefix, suffix []int32 // the post-processor's tokens around a text
 
 	work sync.Pool // of *workspace
 }

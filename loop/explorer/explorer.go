@@ -21,7 +21,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/rl/operator"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -258,7 +257,7 @@ func (x *Explorer) Score(ctx context.Context, step int, list []*experience.Exper
 		return nil, err
 	}
 	if n := left - len(list); n > 0 {
-		drops = append(drops, operator.Drop{Rule: x.AdvantageName, N: n})
+		drops = append(drops, pipeline.Drop{Rule: x.AdvantageName, N: n})
 	}
 	list, drops = x.usable(step, list, drops)
 	x.sampled, x.dropped = x.sampled+sampled, x.dropped+max(0, sampled-len(list))

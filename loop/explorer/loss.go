@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/rl/operator"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
 // sayLoss tells the user when a step leaves nothing to train on, or nothing to learn from, and by which rules.
-func (x *Explorer) sayLoss(step, sampled int, drops []operator.Drop, left []*experience.Experience) {
+func (x *Explorer) sayLoss(step, sampled int, drops []pipeline.Drop, left []*experience.Experience) {
 	if sampled == 0 || x.Warn == nil {
 		return
 	}
@@ -32,7 +32,7 @@ func (x *Explorer) sayLoss(step, sampled int, drops []operator.Drop, left []*exp
 
 // usable drops the groups with numbers that training can't use, which operators or the advantage function made.
 func (x *Explorer) usable(step int, list []*experience.Experience,
-	drops []operator.Drop) ([]*experience.Experience, []operator.Drop) {
+	drops []pipeline.Drop) ([]*experience.Experience, []pipeline.Drop) {
 	if experience.CheckAll(list) == nil {
 		return list, drops
 	}
@@ -44,7 +44,7 @@ func (x *Explorer) usable(step int, list []*experience.Experience,
 		}
 		kept = append(kept, g.Experiences...)
 	}
-	return kept, append(drops, operator.Drop{Rule: "numbers that are not finite", N: len(list) - len(kept)})
+	return kept, append(drops, pipeline.Drop{Rule: "numbers that are not finite", N: len(list) - len(kept)})
 }
 
 // silent reports whether experiences have advantages and all are 0. Where the trainer computes them there are none yet.

@@ -22,16 +22,21 @@ const (
 	seqMeanTokenSumNorm Aggregation = "sequence's seq-mean-token-sum-norm"
 )
 
+// aggregations lists the modes that a configuration may choose.
+func aggregations() []Aggregation {
+	return []Aggregation{TokenMean, SeqMeanTokenSum, SeqMeanTokenMean, SeqMeanTokenSumNorm}
+}
+
 // ParseAggregation checks a configured mode.
 func ParseAggregation(s string) (Aggregation, error) {
-	all := []Aggregation{TokenMean, SeqMeanTokenSum, SeqMeanTokenMean, SeqMeanTokenSumNorm}
+	all := aggregations()
 	if !slices.Contains(all, Aggregation(s)) {
 		return "", fmt.Errorf("algorithm: loss_agg_mode %q is not known; it is one of %v", s, all)
 	}
 	return Aggregation(s), nil
 }
 
-// per returns the mode that gives many sequences at once the mean of what a gives each by itself, or a.
+// per returns the mode whose value for many sequences is the mean of a's values for each one, or a itself.
 func (a Aggregation) per(sequence bool) Aggregation {
 	switch {
 	case sequence && a == TokenMean:

@@ -2,9 +2,9 @@
 // log-probabilities, masks and advantages to a loss and its derivative with respect to each log-probability. Everything
 // is a pure function of its arguments; there is no model, no file and no goroutine here.
 //
-// Names, arguments and defaults are those of Trinity-RFT's `algorithm` section. Each kind of function stands in one
-// visible table (Algorithms, Advantages, LateAdvantages, PolicyLosses, KLs, Entropies, SampleStrategies); adding one is
-// adding a row. What a trainer fetches for them, and in which order it calls them, stands in docs/algorithms.md.
+// Names, arguments and defaults are Trinity-RFT's, as in its section `algorithm`. Each kind of function has one
+// visible table (Advantages, LateAdvantages, PolicyLosses, KLs, Entropies, SampleStrategies), and internal/recipe says
+// which of them an algorithm type uses. docs/algorithms.md says what a trainer fetches for them and when it calls them.
 //
 // Arithmetic is float64 over float32 inputs and is rounded once, at the end.
 package algorithm
@@ -14,9 +14,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
-// Choice is what a configuration says about the algorithm. An empty name means the algorithm's own; arguments left out
+// Choice is section algorithm of a configuration. An empty name means the algorithm's own; arguments left out
 // have the function's documented default (Trinity-RFT drops all defaults as soon as one argument is given).
 type Choice struct {
 	Type            string `yaml:"algorithm_type"`
@@ -49,8 +51,31 @@ func beside[T any](table, own map[string]T) map[string]T {
 	return table
 }
 
-// KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. What it wraps joins a
-// [*arg.Error] for each argument that is wrong.
+// Names lists the functions that there are, a program's own included, by the key of section algorithm that chooses one.
+func Names(own Tables) map[string][]string {
+	var modes []string
+	for _, a := range aggregations() {
+		modes = append(modes, string(a))
+	}
+	kls := slices.Sorted(maps.Keys(KLs()))
+	return map[string][]string{
+		"sample_strategy": slices.Sorted(maps.Keys(SampleStrategies())),
+		"advantage_fn":    advantageNames(own),
+		"kl_penalty_fn":   kls,
+		"policy_loss_fn":  slices.Sorted(maps.Keys(beside(PolicyLosses(), own.PolicyLosses))),
+		"kl_loss_fn":      kls,
+		"entropy_loss_fn": slices.Sorted(maps.Keys(Entropies())),
+		"loss_agg_mode":   modes,
+	}
+}
+
+func advantageNames(own Tables) []string {
+	early := slices.Sorted(maps.Keys(beside(Advantages(), own.Advantages)))
+	return slices.Sorted(slices.Values(slices.AppendSeq(early, maps.Keys(LateAdvantages()))))
+}
+
+// KeyError is an error about one key of section algorithm, such as policy_loss_fn_args. It wraps an
+// [*arg.Error] for each wrong argument.
 type KeyError struct {
 	Key string
 	Err error
@@ -77,7 +102,7 @@ type Method struct {
 // New resolves a choice against the tables. Its error joins one for each key that is wrong, a [*KeyError] where the key
 // is known; each names the value and what is possible.
 func New(c Choice) (*Method, error) {
-	row, err := lookup("algorithm_type", c.Type, Algorithms())
+	row, err := lookup("algorithm_type", c.Type, recipe.All())
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +138,8 @@ func (m *Method) newAdvantage(name string, args Args, own Tables) (err error) {
 	case late[name] != nil:
 		m.Late, err = build("advantage_fn", name, args, late)
 	default:
-		names := slices.Sorted(maps.Keys(early))
-		names = slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(late))))
-		err = keyErrorf("advantage_fn", "algorithm: advantage_fn %q is not known; it is one of %v", name, names)
+		err = keyErrorf("advantage_fn", "algorithm: advantage_fn %q is not known; it is one of %v", name,
+			advantageNames(own))
 	}
 	return err
 }
@@ -132,7 +156,7 @@ func (m *Method) Needs() Needs {
 	return n
 }
 
-func newObjective(c Choice, row Row) (o Objective, err error) {
+func newObjective(c Choice, row recipe.Recipe) (o Objective, err error) {
 	policyArgs, mode, err := aggregationMode(c, row)
 	if err != nil {
 		return o, err
@@ -142,13 +166,13 @@ func newObjective(c Choice, row Row) (o Objective, err error) {
 	policies := beside(PolicyLosses(), c.Own.PolicyLosses)
 	o.Policy, errs[0] = build("policy_loss_fn", or(c.PolicyLoss, row.PolicyLoss), policyArgs, policies)
 	o.KL, errs[1] = build("kl_loss_fn", or(c.KLLoss, row.KLLoss), c.KLLossArgs, KLs())
-	o.Entropy, errs[2] = build("entropy_loss_fn", or(c.Entropy, row.Entropy), c.EntropyArgs, Entropies())
+	o.Entropy, errs[2] = build("entropy_loss_fn", or(c.Entropy, row.EntropyLoss), c.EntropyArgs, Entropies())
 	return o, errors.Join(errs[:]...)
 }
 
 // aggregationMode is algorithm.loss_agg_mode, or the loss_agg_mode among the policy loss's arguments when the former is
 // not given, or the algorithm's own; and the arguments without it. Two different modes are refused; null is not given.
-func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
+func aggregationMode(c Choice, row recipe.Recipe) (Args, Aggregation, error) {
 	mode := c.AggregationMode
 	rest := maps.Clone(c.PolicyLossArgs)
 	delete(rest, "loss_agg_mode")
@@ -161,7 +185,7 @@ func aggregationMode(c Choice, row Row) (Args, Aggregation, error) {
 		}
 		mode = inner
 	}
-	a, err := ParseAggregation(or(mode, string(row.Aggregation)))
+	a, err := ParseAggregation(or(mode, or(row.Aggregation, string(TokenMean))))
 	return rest, a, err
 }
 

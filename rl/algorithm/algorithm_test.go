@@ -4,10 +4,12 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
 func TestEveryRowBuilds(t *testing.T) {
-	for name := range Algorithms() {
+	for name := range recipe.All() {
 		if _, err := New(Choice{Type: name}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -94,7 +94,7 @@ func newRECAdvantage(args Args) (Advantage, error) {
 	return a, r.Close()
 }
 
-// Assign implements Advantage. Dropped samples stay, with advantage 0; mean and deviation (over n) are those of the
+// Assign implements Advantage. Dropped samples stay, with advantage 0; mean and deviation (over n) are taken over the
 // others. One alone has its reward as advantage.
 func (a recAdvantage) Assign(list []*experience.Experience, r *rand.Rand) ([]*experience.Experience, map[string]float64,
 	error) {

@@ -11,8 +11,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-var aggregations = []Aggregation{TokenMean, SeqMeanTokenSum, SeqMeanTokenMean, SeqMeanTokenSumNorm}
-
 // drawn are n sequences of different lengths; about a third have no trained token, the first one has.
 func drawn(r *rand.Rand, n int) []Sequence {
 	batch := make([]Sequence, n)
@@ -83,7 +81,7 @@ func TestLossIsDefinedOverTheStep(t *testing.T) {
 			}
 			values = append(values, row)
 		}
-		for _, agg := range aggregations {
+		for _, agg := range aggregations() {
 			for _, batched := range []bool{false, true} {
 				o := Objective{Policy: mustPolicy(t, "sft", nil), Aggregation: agg, Batched: batched}
 				want := by(agg, !batched, values, longest)
@@ -99,7 +97,7 @@ func TestLossIsDefinedOverTheStep(t *testing.T) {
 // entropies, wherever they stand, in any loss.
 func TestMaskedSequencesCountNowhere(t *testing.T) {
 	for policy := range PolicyLosses() {
-		for _, agg := range aggregations {
+		for _, agg := range aggregations() {
 			for _, batched := range []bool{false, true} {
 				o := fullObjective(t, policy, agg)
 				o.Batched, o.Entropy.Exact = batched, true

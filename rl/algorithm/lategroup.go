@@ -10,7 +10,7 @@ import (
 )
 
 // lateGroup scores each task's experiences by their sums of token rewards: the group functions as verl computes them.
-// The score stands at every trained token.
+// Every trained token gets the score.
 type lateGroup struct {
 	score func(scores []float64) []float64 // of one group, [N] to [N]
 }

@@ -19,7 +19,7 @@ type mix struct {
 }
 
 // geometry describes the micro-batches in which Trinity-RFT evaluates the loss on several GPUs. It makes their sum the
-// mean over all usual sequences and the mean over all expert ones of a step, which is what Step computes directly.
+// mean over all usual sequences and the mean over all expert ones of a step, which Step computes directly.
 type geometry struct {
 	mini, micro, gpus, usual, expert int
 	dynamic                          bool

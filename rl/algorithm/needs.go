@@ -17,7 +17,7 @@ type Needs struct {
 	Centre   bool // mean of p*(H+log p) under that distribution, H its entropy: what clipv compares a token with
 }
 
-// or is what a or b needs.
+// or returns the needs of a and b together.
 func (a Needs) or(b Needs) Needs {
 	return Needs{
 		Old: a.Old || b.Old, Advantages: a.Advantages || b.Advantages, Logprobs: a.Logprobs || b.Logprobs,

@@ -25,10 +25,10 @@ type PolicyLoss interface {
 }
 
 // wholeStep is a PolicyLoss in which the sequences of a step depend on each other: pairs, two kinds of them, a bound on
-// all of them together. Objective gives it the step at once.
+// all of them together. Objective passes it the whole step.
 type wholeStep interface {
 	PolicyLoss
-	// Step is the loss of all sequences of a step, a mean over them. With perSequence each is aggregated by itself.
+	// Step is the loss of all sequences of a step, a mean over them. With perSequence each is aggregated separately.
 	Step(batch []Sequence, agg Aggregation, perSequence bool) Loss
 }
 

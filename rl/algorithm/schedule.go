@@ -48,7 +48,7 @@ func NewSchedule(lr, minRatio float64, warmupSteps int, warmupRatio float64, tot
 //	t < W: LR * (m + (1-m)*t/W)
 //	else:  LR * max(m, m + (1-m)*g), g = 1 or (1+cos(pi*p))/2, p = (t-W)/max(1,T-W) up to 1
 //
-// So the last step of a cosine has the floor, and that of a warm-up as long as the run the peak.
+// So the last step of a cosine has the floor, and the last step of a warm-up as long as the run has the peak.
 func (s Schedule) At(step int) float64 {
 	m := s.MinRatio
 	if step < s.Warmup {

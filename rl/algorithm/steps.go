@@ -29,7 +29,7 @@ func newStepWise(args Args) (Advantage, error) {
 	return a, r.Close()
 }
 
-// Assign implements Advantage. Metrics are those of grpo and experience_count (kept), filtered_count (dropped) and
+// Assign implements Advantage. Metrics are grpo's and experience_count (kept), filtered_count (dropped) and
 // skipped_group_ratio.
 func (a stepWise) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experience.Experience, map[string]float64,
 	error) {

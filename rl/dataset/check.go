@@ -13,8 +13,8 @@ import (
 )
 
 // The decoder takes the sizes that a file names as they are, and makes room for them. So that a damaged file cannot ask
-// for gigabytes, sizes are compared with the file's before it sees them: those of the footer at the start, those of the
-// pages when their group is read.
+// for gigabytes, sizes are compared with the file's before it sees them: the footer's at the start, the pages' when
+// their group is read.
 
 const (
 	maxPage   = 64 << 20 // bytes of a page that is better compressed than maxRatio
@@ -150,8 +150,8 @@ func checkPage(r io.ReaderAt, at, end int64, codec pq.CompressionCodec) (int64, 
 	return at + packed, nil
 }
 
-// checkSnappy reads the length with which packed data begins; the decoder makes room for that. Levels of pages of
-// version 2 stand before it, unpacked.
+// checkSnappy reads the length with which packed data begins; the decoder makes room for that. In pages of
+// version 2 the levels come before it, unpacked.
 func checkSnappy(r io.ReaderAt, at int64, h *pq.PageHeader) error {
 	n := int64(h.CompressedPageSize)
 	if v2 := h.DataPageHeaderV2; v2.Valid {

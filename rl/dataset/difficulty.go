@@ -13,13 +13,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
 
-// Rate is what was learned of a row: the share of its rewards.
+// Rate is the measured pass rate of a row.
 type Rate struct {
 	Taskset, Index int
 	Value          float64
 }
 
-// Belief is what an adaptive selector has learned: a Beta distribution of each row's pass rate, and how far the model
+// Belief is the state of an adaptive selector: a Beta distribution of each row's pass rate, and how far the model
 // is from the weak to the strong one whose pass rates the features are.
 type Belief struct {
 	Alpha, Beta []float64

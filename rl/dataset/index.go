@@ -59,7 +59,7 @@ func skipLine(r *bufio.Reader) (blank bool, n int64, err error) {
 	}
 }
 
-// arrayScan is where a scan of a JSON array stands.
+// arrayScan is the state of a scan of a JSON array.
 type arrayScan struct {
 	depth   int  // brackets that are open; 1 between elements
 	text    bool // inside a string
@@ -124,7 +124,7 @@ func (s *arrayScan) scan(b []byte, at int64, starts []int64) []int64 {
 	return starts
 }
 
-// skipText returns the index of the quote that ends a string, or that of the last byte.
+// skipText returns the index of the quote that ends a string, or of the last byte.
 func (s *arrayScan) skipText(b []byte) int {
 	for i, c := range b {
 		switch {

@@ -110,7 +110,7 @@ func shardCount(s string) (int, bool) {
 	return n, strings.HasPrefix(s, fmt.Sprintf("%05d-of-%05d", i, n))
 }
 
-// complete checks that of numbered shards all are there.
+// complete checks that all numbered shards are there.
 func complete(names []string) error {
 	have := map[string]int{}
 	for _, n := range names {

@@ -22,8 +22,8 @@ type Mix struct {
 	order []int
 }
 
-// NewMix plans the reading of sets with sizes rows by their plans; batch size, epochs and steps are those of the first
-// plan, which all share.
+// NewMix plans the reading of sets with sizes rows by their plans; all share the batch size, epochs and steps of
+// the first plan.
 func NewMix(sizes []int, plans []Plan) (*Mix, error) {
 	m := &Mix{sizes: sizes, batch: plans[0].BatchSize, epoch: -1}
 	for i, plan := range plans {
@@ -56,7 +56,7 @@ type Pick struct {
 	Item
 }
 
-// Batch returns the rows of a step (1, 2, …), those of one set together, or ErrEnd after the last step.
+// Batch returns the rows of a step (1, 2, …), grouped by set, or ErrEnd after the last step.
 func (m *Mix) Batch(step int) ([]Pick, error) {
 	if step > m.steps {
 		return nil, ErrEnd
@@ -147,7 +147,7 @@ func (m *Mix) Learn(rates []Rate) {
 	}
 }
 
-// SetState is where the reading of one set stands before a step, and what its selector has learned.
+// SetState is the position in one set before a step, and what its selector has learned.
 type SetState struct {
 	CurrentIndex int     `json:"current_index"`
 	Belief       *Belief `json:"belief,omitempty"`

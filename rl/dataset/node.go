@@ -17,7 +17,7 @@ type node struct {
 	repeated bool
 	def, rep int // definition level from which it is there; repetition level at which it continues
 	kind     nodeKind
-	wraps    bool // a repeated group around the items of a list, which is nothing by itself
+	wraps    bool // a repeated group around the items of a list, without a value of its own
 	children []*node
 	leaf     int                     // index of the first leaf below it, or of itself
 	leaves   int                     // leaves below it, or 1

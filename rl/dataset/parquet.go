@@ -17,7 +17,7 @@ const (
 	blocksKept = 32
 )
 
-// storage is what a parquet file is read from: a file, or memory.
+// storage is the source of a parquet file: a file, or memory.
 type storage interface {
 	io.ReaderAt
 	io.Closer
@@ -137,7 +137,7 @@ func (f *parquetFile) Row(i int) (Row, error) {
 			return err
 		})
 		if err != nil {
-			f.rows = nil // where it stands is not known
+			f.rows = nil // its position is not known
 			return nil, fmt.Errorf("dataset: %s: %w; fetch the file again", f.Place(i), err)
 		}
 		f.keep(first, block)

@@ -21,14 +21,14 @@ type Plan struct {
 
 	Own map[string]OpenSelector // selectors that a program brings, by name
 
-	// Remedy is what to do where the rows fill no batch, for the error; "": the keys of a taskset.
+	// Remedy completes the error for rows that fill no batch; "": it names the keys of a taskset.
 	Remedy string
 }
 
 // OpenSelector makes a selector of size rows.
 type OpenSelector func(size int, plan Plan) (Selector, error)
 
-// State is where a Reader stands, as it is stored for resuming.
+// State is the position of a Reader, as it is stored for resuming.
 type State struct {
 	CurrentIndex int `json:"current_index"` // rows read so far
 }
@@ -91,8 +91,8 @@ func (r *Reader) Steps() int {
 	return r.total / r.plan.BatchSize
 }
 
-// ErrEnd means that there is no more to read: the tasks or the rows are done. It stands for nothing else, least of all
-// for a connection that ended.
+// ErrEnd means that there is no more to read: the tasks or the rows are done. It means nothing else, least of all
+// that a connection ended.
 var ErrEnd = errors.New("dataset: no more")
 
 // Next returns the next batch, or ErrEnd after the last. Training drops a last partial batch.
@@ -109,7 +109,7 @@ func (r *Reader) Next() ([]Item, error) {
 	return items, nil
 }
 
-// State returns where the reader stands.
+// State returns the reader's position.
 func (r *Reader) State() State { return State{r.current} }
 
 // Restore makes the reader continue from a stored state.

@@ -1,8 +1,11 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
@@ -14,38 +17,52 @@ type Selector interface {
 	Pick(start, n int) []int
 }
 
+// Selectors is the table of selectors by name.
+func Selectors() map[string]OpenSelector {
+	return map[string]OpenSelector{
+		"sequential": func(size int, _ Plan) (Selector, error) { return sequential{size}, nil },
+		"shuffle": func(size int, plan Plan) (Selector, error) {
+			return &shuffle{size: size, seed: plan.Seed, epoch: -1}, nil
+		},
+		"random": func(size int, plan Plan) (Selector, error) {
+			return random{size, plan.Seed}, distinct("random", size, plan, " or use selector shuffle")
+		},
+		"offline_easy2hard": func(size int, plan Plan) (Selector, error) {
+			if err := featured("offline_easy2hard", plan, size, 1, 1<<10); err != nil {
+				return nil, err
+			}
+			return newEasyToHard(plan.Features), nil
+		},
+		"difficulty_based": func(size int, plan Plan) (Selector, error) {
+			if err := featured("difficulty_based", plan, size, 2, 2); err != nil {
+				return nil, err
+			}
+			if err := distinct("difficulty_based", size, plan, ""); err != nil {
+				return nil, err
+			}
+			return newDifficulty(plan)
+		},
+	}
+}
+
 func newSelector(name string, size int, plan Plan) (Selector, error) {
-	if open, ok := plan.Own[name]; ok {
-		return open(size, plan)
+	table := Selectors()
+	maps.Copy(table, plan.Own)
+	open, ok := table[cmp.Or(name, "sequential")]
+	if !ok {
+		return nil, fmt.Errorf("dataset: unknown selector %q; there are %s", name,
+			strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 	}
-	switch name {
-	case "", "sequential":
-		return sequential{size}, nil
-	case "shuffle":
-		return &shuffle{size: size, seed: plan.Seed, epoch: -1}, nil
-	case "random":
-		if plan.BatchSize > size {
-			return nil, fmt.Errorf("dataset: selector random draws without replacement, and a batch of %d is more "+
-				"than the %d rows; lower batch_size or use selector shuffle", plan.BatchSize, size)
-		}
-		return random{size, plan.Seed}, nil
-	case "offline_easy2hard":
-		if err := featured(name, plan, size, 1, 1<<10); err != nil {
-			return nil, err
-		}
-		return newEasyToHard(plan.Features), nil
-	case "difficulty_based":
-		if err := featured(name, plan, size, 2, 2); err != nil {
-			return nil, err
-		}
-		if plan.BatchSize > size {
-			return nil, fmt.Errorf("dataset: selector difficulty_based draws without replacement, and a batch of %d "+
-				"is more than the %d rows; lower batch_size", plan.BatchSize, size)
-		}
-		return newDifficulty(plan)
+	return open(size, plan)
+}
+
+// distinct checks that a batch can be drawn without replacement.
+func distinct(name string, size int, plan Plan, or string) error {
+	if plan.BatchSize > size {
+		return fmt.Errorf("dataset: selector %s draws without replacement, and a batch of %d is more than the %d "+
+			"rows; lower batch_size%s", name, plan.BatchSize, size, or)
 	}
-	return nil, fmt.Errorf("dataset: unknown selector %q; use sequential, shuffle, random, offline_easy2hard or "+
-		"difficulty_based", name)
+	return nil
 }
 
 // HasArguments reports whether a selector of this package reads arguments.

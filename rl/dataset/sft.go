@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,16 +52,11 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 		return nil, f.missing(src, index, row, "messages_key", f.MessagesKey)
 	}
 	if s, isText := value.(string); isText {
-		var list []Row
-		if err := json.Unmarshal([]byte(s), &list); err != nil {
+		var err error
+		if value, err = Value([]byte(s)); err != nil {
 			return nil, fmt.Errorf("dataset: %s: column %q is text that is not a JSON list of messages: %w: %s",
 				src.Place(index), f.MessagesKey, err, excerpt([]byte(s)))
 		}
-		rows := make([]any, len(list))
-		for i, r := range list {
-			rows[i] = r
-		}
-		value = rows
 	}
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
@@ -76,8 +70,8 @@ func (f Format) conversation(src *Source, index int, row Row) ([]chat.Message, e
 	return messages, nil
 }
 
-// message is a message with all that the chat template may show: the content as text, and every other member as it
-// stands. A message with tool calls may have no content, or null, which templates tell from an empty text.
+// message is a message with all that the chat template may show: the content as text, and every other member
+// unchanged. A message with tool calls may have no content, or null, which templates tell from an empty text.
 func message(item any) (m chat.Message, err error) {
 	row, ok := item.(Row)
 	if !ok {
@@ -136,7 +130,7 @@ func absent(f Field) bool {
 	return f.Value == nil || f.Key == "tool_calls" && isList && len(list) == 0
 }
 
-// contentText is what a message says: text, or a list of parts whose texts are put together. A part that is no text is
+// contentText is the text of a message: a text, or the joined texts of a list of parts. Parts that are not text are
 // refused.
 func contentText(content any) (string, error) {
 	parts, isList := content.([]any)

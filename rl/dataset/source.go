@@ -24,7 +24,7 @@ type Table interface {
 	Close() error
 }
 
-// Of is a dataset of the rows of a table, which it closes in the end.
+// Of is a dataset of the rows of a table. Closing it closes the table.
 func Of(t Table) *Source { return &Source{[]Table{t}} }
 
 // Open opens the split of the dataset at path: a file, a pattern of files such as data/*.jsonl or {a,b}/**/*.parquet,

@@ -71,7 +71,7 @@ type Experience struct {
 	ResponseText string
 	MessagesJSON string // the chat messages after the tokens as a JSON array, or empty
 
-	Note           *Note              // for people; nil: there is nothing to say
+	Note           *Note              // for readers; nil: nothing to note
 	Metrics        map[string]float64 // what the workflow measured, for example accuracy
 	Info           Info
 	TruncateStatus TruncateStatus

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Note is what people want to know of an experience and nothing computes with: it is written down with the samples
+// Note holds what readers want to know of an experience and nothing computes with: it is written down with the samples
 // (docs/rollouts.md).
 type Note struct {
 	Messages  string // the conversation as a JSON array, without the answer of a single turn; or empty

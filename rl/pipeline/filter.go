@@ -35,7 +35,7 @@ func (invalidRewardFilter) Process(_ context.Context,
 	return keep(list, func(e *experience.Experience) bool { return e.Reward != nil && !math.IsNaN(*e.Reward) })
 }
 
-// rewardStdFilter drops the groups whose rewards do not differ: those of fewer than two experiences, and those whose
+// rewardStdFilter drops groups whose rewards do not differ: groups of fewer than two experiences, and groups whose
 // population standard deviation is at most the threshold.
 type rewardStdFilter struct{ threshold float64 }
 

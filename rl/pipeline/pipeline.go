@@ -1,5 +1,5 @@
-// Package pipeline is what happens to experiences between the rollouts and their scoring: operators that drop or
-// reshape them, in the order the configuration lists them. Filters run before advantages, so a group's statistics are
+// Package pipeline changes experiences between the rollouts and their scoring: operators drop or reshape them, in the
+// order of the configuration. Filters run before advantages, so a group's statistics are
 // over what survives.
 //
 // Names, arguments and metrics are Trinity-RFT's (data_processor.experience_pipeline.operators).
@@ -13,17 +13,16 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/rl/operator"
 )
 
 // Operator changes a list of experiences.
-type Operator = operator.Operator[*experience.Experience]
+type Operator = OperatorOf[*experience.Experience]
 
 // Make makes an operator from its arguments.
-type Make = operator.Make[*experience.Experience]
+type Make = MakeOf[*experience.Experience]
 
 // Step is an operator as the configuration names it.
-type Step = operator.Step[*experience.Experience]
+type Step = StepOf[*experience.Experience]
 
 // Operators is the table of operators by name.
 func Operators() map[string]Make {
@@ -40,20 +39,20 @@ func Operators() map[string]Make {
 func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	table := Operators()
 	maps.Copy(table, own)
-	return operator.New("pipeline", name, args, table, func(known []string) string {
+	return NewStep("pipeline", name, args, table, func(known []string) string {
 		list := strings.Join(known, ", ")
 		if name == "data_juicer" {
 			return "data_juicer needs the Data-Juicer service, a Python program, which is not used here; leave it " +
 				"out, use " + list + ", or bring an operator of your own in a plug-in file (docs/python.md)"
 		}
 		return fmt.Sprintf("%q is not known%s; there are %s; a plug-in file (docs/python.md) or a Go program "+
-			"(examples/plugin) can bring an operator of its own", name, spell.DidYouMean(name, known), list)
+			"(examples/plugin) can bring its own operator", name, spell.DidYouMean(name, known), list)
 	})
 }
 
-// Run runs steps in order: see [operator.Run].
+// Run runs steps in order: see [RunSteps].
 func Run(ctx context.Context, steps []Step, list []*experience.Experience) (
-	[]*experience.Experience, map[string]float64, []operator.Drop, error,
+	[]*experience.Experience, map[string]float64, []Drop, error,
 ) {
-	return operator.Run(ctx, "pipeline", steps, list)
+	return RunSteps(ctx, "pipeline", steps, list)
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/expression"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
 var (
@@ -27,22 +31,7 @@ func ExtractAnswer(text string) (answer string, ok bool) {
 			return strings.TrimSuffix(line, "."), true
 		}
 	}
-	return lastAnswer(strings.ReplaceAll(text, ",", ""))
-}
-
-// lastAnswer is the last number of a text, or the mathematics around it if it is only a denominator, a power or an
-// index there.
-func lastAnswer(text string) (answer string, ok bool) {
-	number, ok := lastNumber(text)
-	if !ok {
-		return "", false
-	}
-	t, at := scan(text), utf8.RuneCountInString(text[:strings.LastIndex(text, number)])
-	if !t.inGroup(at) {
-		return number, true
-	}
-	from, to := t.around(at, at+len(number))
-	return undressed(t.row(from, at, to)), true
+	return extract.LastAnswer(strings.ReplaceAll(text, ",", ""))
 }
 
 // afterAnnouncement is the end of the last "the answer is" and its like, with a colon and the white space around it;
@@ -76,25 +65,6 @@ func afterColon(text string) string {
 	return text
 }
 
-// lastNumber is the last match of `-?\d*\.?\d+`, taken from left to right.
-func lastNumber(text string) (number string, ok bool) {
-	for i := 0; i < len(text); i++ {
-		start, at := i, i
-		if text[at] == '-' {
-			at++
-		}
-		end := at + digits(text[at:])
-		if rest := text[end:]; len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) {
-			end += 1 + digits(rest[1:])
-		}
-		if end > at {
-			number, ok = text[start:end], true
-			i = end - 1
-		}
-	}
-	return number, ok
-}
-
 func afterBoxed(rest string) (string, bool) {
 	if rest == "" {
 		return "", false
@@ -106,7 +76,7 @@ func afterBoxed(rest string) (string, bool) {
 		}
 		return strings.TrimSpace(rest[:end]), true
 	}
-	end := closingBrace(rest, 0)
+	end := tex.ClosingBrace(rest, 0)
 	if end < 0 {
 		end = len(rest)
 	}
@@ -120,26 +90,26 @@ func afterBoxed(rest string) (string, bool) {
 func SameAnswer(solution, truth string) bool {
 	got, ok := ExtractAnswer(solution)
 	return ok && slices.ContainsFunc(expected(truth), func(want string) bool {
-		if len(got) > maxAnswer { // longer than any answer
+		if len(got) > tex.MaxAnswer { // longer than any answer
 			return got == want
 		}
 		percent := strings.NewReplacer(`\%`, "%")
-		return equalAnswers(stripString(percent.Replace(got)), stripString(percent.Replace(want)))
+		return equalAnswers(tex.StripString(percent.Replace(got)), tex.StripString(percent.Replace(want)))
 	})
 }
 
-// expected are the answers that a truth stands for: the one that a solution ends with, or the whole truth where it
-// names no answer, or either where it is a number or has words beside it. So \frac{14}{3} is not 3.
+// expected are the answers that a truth accepts: the one that a solution ends with; the whole truth if it names no
+// answer; either if it is a number or has words beside it. So \frac{14}{3} is not 3.
 func expected(truth string) (list []string) {
 	if found, ok := ExtractAnswer(truth); ok {
 		list = append(list, found)
 	}
 	if strings.Contains(truth, "boxed") || afterAnnouncement(truth) >= 0 || strings.Contains(truth, "####") ||
-		strings.Contains(strings.TrimSpace(truth), "\n") || len(truth) > maxAnswer {
+		strings.Contains(strings.TrimSpace(truth), "\n") || len(truth) > tex.MaxAnswer {
 		return list
 	}
-	bare := plainText.ReplaceAllString(boxOfText.ReplaceAllString(truth, ""), "")
-	if _, plain := decimal(stripString(bare)); !plain && !slices.ContainsFunc(strings.Fields(bare), isWord) {
+	bare := tex.PlainText.ReplaceAllString(tex.BoxOfText.ReplaceAllString(truth, ""), "")
+	if _, plain := decimal(tex.StripString(bare)); !plain && !slices.ContainsFunc(strings.Fields(bare), isWord) {
 		list = nil
 	}
 	return append(list, truth)
@@ -172,7 +142,8 @@ func equalAnswers(got, want string) bool {
 	if a, b := matrixBody.FindStringSubmatch(got), matrixBody.FindStringSubmatch(want); a != nil && b != nil {
 		return equalMatrices(a[1], b[1])
 	}
-	return verify(readAnswer("$"+want+"$", defaultReading()), readAnswer("$"+got+"$", defaultReading()))
+	read := func(text string) []expression.Answer { return extract.Answer("$"+text+"$", extract.Default()) }
+	return expression.Agree(read(want), read(got))
 }
 
 func equalMatrices(a, b string) bool {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
 // MathBoxed is math_boxed_reward: accuracy 1 if the response's last box and the truth (its last box, if it
@@ -41,11 +42,11 @@ func sameBox(response, truth string) bool {
 			return false
 		}
 	}
-	return got == want || len(got) <= maxAnswer && stripString(got) == stripString(want)
+	return got == want || len(got) <= tex.MaxAnswer && tex.StripString(got) == tex.StripString(want)
 }
 
-// lastBoxed is the last \boxed{…} (or, without any, \fbox{…}) of a text. The form `\boxed 5`, wherever it
-// stands, comes first and reaches to the next dollar sign.
+// lastBoxed is the last \boxed{…} (or, without any, \fbox{…}) of a text. The form `\boxed 5`, anywhere
+// in the text, comes first and reaches to the next dollar sign.
 func lastBoxed(text string) (string, bool) {
 	if i := strings.LastIndex(text, `\boxed `); i >= 0 {
 		box, _, _ := strings.Cut(text[i:], "$")
@@ -62,14 +63,14 @@ func lastBoxed(text string) (string, bool) {
 	if open < 0 {
 		return "", false
 	}
-	end := closingBrace(text, start+open)
+	end := tex.ClosingBrace(text, start+open)
 	if end < 0 {
 		return "", false
 	}
 	return text[start : end+1], true
 }
 
-// lastBoxContent is what is in the last box. An \fbox has none that upstream can read.
+// lastBoxContent is the content of the last box. Upstream cannot read an \fbox.
 func lastBoxContent(text string) (string, bool) {
 	box, ok := lastBoxed(text)
 	if !ok {

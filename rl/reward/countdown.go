@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/expression"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
 var (
@@ -39,7 +42,7 @@ func Countdown(s Sample) (Scores, error) {
 	if !any {
 		return Scores{{"score", 0}}, nil
 	}
-	if len(equation) <= maxAnswer && usesExactly(equation, *truth.Numbers) && hits(equation, *truth.Target) {
+	if len(equation) <= tex.MaxAnswer && usesExactly(equation, *truth.Numbers) && hits(equation, *truth.Target) {
 		return Scores{{"score", 1}}, nil
 	}
 	return Scores{{"score", 0.1}}, nil
@@ -65,21 +68,10 @@ func hits(equation string, target float64) bool {
 	if !calculable.MatchString(equation) {
 		return false
 	}
-	n, err := parseArithmetic(equation)
-	if err != nil {
+	value, goal := expression.Value(equation), new(big.Rat).SetFloat64(target)
+	if value == nil || goal == nil {
 		return false
 	}
-	v, err := evaluate(n, nil)
-	goal := new(big.Rat).SetFloat64(target)
-	if err != nil || goal == nil {
-		return false
-	}
-	if v.rat == nil {
-		if imag(v.approx) != 0 {
-			return false
-		}
-		v.rat = new(big.Rat).SetFloat64(real(v.approx))
-	}
-	off := new(big.Rat).Sub(v.rat, goal)
+	off := new(big.Rat).Sub(value, goal)
 	return off.Abs(off).Cmp(big.NewRat(1, 100_000)) < 0
 }

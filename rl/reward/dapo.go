@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/dapo"
 )
 
-// MathDAPO is math_dapo_reward: accuracy 1 or 0 of the last box after the thinking, without one of the whole text (see
-// gradeDAPO),
-// and as format_score the penalty for an overlong answer when enable_overlong_penalty is set: with L tokens and E =
+// MathDAPO is math_dapo_reward. accuracy is 1 or 0 for the last box after the thinking or, without one, for the whole
+// text. format_score is the penalty for an overlong answer if enable_overlong_penalty is set: with L tokens and E =
 // max_response_length − cache_length it is 0 up to E, −penalty_factor above max_response_length, and (E −
 // L)/cache_length·penalty_factor between (DAPO, arXiv 2503.14476, section 3.4).
 func MathDAPO(s Sample) (Scores, error) {
@@ -21,10 +21,10 @@ func MathDAPO(s Sample) (Scores, error) {
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
 		text = text[i+len("</think>"):]
 	}
-	if box := bracedBox(text); box != "" {
+	if box := dapo.LastBox(text); box != "" {
 		text = box
 	}
-	return Scores{{"accuracy", oneIf(gradeDAPO(text, s.Truth))}, {"format_score", penalty}}, nil
+	return Scores{{"accuracy", oneIf(dapo.Grade(text, s.Truth))}, {"format_score", penalty}}, nil
 }
 
 // overlong is the penalty on the response's length, 0 where it is not enabled.
@@ -56,7 +56,7 @@ func overlong(s Sample) (float64, error) {
 	}
 }
 
-// rewardArgs is what is wrong with the arguments that were read. Others may be the workflow's.
+// rewardArgs returns the mistakes in the arguments that were read. Others may be the workflow's.
 func rewardArgs(given *arg.Reader) error {
 	if err := given.Err(); err != nil {
 		return fmt.Errorf("reward: reward_fn_args.%w", err)

@@ -1,19 +1,23 @@
 package reward
 
-import "strings"
+import (
+	"strings"
 
-// Explain tells what the function of a name in Funcs reads in a response, "" if it finds nothing. ok is false for
-// functions that compare nothing, and for those of other programs.
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
+)
+
+// Explain returns what the named function of Funcs reads in a response, "" if it finds nothing. ok is false for
+// functions that compare nothing, and for functions of other programs.
 func Explain(name, response string) (extracted string, ok bool) {
 	switch name {
 	case "math_reward":
 		text := strings.TrimSpace(answerText(response))
-		if plainNumber(text) { // it reads as it stands, and most answers are of this kind
+		if plainNumber(text) { // most answers are such a number, which reads as it is
 			return text, true
 		}
-		return spelling(text, defaultReading()), true
+		return spelling(text, extract.Default()), true
 	case "accuracy_reward":
-		return spelling(response, reading{latex: true, firstOnly: true, units: true, equations: true}), true
+		return spelling(response, extract.Reading{Latex: true, FirstOnly: true, Units: true, Equations: true}), true
 	case "math_boxed_reward":
 		extracted, _ = lastBoxContent(response)
 		return extracted, true
@@ -27,11 +31,11 @@ func Explain(name, response string) (extracted string, ok bool) {
 	return "", false
 }
 
-// Expected tells what such a function compares that with: what it reads in the truth.
+// Expected returns what such a function compares that with: its reading of the truth.
 func Expected(name, truth string) string {
 	switch name {
 	case "math_reward":
-		return spelling(answerText(truth), defaultReading())
+		return spelling(answerText(truth), extract.Default())
 	case "math_boxed_reward":
 		if content, ok := lastBoxContent(truth); ok {
 			return content
@@ -48,10 +52,10 @@ func plainNumber(text string) bool {
 }
 
 // spelling is the answer in a text as it is spelled there.
-func spelling(text string, r reading) string {
-	list := readAnswer(text, r)
+func spelling(text string, r extract.Reading) string {
+	list := extract.Answer(text, r)
 	if len(list) == 0 {
 		return ""
 	}
-	return strings.TrimSpace(list[len(list)-1].text)
+	return strings.TrimSpace(list[len(list)-1].Text)
 }

@@ -3,21 +3,24 @@ package reward
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/expression"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
 )
 
 // Math is math_reward: accuracy 1 or 0 and a format_score of 0.1 or -0.1. The answer is the content of the
 // first answer tag that opens and closes on one line, else the whole text, for response and truth alike.
 func Math(s Sample) (Scores, error) {
-	response, truth := readAnswer(answerText(s.Response), defaultReading()),
-		readAnswer(answerText(s.Truth), defaultReading())
+	response := extract.Answer(answerText(s.Response), extract.Default())
+	truth := extract.Answer(answerText(s.Truth), extract.Default())
 	return Scores{
-		{"accuracy", oneIf(verify(response, truth))},
+		{"accuracy", oneIf(expression.Agree(response, truth))},
 		{"format_score", formatScore(thinksThenAnswers(s.Response))},
 	}, nil
 }
 
 // Format is format_reward: 0.1 if the response matches the pattern from its start, else -0.1. The argument
-// `pattern` replaces the default, a think block and an answer block with their content on lines of its own.
+// `pattern` replaces the default, a think block and an answer block with their content on separate lines.
 func Format(s Sample) (Scores, error) {
 	switch pattern := s.Args["pattern"].(type) {
 	case nil:
@@ -37,14 +40,14 @@ func Format(s Sample) (Scores, error) {
 // from the truth the first match, or its raw text if nothing matches; from the response a box if there is
 // one, else LaTeX after words that announce an answer.
 func Accuracy(s Sample) (Scores, error) {
-	truth := readAnswer(s.Truth, reading{latex: true, anchorless: true, boxedPriority: 50, firstOnly: true, units: true,
-		operators: true, nits: true})
+	truth := extract.Answer(s.Truth, extract.Reading{Latex: true, Anchorless: true, BoxedPriority: 50, FirstOnly: true,
+		Units: true, Operators: true, Nits: true})
 	if len(truth) == 0 {
-		truth = []answer{{text: s.Truth}}
+		truth = []expression.Answer{{Text: s.Truth}}
 	}
-	response := readAnswer(s.Response, reading{latex: true, boxedPriority: 0, firstOnly: true, units: true,
-		equations: true})
-	return Scores{{"accuracy", oneIf(verify(response, truth))}}, nil
+	response := extract.Answer(s.Response, extract.Reading{Latex: true, BoxedPriority: 0, FirstOnly: true, Units: true,
+		Equations: true})
+	return Scores{{"accuracy", oneIf(expression.Agree(response, truth))}}, nil
 }
 
 func answerText(text string) string {

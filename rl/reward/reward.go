@@ -1,13 +1,11 @@
 // Package reward grades responses: one plain function per reward, found by its Trinity-RFT name in [Funcs].
 //
 // The mathematical rewards read an answer out of prose or LaTeX and compare it with the truth the way the Python
-// package math_verify 0.9.0 does, because that is what decides the numbers users compare with. The port covers what
-// answers look like in practice: numbers, fractions, percentages, simple LaTeX expressions, sets, intervals, equations
-// and inequalities, small matrices. Where math_verify would simplify symbolically, this package evaluates: exactly over
-// the rationals, else in complex floating point.
-//
-// Responses are what a model wrote, which may be anything. Grading takes time linear in their length, and the work on
-// what is read out of them is bounded by counting, never by a clock, so that a verdict does not depend on the machine.
+// package math_verify 0.9.0 does, because users compare with its numbers. The port covers the answers seen in practice:
+// numbers, fractions, percentages, simple LaTeX expressions, sets, intervals, equations and inequalities, small
+// matrices. It evaluates instead of simplifying symbolically: exactly over the rationals, else in complex floating
+// point.  A response may be anything. Grading takes time linear in its length, and the work on an answer is bounded by
+// counting, never by a clock, so that a verdict does not depend on the machine.
 package reward
 
 // Sample is one response to be graded.

@@ -3,6 +3,9 @@ package reward
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/expression"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
 // TestAccuracy compares with Trinity-RFT's rules over the real math_verify (testdata/accuracy_reward.py).
@@ -98,7 +101,7 @@ func TestStripString(t *testing.T) {
 		"\\begin{bmatrix}1\\end{bmatrix}": "\\begin{pmatrix}1\\end{pmatrix}",
 		"(":                               "(", "()": "", "": "",
 	} {
-		if got := stripString(text); got != want {
+		if got := tex.StripString(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
@@ -211,8 +214,8 @@ func FuzzMath(f *testing.F) {
 		for _, grade := range Funcs() {
 			_, _ = grade(Sample{Response: a, Truth: b})
 		}
-		_, _ = parseLatex(a)
-		_, _ = parseArithmetic(a)
-		_ = stripString(a)
+		_, _ = expression.LaTeX(a)
+		_, _ = expression.Arithmetic(a)
+		_ = tex.StripString(a)
 	})
 }

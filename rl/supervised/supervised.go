@@ -20,7 +20,7 @@ import (
 // Examples reads the rows of a data set, batch by batch. It is for one goroutine.
 type Examples struct {
 	Rows   *dataset.Source
-	Reader *dataset.Reader // in which order, and where it stands
+	Reader *dataset.Reader // the order, and the position in it
 	Format dataset.Format
 
 	Tokenizer *tokenizer.Tokenizer
@@ -204,9 +204,9 @@ func (s *Examples) sameHistory(prompt, whole string, alike []int32, history []ch
 	if strings.TrimSpace(s.Tokenizer.Decode(rest, true)) == "" {
 		return nil
 	}
-	return fmt.Errorf("supervised: the chat template shows the messages before the answer in another way when the "+
-		"answer follows, so the question would be trained too; without the answer they go on with %.40q; if that is "+
-		"a system prompt, put it into the first message of the user, or choose another template with "+
+	return fmt.Errorf("supervised: the chat template shows the messages before the answer differently when the answer "+
+		"follows, so the question would be trained too; without the answer they continue with %.40q; if that is a "+
+		"system prompt, put it into the first message of the user, or choose another template with "+
 		"model.custom_chat_template, or drop the row", prompt[from:end])
 }
 
@@ -220,7 +220,7 @@ func common[T comparable](a, b []T) int {
 }
 
 // tell warns once if only n of the prompt's tokens begin the whole conversation. That is so if the template opens an
-// answer in another way than it shows one: that of DeepSeek-R1 opens a thought.
+// answer differently from how it shows one: DeepSeek-R1's opens a thought.
 func (s *Examples) tell(index, prompt, n int) {
 	if n == prompt || s.told {
 		return
@@ -239,7 +239,7 @@ func (s *Examples) most(n int) int {
 	return n
 }
 
-// tooLong stands for a row whose answer lies after the tokens that are read: nothing of it is trained, and it
+// tooLong marks a row whose answer comes after the tokens that are read: nothing of it is trained, and it
 // is counted.
 func (s *Examples) tooLong(id experience.EID, index int, tokens []int32) *experience.Experience {
 	s.Warn(fmt.Sprintf("%s: nothing of the answer is left within %d tokens (model.max_model_len, or the model's "+

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// bounds are what a measure must lie between: Data-Juicer's arguments of every filter.
+// bounds are the limits of a measure: Data-Juicer's arguments of every filter.
 type bounds struct {
 	low, high         float64
 	openLow, openHigh bool

@@ -129,7 +129,7 @@ func (j *judged) score(ctx context.Context, s *Sample) (score float64, read bool
 	return 0, false, nil
 }
 
-// read is the score in an answer: that of the first JSON object with all dimensions.
+// read returns the score in an answer: the one of the first JSON object with all dimensions.
 func (j *judged) read(text string) (score float64, ok bool) {
 	ok = reward.FindJSON(text, func(raw []byte) (fits bool) {
 		score, fits = j.mean(raw)

@@ -1,8 +1,8 @@
 // Package taskprep prepares tasks before a run: operators drop rows of a data set and measure them, the measures become
 // a priority, and the rows with the highest come first (data_processor.task_pipeline).
 //
-// Names, arguments, measures and weights are those of Data-Juicer's operators and of Trinity-RFT's service around it;
-// here are the operators that need nothing else, and the two that ask a model over OpenAI's interface.
+// Names, arguments, measures and weights follow Data-Juicer's operators and Trinity-RFT's service around it. This
+// package has the operators that need nothing else, and the two that ask a model over OpenAI's interface.
 package taskprep
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/operator"
+	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 )
 
 // Sample is a row with what was measured of it.
@@ -24,15 +24,15 @@ type Sample struct {
 }
 
 // Operator drops or measures samples. It keeps their order, unless it is there to order them.
-type Operator = operator.Operator[*Sample]
+type Operator = pipeline.OperatorOf[*Sample]
 
 // Make makes an operator from its arguments.
-type Make = operator.Make[*Sample]
+type Make = pipeline.MakeOf[*Sample]
 
 // Step is an operator as the configuration names it.
-type Step = operator.Step[*Sample]
+type Step = pipeline.StepOf[*Sample]
 
-// Surroundings are what operators have beside their arguments.
+// Surroundings are the inputs of operators beside their arguments.
 type Surroundings struct {
 	TextKey string // the column that operators on text read, unless their text_key names another
 	Workers int    // questions to a model at a time
@@ -61,7 +61,7 @@ func Operators(s Surroundings) map[string]Make {
 
 // New makes one step. The error names what is possible.
 func New(name string, args map[string]any, s Surroundings) (Step, error) {
-	return operator.New("taskprep", name, args, Operators(s), func(known []string) string {
+	return pipeline.NewStep("taskprep", name, args, Operators(s), func(known []string) string {
 		return fmt.Sprintf("%q is one of Data-Juicer's that need its Python package or a service; run Data-Juicer "+
 			"beforehand and name its output in the taskset, or use %s", name, strings.Join(known, ", "))
 	})
@@ -69,7 +69,7 @@ func New(name string, args map[string]any, s Surroundings) (Step, error) {
 
 // Run runs steps in order.
 func Run(ctx context.Context, steps []Step, list []*Sample) ([]*Sample, error) {
-	list, _, _, err := operator.Run(ctx, "taskprep", steps, list)
+	list, _, _, err := pipeline.RunSteps(ctx, "taskprep", steps, list)
 	return list, err
 }
 
@@ -100,7 +100,7 @@ func Sort(list []*Sample, weights map[string]float64, topK int) []*Sample {
 	return list
 }
 
-// measures are what quality and difficulty are made of; a negative one is the better the lower it is.
+// measures are the parts of quality and difficulty: true if higher is better.
 func measures() map[string]map[string]bool {
 	const better, worse = true, false
 	return map[string]map[string]bool{
@@ -109,9 +109,8 @@ func measures() map[string]map[string]bool {
 	}
 }
 
-// score adds to a row what was measured, the means of it that quality and difficulty are, and the priority. What has no
-// measure is 0, as in upstream; so are how often a row was used, as none was, and diversity, which upstream weighs
-// nothing by.
+// score adds to a row its measures, quality and difficulty (their means), and the priority. Without a measure they are
+// 0, as in upstream. So are the usage count, as no row was used, and diversity, which upstream does not measure.
 func score(s *Sample, weights map[string]float64) {
 	stats := dataset.Row{}
 	for _, key := range slices.Sorted(maps.Keys(s.Stats)) {

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Carrier carries rollouts out: it starts what asks the model at a rollout's URL, and says what that was worth. It is
-// safe for concurrent use.
+// Carrier carries rollouts out: it starts a program that asks the model at a rollout's URL, and rewards the result. It
+// is safe for concurrent use.
 type Carrier interface {
 	// Check reads workflow_args. It starts nothing.
 	Check(args map[string]any) (Carrying, error)
@@ -21,7 +20,7 @@ type Carrier interface {
 
 // Carrying is a Carrier with its arguments.
 type Carrying interface {
-	// Limits bound each rollout. Models is what the carrier names beside the model's own name.
+	// Limits bound each rollout. Models are the carrier's names of the model, beside its own name.
 	Limits() Limits
 	// Carry returns when the rollout is over and nothing of it runs any more. An outcome without parts means that the
 	// reward was sent to the URL.
@@ -40,9 +39,9 @@ type Work struct {
 	Params tinker.SamplingParams
 }
 
-// Carried is agent_workflow and verifiers_workflow: each repetition of a task is carried out by something that the run
-// starts, at a rollout URL of its own. A repetition is one experience for each part that has a reward of its own. One
-// that fails is a failed attempt, and no reward of 0.
+// Carried is agent_workflow and verifiers_workflow: the run starts a program for each repetition of a task, at a
+// separate rollout URL. A repetition gives one experience for each part that has a reward. One that fails is a failed
+// attempt, not a reward of 0.
 type Carried struct{ By string }
 
 // name is the workflow's.
@@ -73,9 +72,13 @@ type Arguments interface {
 // in seconds (600).
 func ReadLimits(given Arguments) (l Limits, timeout time.Duration) {
 	l.Tokens, l.Calls = given.Int("max_tokens", carriedTokens, 1), given.Int("max_calls", carriedCalls, 1)
+	return l, readTimeout(given)
+}
+
+func readTimeout(given Arguments) time.Duration {
 	seconds := given.Float("timeout", carriedTimeout)
 	given.Require(seconds > 0 && seconds < 1e9, "timeout", seconds, "seconds above 0")
-	return l, time.Duration(seconds * float64(time.Second))
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // check reads workflow_args.
@@ -113,7 +116,7 @@ func (c Carried) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exp
 	}
 	rctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
 	defer cancel(nil)
-	list, err := repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	list, err := Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		list, err := c.carry(rctx, r, t, run, base, carrying)
 		if err != nil {
 			cancel(err)
@@ -129,18 +132,17 @@ func (c Carried) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exp
 // carry carries one repetition out.
 func (c Carried) carry(ctx context.Context, r *Rollout, t Task, run int, base string, by Carrying) (
 	[]*experience.Experience, error) {
-	seed, eval := t.Seed+uint64(run), strings.HasPrefix(t.Batch, "eval/")
 	limits := by.Limits()
 	limits.Models = append([]string{r.Model.Name, anyModel}, limits.Models...)
-	name := fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(t.Batch, "/", "-"), t.ID, run)
-	offered, err := r.Rollouts.Open(Opening{Name: name, Row: t.Row, Eval: eval, Sampler: r.Sampler, Version: r.Version,
-		Params: r.Params, Context: r.Context, Seed: seed, Private: true, Limits: limits})
+	o := r.opening(t, run)
+	o.Private, o.Limits = true, limits
+	offered, err := r.Rollouts.Open(o)
 	if err != nil {
 		return nil, err
 	}
 	defer offered.Close()
 	parts, err := by.Carry(ctx, Work{ID: offered.ID(), URL: base + "/rollouts/" + offered.ID() + "/v1",
-		Model: r.Model.Name, Task: t, Run: run, Eval: eval, Seed: seed, Params: r.Params})
+		Model: r.Model.Name, Task: t, Run: run, Eval: o.Eval, Seed: o.Seed, Params: r.Params})
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -152,8 +154,8 @@ func (c Carried) carry(ctx context.Context, r *Rollout, t Task, run int, base st
 		return nil, withSpending(err, offered.Calls(), limits)
 	}
 	for i, e := range list {
-		e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: i, Suffix: experience.Suffix(seed)}
-		stamp(e, r, t)
+		e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Step: i, Suffix: experience.Suffix(o.Seed)}
+		r.Stamp(e, t)
 	}
 	return list, nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // conversation is an episode of several turns as one experience: the model reads exactly the tokens that it
-// wrote, so the episode can be trained on as it was sampled. What it did not write is masked. Where the chat
-// template changes earlier turns, the episode continues in a new sequence (chat.Sequence.Next).
+// wrote, so the episode can be trained on as it was sampled. Tokens that it did not write are masked. If the
+// chat template changes earlier turns, the episode continues in a new sequence (chat.Sequence.Next).
 type conversation struct {
 	r        *Rollout
 	messages []chat.Message
@@ -151,6 +151,6 @@ func (c *conversation) experience(t Task, run int, reward float64, cut bool) *ex
 	}
 	e.SetReward(reward)
 	e.Note = &experience.Note{Messages: noteMessages(c.messages), Turns: len(c.answers)}
-	stamp(e, c.r, t)
+	c.r.Stamp(e, t)
 	return e
 }

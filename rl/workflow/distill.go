@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-// Distill is on_policy_distill_workflow: the model answers, and nobody grades. What the teacher thinks of each token is
-// asked by the trainer, for whichever workflow sampled it.
+// Distill is on_policy_distill_workflow: the model answers, and nobody grades. The trainer asks the
+// teacher for its logprob of each token, whichever workflow sampled it.
 type Distill struct{}
 
 // Run implements Workflow.
@@ -34,12 +34,7 @@ func (DistillMath) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.E
 	}
 	list, err := ungraded(ctx, &own, t, messages(&own, t))
 	for _, e := range list {
-		right := 0.0
-		if reward.SameAnswer(e.ResponseText, t.Truth) {
-			right = 1
-		}
-		e.Metrics["accuracy"] = right
-		e.SetReward(right)
+		setAccuracy(e, reward.SameAnswer(e.ResponseText, t.Truth))
 	}
 	return list, err
 }
@@ -62,7 +57,7 @@ func ungraded(ctx context.Context, r *Rollout, t Task, list []chat.Message) ([]*
 func distillArgs(args map[string]any, name string) error {
 	given := arg.Read(args)
 	given.Require(given.Float("temperature", 1) == 1, "temperature", args["temperature"],
-		"1, at which the logprobs of model and teacher are compared; rollout_args.temperature is that of sampling")
+		"1, at which the logprobs of model and teacher are compared; rollout_args.temperature is for sampling")
 	if err := given.Close(); err != nil {
 		return fmt.Errorf("workflow: %s: workflow_args.%w", name, err)
 	}

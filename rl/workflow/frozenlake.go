@@ -43,11 +43,8 @@ func (FrozenLake) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Ex
 	if err != nil {
 		return nil, err
 	}
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	return r.episodes(t, func(run int) ([]*experience.Experience, error) {
 		e, err := a.episode(ctx, r, t, run, lake, seed)
-		if m, ok := r.masked(t, run, err); ok {
-			return []*experience.Experience{m}, nil
-		}
 		return []*experience.Experience{e}, err
 	})
 }

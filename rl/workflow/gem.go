@@ -15,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Gem plays episodes of an environment. A task is the state that all its repetitions begin in: that of the seed which
-// the row's number names. workflow_args are
+// Gem plays episodes of an environment. All repetitions of a task begin in the same state, which the row's number
+// decides as the seed. workflow_args are
 //
 //	env_id     the environment
 //	wrappers   around it, innermost first, separated by commas ("concat")
@@ -24,8 +24,8 @@ import (
 //	max_turns  of an episode, instead of the environment's own
 //	gamma      discount of returns (0.9)
 //	strict_seed  refuses an environment that ignores the seed of reset (false)
-//	data_dir   a folder with upstream's words and clues, or an encyclopedia, which whoever makes
-//	           Rollout.Environments reads
+//	data_dir   a folder with upstream's words and clues, or an encyclopedia; the maker of Rollout.Environments
+//	           reads it
 //	tools      that the player has: python, search, mcp:… (env.ToolSpec); GEM's own wrappers, such as python_tool, are
 //	           named in wrappers
 //	tool_reward, tool_success_reward, tool_execute_error_reward, max_tool_uses (10)
@@ -132,15 +132,12 @@ func (Gem) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experienc
 	if err != nil {
 		return nil, err
 	}
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		var x *experience.Experience
+	return r.episodes(t, func(run int) ([]*experience.Experience, error) {
 		e, obs, err := begin(run)
-		if err == nil {
-			x, err = a.episode(ctx, r, t, run, e, obs)
+		if err != nil {
+			return nil, err
 		}
-		if m, ok := r.masked(t, run, err); ok {
-			return []*experience.Experience{m}, nil
-		}
+		x, err := a.episode(ctx, r, t, run, e, obs)
 		return []*experience.Experience{x}, err
 	})
 }
@@ -207,7 +204,7 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 		if err != nil {
 			return nil, err
 		}
-		stop := r.Grading.Grade() // a step is what gives the reward
+		stop := r.Grading.Grade() // a step gives the reward
 		next, err := e.Step(x.ResponseText)
 		stop()
 		if err != nil {
@@ -246,8 +243,8 @@ func (a *gemArgs) episode(ctx context.Context, r *Rollout, t Task, run int, e en
 	return x, nil
 }
 
-// turn asks for one action. Where the observation tells the episode so far in the form that the model knows,
-// the model reads the tokens of its earlier actions as it sampled them.
+// turn asks for one action. If the observation repeats the episode so far in the form that the model knows, the model
+// reads the tokens of its earlier actions as it sampled them.
 func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequence, obs env.Observation,
 	seed uint64, id experience.EID) (*experience.Experience, error) {
 	text := a.template(strings.Join([]string{obs.Prefix, obs.Text, obs.Suffix}, ""))
@@ -278,6 +275,6 @@ func (a *gemArgs) turn(ctx context.Context, r *Rollout, t Task, seq *chat.Sequen
 	if a.retells && id.Step > 0 && !continues {
 		x.Metrics[NewSequences] = 1
 	}
-	stamp(x, r, t)
+	r.Stamp(x, t)
 	return x, nil
 }

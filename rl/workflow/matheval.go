@@ -9,11 +9,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-const (
-	evalSystem = `Reason step by step, and put the final answer inside \boxed{}.`
-	evalSuffix = "\nReason step by step, and put the final answer inside \\boxed{}."
-)
-
 // MathEval is math_eval_workflow: how the Qwen2.5-Math evaluation asks and judges, for evaluation tasksets. The task is
 // the row's column question whatever prompt_key says; temperature and top_p are fixed at 0.6 and 0.8. It measures
 // accuracy and rewards nothing.
@@ -32,13 +27,10 @@ func (MathEval) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	own := *r
 	own.Params.Temperature, own.Params.TopP = 0.6, 0.8
-	list, err := sample(ctx, &own, t, []chat.Message{{Role: "system", Content: evalSystem},
-		{Role: "user", Content: fmt.Sprint(question) + evalSuffix}})
+	list, err := sample(ctx, &own, t, []chat.Message{{Role: "system", Content: boxedPrompt},
+		{Role: "user", Content: fmt.Sprint(question) + "\n" + boxedPrompt}})
 	for _, e := range list {
-		e.Metrics["accuracy"] = 0
-		if reward.SameAnswer(e.ResponseText, t.Truth) {
-			e.Metrics["accuracy"] = 1
-		}
+		setAccuracy(e, reward.SameAnswer(e.ResponseText, t.Truth))
 		e.SetReward(0)
 	}
 	return list, err

@@ -2,11 +2,11 @@ package workflow
 
 import "github.com/seed-d9ad8ee0/trinity/rl/env"
 
-// Bound is the most that one repetition of a task comes to, in tokens.
+// Bound is the most tokens that one repetition of a task takes.
 type Bound struct {
 	Experiences int // that it gives
 	Prompt      int // of an experience
-	Response    int // of an experience, what the model did not write included
+	Response    int // of an experience, with the tokens that the model did not write
 	Sampled     int // of all its answers together; 0: nobody knows how many turns there are
 }
 

@@ -54,7 +54,7 @@ func noteGrade(e *experience.Experience, r *Rollout, t Task, expected string, sc
 	}
 }
 
-// unsaid is what an observation tells that the one before it did not: some tell all that happened.
+// unsaid is the part of an observation that the one before it did not tell: some repeat the whole episode.
 func unsaid(before, now string) string {
 	if rest, ok := strings.CutPrefix(now, before); ok && rest != "" {
 		return rest

@@ -49,7 +49,7 @@ type Offered interface {
 	Wait(ctx context.Context) (*experience.Experience, error)
 	// Close ends the rollout, whether it has a reward or not: its calls fail from now on.
 	Close()
-	// ID is what the rollout's URL ends with: URL()/rollouts/ID/v1.
+	// ID is the part of the rollout's URL that names it: URL()/rollouts/ID/v1.
 	ID() string
 	// Calls are the answers so far, in the order in which they were complete.
 	Calls() []Answer
@@ -58,7 +58,7 @@ type Offered interface {
 	Grade(ctx context.Context, parts []Part) ([]*experience.Experience, error)
 }
 
-// Part is what is rewarded by itself in a rollout: the calls of one session.
+// Part is a separately rewarded part of a rollout: the calls of one session.
 type Part struct {
 	Session string // the header X-Session-ID of its calls; "" means all calls of the rollout
 	Reward  float64
@@ -93,17 +93,14 @@ func Outside(w Workflow) bool {
 // A repetition is one experience, with all its calls. One without a reward in time is a failed attempt.
 type Program struct{}
 
-const programTimeout = 600.0
-
 // readProgramArgs reads workflow_args.
 func readProgramArgs(r *Rollout) (time.Duration, error) {
 	given := arg.Read(r.Args)
-	seconds := given.Float("timeout", programTimeout)
-	given.Require(seconds > 0 && seconds < 1e9, "timeout", seconds, "seconds above 0")
+	timeout := readTimeout(given)
 	if err := given.Close(); err != nil {
 		return 0, fmt.Errorf("workflow: rollout_workflow: workflow_args.%w", err)
 	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return timeout, nil
 }
 
 // Prepare implements Preparer: the program rewards.
@@ -124,7 +121,7 @@ func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
 	defer cancel(nil)
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	return Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		e, err := carryOut(ctx, r, t, run, timeout)
 		if err != nil {
 			cancel(err)
@@ -134,12 +131,17 @@ func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 	})
 }
 
+// opening is the rollout of one repetition of a task.
+func (r *Rollout) opening(t Task, run int) Opening {
+	return Opening{Name: fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(t.Batch, "/", "-"), t.ID, run), Row: t.Row,
+		Eval: strings.HasPrefix(t.Batch, "eval/"), Sampler: r.Sampler, Version: r.Version, Params: r.Params,
+		Context: r.Context, Seed: t.Seed + uint64(run)}
+}
+
 // carryOut waits for one repetition.
 func carryOut(ctx context.Context, r *Rollout, t Task, run int, timeout time.Duration) (*experience.Experience, error) {
-	seed := t.Seed + uint64(run)
-	name := fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(t.Batch, "/", "-"), t.ID, run)
-	offered, err := r.Rollouts.Open(Opening{Name: name, Row: t.Row, Eval: strings.HasPrefix(t.Batch, "eval/"),
-		Sampler: r.Sampler, Version: r.Version, Params: r.Params, Context: r.Context, Seed: seed})
+	o := r.opening(t, run)
+	offered, err := r.Rollouts.Open(o)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +153,7 @@ func carryOut(ctx context.Context, r *Rollout, t Task, run int, timeout time.Dur
 	if err != nil {
 		return nil, err
 	}
-	e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(seed)}
-	stamp(e, r, t)
+	e.EID = experience.EID{Batch: t.Batch, Task: t.ID, Run: run, Suffix: experience.Suffix(o.Seed)}
+	r.Stamp(e, t)
 	return e, nil
 }

@@ -1,18 +1,18 @@
 package workflow
 
-// BuiltIn is what a workflow tells the model in words of its own. They are this project's, not Trinity-RFT's, so a
-// model that was trained with the other words answers differently.
+// BuiltIn is a workflow's own prompt. Its words are this project's, not Trinity-RFT's, so a model that was trained with
+// the other words answers differently.
 type BuiltIn struct {
 	Text        string
 	Replaceable bool // by format.system_prompt
 }
 
-// BuiltInPrompt is what a workflow says by itself, given the system prompt that the configuration names and the rollout
-// with the workflow's defaults; without a text if it says nothing.
+// BuiltInPrompt returns a workflow's own prompt, given the configured system prompt and the rollout with the workflow's
+// defaults; its text is empty if there is none.
 func BuiltInPrompt(w Workflow, system string, r *Rollout) BuiltIn {
 	switch w := w.(type) {
 	case MathEval:
-		return BuiltIn{Text: evalSystem}
+		return BuiltIn{Text: boxedPrompt}
 	case FrozenLake:
 		return BuiltIn{Text: lakeRules}
 	case Sudoku:

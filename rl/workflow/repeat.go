@@ -8,9 +8,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// repeat plays n episodes side by side and returns their experiences in order. If one of them fails, the task
+// Repeat plays n episodes side by side and returns their experiences in order. If one of them fails, the task
 // fails as a whole: the list is nil then.
-func repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
+func Repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
 	episodes, errs := make([][]*experience.Experience, n), make([]error, n)
 	var wait sync.WaitGroup
 	for i := range episodes {
@@ -27,7 +27,19 @@ func repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*exp
 	return list, nil
 }
 
-// distinct joins errors, those of one text once.
+// episodes is Repeat for the repetitions of a task. An over-long prompt is masked if the configuration wants that.
+func (r *Rollout) episodes(t Task, play func(run int) ([]*experience.Experience, error)) (
+	[]*experience.Experience, error) {
+	return Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+		list, err := play(run)
+		if m, ok := r.masked(t, run, err); ok {
+			return []*experience.Experience{m}, nil
+		}
+		return list, err
+	})
+}
+
+// distinct joins errors, each text once.
 func distinct(errs []error) error {
 	var list []error
 	for _, err := range errs {

@@ -50,6 +50,15 @@ func (r *Rollout) checkPrompt(what string, prompt []int32) error {
 	return tinker.Userf("%w", &tooLong{prompt[:most+1], text})
 }
 
+// CheckPrompt refuses a prompt, called what in the error, that is longer than the configuration or the context allows.
+// cut is its beginning up to the first token too many if the configuration wants such prompts masked, else nil.
+func (r *Rollout) CheckPrompt(what string, prompt []int32) (cut []int32, err error) {
+	if err = r.checkPrompt(what, prompt); err == nil || !r.Truncate {
+		return nil, err
+	}
+	return prompt[:r.mostPrompt()+1], err
+}
+
 // masked is an over-long prompt, the reason that a repetition failed for, as an experience that trains nothing,
 // where the configuration wants that.
 func (r *Rollout) masked(t Task, run int, err error) (*experience.Experience, bool) {
@@ -66,7 +75,7 @@ func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uin
 	full bool, err error) {
 	params := r.Params
 	params.Seed, params.MaxTokens = &seed, n
-	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params})
+	res, capped, err := r.Ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: 1, Params: params})
 	if err != nil {
 		return q, false, err
 	}
@@ -78,8 +87,8 @@ func (r *Rollout) sampleOne(ctx context.Context, prompt []int32, n int, seed uin
 	return q, capped && q.StopReason == tinker.StopLength, nil
 }
 
-// ask sends a request whose answers end with the context at the latest; capped says that this is before max_tokens.
-func (r *Rollout) ask(ctx context.Context, req tinker.SampleRequest) (res tinker.SampleResponse, capped bool,
+// Ask sends a request whose answers end with the context at the latest; capped says that this is before max_tokens.
+func (r *Rollout) Ask(ctx context.Context, req tinker.SampleRequest) (res tinker.SampleResponse, capped bool,
 	err error) {
 	tokens, _ := req.Prompt.Tokens()
 	if left, bounded := r.left(len(tokens)); bounded && (req.Params.MaxTokens == 0 || req.Params.MaxTokens > left) {

@@ -78,8 +78,8 @@ func lastScores(text string, n int) ([]float64, bool) {
 }
 
 // Ruler is math_ruler_workflow: a judge compares the answers of a task and its scores are their rewards (RULER, of the
-// ART project). A verdict without scores that can be read is an error. What the reward function says is the metric
-// gold_reward only.
+// ART project). A verdict without scores that can be read is an error. The reward function's result
+// is only the metric gold_reward.
 type Ruler struct{}
 
 // Run implements Workflow.

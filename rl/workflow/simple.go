@@ -32,7 +32,7 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 		return nil, err
 	}
 	expected := reward.Expected(r.RewardName, t.Truth)
-	_, err = repeat(len(list), func(i int) ([]*experience.Experience, error) { // a reward may ask another program
+	_, err = Repeat(len(list), func(i int) ([]*experience.Experience, error) { // a reward may ask another program
 		if list[i].TruncateStatus == experience.PromptTruncated {
 			return nil, nil
 		}
@@ -45,7 +45,7 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 }
 
 // sample asks the model with one request for all repetitions, so that they share the prompt's computation. The
-// experiences have no reward yet, but those of an over-long prompt have 0.
+// experiences have no reward yet, except that an over-long prompt has 0.
 func sample(ctx context.Context, r *Rollout, t Task, messages []chat.Message) ([]*experience.Experience, error) {
 	text, prompt, err := r.Renderer.Prompt(messages)
 	if err != nil {
@@ -64,7 +64,7 @@ func sample(ctx context.Context, r *Rollout, t Task, messages []chat.Message) ([
 	}
 	params := r.Params
 	params.Seed = &t.Seed
-	res, capped, err := r.ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: t.Repeat,
+	res, capped, err := r.Ask(ctx, tinker.SampleRequest{Prompt: tinker.Text(prompt), NumSamples: t.Repeat,
 		Params: params})
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32,
 		e.TruncateStatus = experience.ResponseTruncated
 	}
 	e.Metrics = map[string]float64{}
-	stamp(e, r, t)
+	r.Stamp(e, t)
 	return e
 }
 
@@ -130,8 +130,19 @@ func grade(r *Rollout, t Task, e *experience.Experience, expected string) error 
 	return nil
 }
 
-func stamp(e *experience.Experience, r *Rollout, t Task) {
+// Stamp notes which weights and which row an experience comes from.
+func (r *Rollout) Stamp(e *experience.Experience, t Task) {
 	e.Info.ModelVersion, e.Info.TaskIndex, e.Info.Seed = r.Version, t.Index, int64(t.Seed>>1)
+}
+
+// setAccuracy rewards a right answer with 1, a wrong one with 0.
+func setAccuracy(e *experience.Experience, right bool) {
+	accuracy := 0.0
+	if right {
+		accuracy = 1
+	}
+	e.Metrics["accuracy"] = accuracy
+	e.SetReward(accuracy)
 }
 
 // truncated makes an experience of an over-long prompt, cut after its first token too many: nothing to train
@@ -147,6 +158,6 @@ func truncated(r *Rollout, t Task, run int, prompt []int32) *experience.Experien
 	e.TruncateStatus = experience.PromptTruncated
 	e.Metrics = map[string]float64{}
 	e.SetReward(0)
-	stamp(e, r, t)
+	r.Stamp(e, t)
 	return e
 }

@@ -15,7 +15,7 @@ import (
 
 // Sudoku is sudoku_workflow: fill a board in steps of one to five cells. The row's columns puzzle and solution are
 // boards of 9×9 numbers, 0 for an empty cell; a row without them gets a board that its number decides, half of it
-// empty. An experience is one step, seen by itself: reward −1 and the end for an answer of another form, a cell that is
+// empty. An experience is one step: reward −1 and the end for an answer of another form, a cell that is
 // taken or a broken rule, 1 for the step that completes the solution, else 0.
 type Sudoku struct{}
 
@@ -43,12 +43,8 @@ func (Sudoku) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 	if err != nil {
 		return nil, err
 	}
-	return repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		list, err := playSudoku(ctx, r, t, run, puzzle, solution)
-		if m, ok := r.masked(t, run, err); ok {
-			return []*experience.Experience{m}, nil
-		}
-		return list, err
+	return r.episodes(t, func(run int) ([]*experience.Experience, error) {
+		return playSudoku(ctx, r, t, run, puzzle, solution)
 	})
 }
 
@@ -108,7 +104,7 @@ func (b *sudokuBoard) fill(s *rng.Stream, cell int) bool {
 	return false
 }
 
-// valid reports that no number stands twice where it may stand once.
+// valid reports whether no number is twice in a row, column or block.
 func (b *sudokuBoard) valid() bool {
 	var rows, columns, blocks [9]uint
 	for y := range 9 {

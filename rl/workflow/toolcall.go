@@ -16,7 +16,7 @@ import (
 // ToolCall is tool_call_workflow: the model must answer a conversation with the right calls of tools. The row's columns
 // are raw_system, tools (a list of JSON objects, or the text of one), conversations (from and value, as ShareGPT has
 // them) and answer (the calls, as JSON). The reward is 1 if the calls inside the last <tool_call> tag, which must
-// follow exactly one <think> block, are those of the answer in any order, else 0.
+// follow exactly one <think> block, are the calls of the answer in any order, else 0.
 type ToolCall struct{}
 
 // Run implements Workflow.
@@ -36,12 +36,7 @@ func (ToolCall) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 	}
 	list, err := sample(ctx, r, t, messages)
 	for _, e := range list {
-		right := 0.0
-		if sameCalls(e.ResponseText, want) {
-			right = 1
-		}
-		e.Metrics["accuracy"] = right
-		e.SetReward(right)
+		setAccuracy(e, sameCalls(e.ResponseText, want))
 	}
 	return list, err
 }
@@ -70,15 +65,9 @@ func toolMessages(t Task) ([]chat.Message, error) {
 		fmt.Sprintf(toolRules, strings.Join(lines, "\n")))}}
 	turns, _ := t.Row.Get("conversations")
 	if text, ok := turns.(string); ok {
-		var parsed []dataset.Row
-		if err := json.Unmarshal([]byte(text), &parsed); err != nil {
+		if turns, err = dataset.Value([]byte(text)); err != nil {
 			return nil, fmt.Errorf("workflow: tool_call_workflow: the column conversations of row %d: %w", t.Index, err)
 		}
-		items := make([]any, len(parsed))
-		for i, p := range parsed {
-			items[i] = p
-		}
-		turns = items
 	}
 	items, ok := turns.([]any)
 	if !ok || len(items) == 0 {

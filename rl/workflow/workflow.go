@@ -34,7 +34,7 @@ type Task struct {
 	Seed    uint64 // everything the task draws derives from it
 }
 
-// Rollout is what the tasks of a taskset share in one explore step.
+// Rollout has everything that the tasks of a taskset share in one explore step.
 type Rollout struct {
 	Sampler      tinker.SamplingClient
 	Version      int // of the sampler's weights
@@ -69,7 +69,7 @@ type Rollout struct {
 	Model  Model
 }
 
-// Model is what a workflow may want to know about the model.
+// Model tells a workflow about the model.
 type Model struct {
 	Name      string
 	Dir       string   // with its tokenizer
@@ -95,6 +95,10 @@ type Workflow interface {
 	// Run returns the experiences of all repetitions, with rewards. An error means that the attempt failed as a whole.
 	Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error)
 }
+
+// Foreign is a workflow in another language. It runs only for rollouts, never to see what it would ask, and it may ask
+// every auxiliary model.
+type Foreign interface{ Foreign() }
 
 // Workflows is the table of workflows by the value of default_workflow_type.
 func Workflows() map[string]Workflow {
@@ -124,11 +128,11 @@ func Workflows() map[string]Workflow {
 	}
 }
 
-// Own is what a program brings beside the workflows and rewards here, by the names that its configurations use.
+// Own has the workflows and rewards that a program adds, by the names that its configurations use.
 type Own struct {
 	Workflows map[string]Workflow
 	Rewards   map[string]reward.Func
-	Failed    string // said where a name is not known: parts that could not be had; "" for none
+	Failed    string // added to the error of an unknown name: parts that could not be loaded; "" for none
 }
 
 // New finds a workflow by name.
@@ -138,22 +142,21 @@ func New(name string, own Own) (Workflow, error) {
 	w, ok := table[name]
 	if why := elsewhere(name); !ok && why != "" {
 		return nil, fmt.Errorf("workflow: %s is not here: %s; a plug-in file (docs/python.md) or a Go program "+
-			"(examples/plugin) can bring a workflow of its own%s", name, why, own.Failed)
+			"(examples/plugin) can bring its own workflow%s", name, why, own.Failed)
 	}
 	if !ok {
 		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a plug-in file (docs/python.md) or a Go "+
-			"program (examples/plugin) can bring a workflow of its own%s",
+			"program (examples/plugin) can bring its own workflow%s",
 			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "), own.Failed)
 	}
 	return w, nil
 }
 
-// Preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. One that is
-// none needs a reward function and nothing else.
+// Preparer is a workflow that fills in what the configuration leaves open, and refuses what it cannot use. Any other
+// workflow needs only a reward function.
 type Preparer interface{ Prepare(r *Rollout) error }
 
-// ReadsRows reports whether a workflow takes its tasks from columns of its own, so that a row needs neither prompt nor
-// answer.
+// ReadsRows reports whether a workflow reads other columns of a row, so that it needs neither prompt nor answer.
 func ReadsRows(w Workflow) bool {
 	switch w := w.(type) {
 	case interface{ ReadsRows() bool }:
@@ -182,18 +185,18 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	f, ok := funcs[r.RewardName]
 	if r.RewardName == "rm_gallery_reward" && !ok {
 		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; " +
-			"rubric_judge_workflow asks a judge, and a plug-in file (docs/python.md) can bring a reward of its own")
+			"rubric_judge_workflow asks a judge, and a plug-in file (docs/python.md) can bring its own reward")
 	}
 	if !ok && (!prepares || r.RewardName != "") {
 		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s; "+
-			"a plug-in file (docs/python.md) or a Go program (examples/plugin) can bring a reward of its own%s",
+			"a plug-in file (docs/python.md) or a Go program (examples/plugin) can bring its own reward%s",
 			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "), own.Failed)
 	}
 	r.Reward = f
 	return r, nil
 }
 
-// mathDefaults are those of the workflows on mathematics.
+// mathDefaults sets the defaults of the workflows on mathematics.
 func mathDefaults(r *Rollout) error {
 	if r.RewardName == "" {
 		r.RewardName = "math_reward"

@@ -35,7 +35,7 @@ type Model struct {
 	Type       gguf.Type   // of the matrices; F32 is the zero value
 	RoPE       []float32   // rope_freqs.weight
 	Vocabulary []gguf.Pair // nil: Bytes
-	Keys       []gguf.Pair // replace those of the same name, or are added; a nil value removes
+	Keys       []gguf.Pair // replace keys of the same name, or are added; a nil value removes
 	Only       func(tensor string) bool
 	Seed       uint64
 }

@@ -2,10 +2,7 @@ package modeldir
 
 import "fmt"
 
-// gemmaKind is Gemma 3's model_type.
-const gemmaKind = "gemma3_text"
-
-// gemma3 is what only Gemma's models have.
+// gemma3 has the settings of Gemma's models alone.
 type gemma3 struct {
 	window     int64
 	sliding    []bool // by layer
@@ -13,12 +10,12 @@ type gemma3 struct {
 	query      float64 // query_pre_attn_scalar
 }
 
-// readGemma reads the keys of Gemma 3. Defaults are those of llama.cpp's loader (llama-model.cpp): some files have
+// readGemma reads the keys of Gemma 3. Defaults are llama.cpp's (the loader in llama-model.cpp): some files have
 // neither the pattern nor the local frequencies.
 func (s *shape) readGemma(r *reader) {
 	g := &gemma3{window: r.int("attention.sliding_window", 1<<31, 0), localTheta: r.float("rope.freq_base_swa", 10000),
 		query: float64(s.headDim)}
-	if s.layers == 62 { // the model of 27 billion; no key says so
+	if s.layers == 62 { // the model of 27 billion; there is no key for it
 		g.query = float64(s.dim) / float64(s.heads)
 	}
 	for _, key := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {

@@ -1,6 +1,6 @@
 // Package modeldir turns a GGUF file into the model folder that it was made from: config.json, model.safetensors in
 // bf16, tokenizer.json and tokenizer_config.json. It undoes what llama.cpp's converter does to the weights. The rules
-// are those of convert_hf_to_gguf.py and of the loader of llama.cpp 0c1e57098.
+// follow convert_hf_to_gguf.py and the loader of llama.cpp 0c1e57098.
 package modeldir
 
 import (

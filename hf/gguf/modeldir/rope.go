@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/internal/layout"
 )
 
 // readScaling reads how RoPE is scaled. Llama 3's way is a tensor, see llama3.
@@ -60,16 +61,9 @@ func (s *shape) llama3(divisors []float32) error {
 			"supported; choose another file of the model")
 	}
 	factor := float64(slices.Max(divisors))
+	scaling := layout.Llama3{Factor: factor, Low: low, High: high, Original: original}
 	for i, have := range divisors {
-		frequency := math.Pow(s.theta, -2*float64(i)/float64(s.headDim))
-		want, wave := 1.0, 2*math.Pi/frequency
-		switch {
-		case wave > original/low:
-			want = factor
-		case wave >= original/high:
-			t := (original/wave - low) / (high - low)
-			want = 1 / (float64((1-t)/factor) + t)
-		}
+		want := scaling.Divisor(s.theta, int64(i), s.headDim)
 		if !(math.Abs(want-float64(have)) <= 1e-4*want) { // also if it is not a number
 			return fmt.Errorf("tensor rope_freqs.weight scales frequency %d by %v, and Llama 3's way gives %v; such "+
 				"scaling is not supported", i, have, want)

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/internal/layout"
 )
 
 // rows are rows of a tensor of the file that are a tensor of the model.
@@ -14,7 +15,7 @@ type rows struct {
 	at     int64 // the element at which the first row begins
 	width  int64 // of a row
 	n      int64
-	heads  int64 // n/heads rows are a head, and the converter reordered them; 0: it did not
+	head   int64 // rows of a head, which the converter reordered; 0: it did not
 	one    bool  // the converter added 1
 }
 
@@ -24,8 +25,8 @@ const together = 1 << 18
 // write writes the rows in bf16, in the order of the folder. A few rows are in memory at a time.
 func (r rows) write(ctx context.Context, f *gguf.File, to io.Writer) error {
 	step := max(1, together/r.width)
-	if r.heads > 0 {
-		step = r.n / r.heads
+	if r.head > 0 {
+		step = r.head
 	}
 	floats, out := make([]float32, min(step, r.n)*r.width), make([]byte, 2*min(step, r.n)*r.width)
 	for i := int64(0); i < r.n; i += step {
@@ -43,8 +44,8 @@ func (r rows) write(ctx context.Context, f *gguf.File, to io.Writer) error {
 		}
 		for k := range n {
 			row := k
-			if r.heads > 0 {
-				row = permuted(k, n)
+			if r.head > 0 {
+				row = layout.FileRow(k, n)
 			}
 			narrow(out[2*k*r.width:], floats[row*r.width:(row+1)*r.width])
 		}
@@ -61,8 +62,3 @@ func narrow(to []byte, row []float32) {
 		binary.LittleEndian.PutUint16(to[2*k:], gguf.ToBF16(x))
 	}
 }
-
-// permuted is the row of a head in the file that is row i of that head in the folder. The converter writes row p·D/2+i
-// of a head of width D as row 2i+p, as llama.cpp's RoPE turns neighbouring elements and Hugging Face's the halves of a
-// head.
-func permuted(i, d int64) int64 { return 2*(i%(d/2)) + i/(d/2) }

@@ -47,7 +47,7 @@ func (v vocabulary) sentencePiece(tok map[string]any) error {
 	return nil
 }
 
-// unknown is the token that stands for what has none.
+// unknown is the token for text that has none.
 func (v vocabulary) unknown() (any, error) {
 	id, ok, err := tokenID(v.m, "unknown")
 	switch {
@@ -67,7 +67,7 @@ type split struct {
 }
 
 // scored turns the scores of the tokens into merges. SentencePiece merges the two neighbours that make the token with
-// the highest score. So each way of making a token is a merge, and that of a token with a higher score comes first.
+// the highest score. So each way of making a token is a merge, and tokens with higher scores come first.
 func (v vocabulary) scored() ([][2]string, error) {
 	scores, _, err := v.m.Floats("tokenizer.ggml.scores")
 	switch {

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/internal/layout"
 )
 
-// family is what an architecture of GGUF is in Hugging Face's terms.
+// family is an architecture of GGUF in Hugging Face's terms.
 type family struct {
 	class, kind string // architectures and model_type of config.json
 	permuted    bool   // the converter reorders rows of q and k, as RoPE turns neighbours there
@@ -22,12 +23,12 @@ func families() map[string]family {
 		"llama": {"LlamaForCausalLM", "llama", true}, // Mistral's too: nothing tells them apart
 		"qwen2": {"Qwen2ForCausalLM", "qwen2", false},
 		"qwen3": {"Qwen3ForCausalLM", "qwen3", false},
-		// the vision part of larger models is a file of its own
-		"gemma3": {"Gemma3ForCausalLM", gemmaKind, false},
+		// the vision part of larger models is a separate file
+		"gemma3": {"Gemma3ForCausalLM", layout.Gemma3, false},
 	}
 }
 
-// shape is what the metadata say of a model.
+// shape is the shape of a model, from the metadata.
 type shape struct {
 	family
 	vocab, dim, layers, heads, kvHeads, headDim, ff, context int64
@@ -144,7 +145,7 @@ func (s *shape) finish(r *reader) error {
 			return errors.Join(err, errors.New("models with experts are not supported"))
 		}
 	}
-	if s.kind == gemmaKind {
+	if s.kind == layout.Gemma3 {
 		s.readGemma(r)
 	}
 	return errors.Join(r.err, s.readScaling(r))

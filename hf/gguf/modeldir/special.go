@@ -33,7 +33,7 @@ func tokenID(m gguf.Metadata, name string) (id int64, ok bool, err error) {
 
 // config is tokenizer_config.json.
 func (v vocabulary) config() (map[string]any, error) {
-	// without a class transformers makes a tokenizer of config.json's family, which is not that of tokenizer.json
+	// without a class transformers uses config.json's family, whose tokenizer is not the one of tokenizer.json
 	conf := map[string]any{"clean_up_tokenization_spaces": false, "tokenizer_class": "PreTrainedTokenizerFast"}
 	for name, key := range map[string]string{"bos": "bos_token", "eos": "eos_token", "padding": "pad_token",
 		"unknown": "unk_token"} {
@@ -84,7 +84,7 @@ func (v vocabulary) template() (any, error) {
 	return list, nil
 }
 
-// post puts the first token in front of a text, and the last one behind it, where the file says so.
+// post puts the first token in front of a text, and the last one behind it, if the file asks for it.
 func (v vocabulary) post() (any, error) {
 	name, _, err := v.m.Text("tokenizer.ggml.pre")
 	if err != nil {

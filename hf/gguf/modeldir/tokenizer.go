@@ -33,7 +33,7 @@ type vocabulary struct {
 	types  []int64        // nil: all are normal
 	ids    map[string]int // of tokens
 	turns  map[int]bool   // tokens that are control whatever types has
-	ends   []int64        // those of turns that config.json names, see stops
+	ends   []int64        // the ends of turns that config.json names, see stops
 }
 
 // files are tokenizer.json and tokenizer_config.json.

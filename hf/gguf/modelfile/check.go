@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// Check compares a file that Encode has written with what was to be written: every key, and name, type, shape and
-// bytes of every tensor. What the bytes mean was compared with the weights when they were made.
+// Check compares a file that Encode has written with the plan: every key, and name, type, shape and bytes of every
+// tensor. The bytes were compared with the weights when they were made.
 func (f *File) Check(g *gguf.File) error {
 	if len(g.Tensors) != len(f.parts) || g.Metadata.Len() != len(f.pairs) {
 		return fmt.Errorf("modelfile: %s has %d tensors and %d keys; %d and %d were written", g.Path(), len(g.Tensors),

@@ -2,18 +2,14 @@ package modelfile
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// gemmaKind is Gemma 3's model_type.
-const gemmaKind = "gemma3_text"
-
 // gemmaPeriod is llama.cpp's default: of so many layers one attends to all positions.
 const gemmaPeriod = 6
 
-// Gemma is what only Gemma 3's models have.
+// Gemma has the settings of Gemma 3 alone.
 type Gemma struct {
 	Window      int     // positions that a sliding layer attends to
 	Sliding     []bool  // by layer
@@ -45,8 +41,8 @@ func (s Shape) checkGemma(remedy string) error {
 	return nil
 }
 
-// period is n if every n-th layer attends to all positions and the others slide; 0 if no n fits. More layers than there
-// are stand for none that attends to all.
+// period is n if every n-th layer attends to all positions and the others slide; 0 if no n fits. A period longer
+// than the model means that no layer attends to all.
 func (g *Gemma) period() int {
 	fits := func(n int) bool {
 		for i, sliding := range g.Sliding {
@@ -76,9 +72,4 @@ func (s Shape) gemmaPairs() []gguf.Pair {
 		list = append(list, gguf.Pair{Key: arch + ".attention.sliding_window_pattern", Value: uint32(n)})
 	}
 	return list
-}
-
-// oneMore reports whether the file has 1 more than the folder: Gemma multiplies by 1+w after a norm.
-func (s Shape) oneMore(t tensor) bool {
-	return s.Family == gemmaKind && strings.HasSuffix(t.name, "norm.weight")
 }

@@ -12,7 +12,7 @@ import (
 
 // Adapter is a LoRA on some matrices of a model. llama.cpp computes y = W·x + Alpha/rank · B·(A·x).
 type Adapter struct {
-	Name  string // for people
+	Name  string // shown to users
 	Shape Shape  // of its base model
 	Rank  int
 	Alpha float64
@@ -65,19 +65,27 @@ func (a Adapter) Plan() (*File, error) {
 
 const headName = "lm_head"
 
+// linear is a matrix that an adapter may be on.
+type linear struct {
+	from, to string // its names, without .weight
+	out, in  int
+	head     int
+}
+
 // targets lists the matrices that an adapter may be on, in the order of the file.
 func (a Adapter) targets() []linear {
 	var list []linear
-	for n := range a.Shape.Layers {
-		for _, l := range a.Shape.linears() {
-			l.from, l.to = fmt.Sprintf("model.layers.%d.%s", n, l.from), fmt.Sprintf("blk.%d.%s", n, l.to)
-			list = append(list, l)
+	bare := func(name string) string { return strings.TrimSuffix(name, ".weight") }
+	m := a.Shape.layout()
+	for n := range m.Layers {
+		for _, t := range m.Matrices(n) {
+			list = append(list, linear{bare(t.Folder), bare(t.File), int(t.Shape[0]), int(t.Shape[1]), int(t.Head)})
 		}
 	}
 	return append(list, linear{headName, "output", a.Shape.Vocab, a.Shape.Dim, 0})
 }
 
-// factorPart is one of a pair. Rows of B are those of the matrix, so they are reordered alike; A's never are.
+// factorPart is one factor of a pair. Rows of B are rows of the matrix, so they are reordered with it; A's never are.
 func factorPart(l linear, which string, x []float32, rows, width, head int) *part {
 	return &part{
 		tensor: tensor{name: l.to + ".weight." + which, from: l.from + "." + which, kind: gguf.F32, head: head,

@@ -1,6 +1,6 @@
-// Package modelfile writes models and LoRA adapters as GGUF files, which llama.cpp and Ollama load: package modeldir
-// the other way round. Metadata, names and the changes to weights are those of the conversion in Python and of the
-// loader of llama.cpp 0c1e57098; blocks are made by package gguf.
+// Package modelfile writes models and LoRA adapters as GGUF files, which llama.cpp and Ollama load. It is the inverse
+// of package modeldir. Metadata, names and the changes to weights follow llama.cpp 0c1e57098, its conversion in Python
+// and its loader; package gguf makes the blocks.
 package modelfile
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// Kind is what the matrices of a model are stored as: a type, or a mix of types.
+// Kind is the type, or the mix of types, of a model's matrices.
 type Kind string
 
 // The kinds. Norms and biases are always F32.
@@ -39,14 +39,14 @@ type weights interface {
 	Rows(name string, first int, to []float32) error
 }
 
-// Model is what a file is made of.
+// Model is the source of a file.
 type Model struct {
-	Name    string // for people
+	Name    string // shown to users
 	Shape   Shape
 	Weights weights
 	Dir     string  // has tokenizer.json, and tokenizer_config.json and chat_template.jinja if there are such
 	Ends    []int32 // the tokens that end a text by config.json and generation_config.json
-	// Template is the chat template in place of that of Dir; "": that one.
+	// Template is the chat template; "": Dir's.
 	Template string
 }
 
@@ -116,7 +116,7 @@ func (f *File) Size() int64 {
 	return n
 }
 
-// Loss is what rounding did to the tensors of one type.
+// Loss is the rounding error of the tensors of one type.
 type Loss struct {
 	Type    gguf.Type
 	Tensors int

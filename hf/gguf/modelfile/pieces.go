@@ -88,8 +88,8 @@ func (f *tokenizerFile) cut(rows int) {
 	})
 }
 
-// complete refuses merges that are not those of a SentencePiece model, where any two tokens whose whole is a token are
-// a merge: llama.cpp, which has no list of merges, would tokenise in another way.
+// complete refuses merges that a SentencePiece model would not have: in one, any two tokens that together are a token
+// are a merge. llama.cpp, which has no list of merges, would tokenise differently.
 func (v *vocabulary) complete(file *tokenizerFile) error {
 	listed := make(map[merge]bool, len(file.Model.Merges))
 	for _, m := range file.Model.Merges {

@@ -16,8 +16,8 @@ type way struct {
 	ignoreMerges bool
 }
 
-// preNames are llama.cpp's names of the ways, for tokenizer.ggml.pre: those that package modeldir reads. Where several
-// names stand for one way, it is the one of the family that made it known, or the first.
+// preNames are llama.cpp's names of the ways that package modeldir reads, for tokenizer.ggml.pre. If a way has several
+// names, the one of the family that made it known is used, or the first.
 func preNames() (map[way]string, error) {
 	known := []string{"gpt-2", "smollm", "llama-bpe", "smaug-bpe", "qwen2", "gpt-4o", "deepseek-v3", "tekken"}
 	names := map[way]string{}

@@ -3,12 +3,12 @@ package modelfile
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf/internal/layout"
 )
 
-// Shape is what config.json says of a model.
+// Shape is the shape of a model, from config.json.
 type Shape struct {
 	Family  string // model_type: llama, mistral, qwen2, qwen3 or gemma3_text
 	Vocab   int    // rows of the embedding
@@ -37,7 +37,7 @@ func (s Shape) arch() string {
 	switch s.Family {
 	case "mistral":
 		return "llama"
-	case gemmaKind:
+	case layout.Gemma3:
 		return "gemma3"
 	}
 	return s.Family
@@ -64,7 +64,7 @@ func (s Shape) check() error {
 	case s.arch() == "qwen2" && s.Heads*s.HeadDim != s.Dim:
 		return fmt.Errorf("%d heads of width %d in a Qwen2 model of width %d cannot be written as GGUF; %s", s.Heads,
 			s.HeadDim, s.Dim, remedy)
-	case s.Family == gemmaKind:
+	case s.Family == layout.Gemma3:
 		return s.checkGemma(remedy)
 	}
 	return nil
@@ -101,22 +101,11 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 	return list
 }
 
-// divisors are those of RoPE's frequencies, rope_freqs.weight: [HeadDim/2]. The formula is that of transformers'
-// _compute_llama3_parameters, turned into what a frequency is divided by.
+// divisors are the divisors of RoPE's frequencies, rope_freqs.weight: [HeadDim/2].
 func (s Shape) divisors() []float32 {
 	list := make([]float32, s.HeadDim/2)
-	l := s.Llama3
 	for i := range list {
-		wave := 2 * math.Pi * math.Pow(s.Theta, 2*float64(i)/float64(s.HeadDim))
-		switch {
-		case wave < l.Original/l.High:
-			list[i] = 1
-		case wave > l.Original/l.Low:
-			list[i] = float32(l.Factor)
-		default:
-			t := (l.Original/wave - l.Low) / (l.High - l.Low)
-			list[i] = float32(1 / (float64((1-t)/l.Factor) + t))
-		}
+		list[i] = float32(layout.Llama3(*s.Llama3).Divisor(s.Theta, int64(i), int64(s.HeadDim)))
 	}
 	return list
 }

@@ -131,7 +131,7 @@ func (v *vocabulary) read(file *tokenizerFile, rows int) error {
 	return v.pieces(file, pre, norm)
 }
 
-// fill makes one token for each row: those of the file, and [PADi] for the others.
+// fill makes one token for each row: the file's, and [PADi] for the others.
 func (v *vocabulary) fill(file *tokenizerFile, rows int) error {
 	v.tokens, v.types = make([]string, rows), make([]int32, rows)
 	taken := make(map[string]int, rows)

@@ -108,8 +108,8 @@ func byteRune(b byte) rune {
 	return rune(256 + n)
 }
 
-// weights is a safetensors file of random parameters. The first feature of every embedding is large, and so is that of
-// the head's row for the end of a turn: that is what makes the model stop.
+// weights is a safetensors file of random parameters. The first feature of every embedding and of
+// the head's row for the end of a turn is large, which makes the model stop.
 func weights(vocab int) []byte {
 	shapes := []struct {
 		name  string

@@ -11,6 +11,7 @@ import (
 
 // crosswords: fill a crossword letter by letter. Each right letter is paid.
 type crosswords struct {
+	standard
 	p      env.Params
 	clues  []clue
 	grid   *lattice
@@ -133,8 +134,6 @@ func (c *cursor) lettering() (row, col number, letter string, ok bool) {
 }
 
 func upper(c byte) byte { return c &^ 0x20 }
-
-func (*crosswords) timeout(t *turn) { standard{}.timeout(t) }
 
 func (g *crosswords) suffix(b []byte) []byte {
 	b = g.grid.appendHeader(append(b, "Current Board:\n"...))

@@ -52,7 +52,7 @@ func (d *digger) dig(seed uint64, n, boxes int) (structure, cells []byte, err er
 		boxes)
 }
 
-// brushes are what the walk digs around each of its places, in rows of three.
+// brushes are the cells that the walk digs around each place, in rows of three.
 var brushes = [5]string{"000111000", "010010010", "000110010", "000110110", "000011010"}
 
 // hollow digs the floor.
@@ -109,7 +109,7 @@ func (d *digger) floor(k int) int {
 	return -1
 }
 
-// frozen reports whether one of several boxes can be pushed nowhere at once.
+// frozen reports whether one of several boxes cannot be pushed at the start.
 func frozen(cells []byte, n int) bool {
 	if bytes.Count(cells, []byte{box})+bytes.Count(cells, []byte{boxOnTarget}) < 2 {
 		return false

@@ -90,7 +90,7 @@ func (g *fifteenPuzzle) scatter(r *python.Random) {
 	g.tiles[i], g.tiles[j] = g.tiles[j], g.tiles[i]
 }
 
-// parity stays the same under slides: that of the permutation plus that of the space's distance from the first cell.
+// parity stays the same under slides: the parity of the permutation plus the space's distance from the first cell.
 func (g *fifteenPuzzle) parity() int {
 	space := slices.Index(g.tiles, 0)
 	n := space/g.n + space%g.n

@@ -1,6 +1,6 @@
 // Package game holds the text games of GEM (Liu et al., arXiv 2510.01051; github.com/axon-rl/gem): the same ids, rules,
 // rewards and, for the same seed, the same episodes. The tasks are told in our own words; the answers of the games and
-// the boards in the suffixes are those of upstream, letter by letter. Table is the list of ids.
+// the boards in the suffixes are upstream's, letter by letter. Table is the list of ids.
 //
 // A complete and faultless episode has a total reward of 1. An answer in which a game finds no move costs 0.1 and ends
 // the episode; a move that is not allowed costs a turn. When the turns run out the episode is both terminated and

@@ -12,6 +12,7 @@ import (
 // hangman: find a word by its letters. Half of the reward is for letters, half for the word, which must be said even
 // when all of its letters are known; letters not known by then are paid with it.
 type hangman struct {
+	standard
 	p       env.Params
 	basic   *lexicon
 	english *lexicon
@@ -118,8 +119,6 @@ func (g *hangman) letter(t *turn, letter string) {
 	t.reward = 0.5 * (float64(hits) / float64(len(g.secret)))
 	t.at().say("you successfully guessed a letter '").say(letter).say("' that is in the secret word.")
 }
-
-func (*hangman) timeout(t *turn) { standard{}.timeout(t) }
 
 func (g *hangman) suffix(b []byte) []byte {
 	b = append(b, "Here is the current state of the Hangman grid:\n"...)

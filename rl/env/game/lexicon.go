@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Data is what word games draw from. It does not change.
+// Data holds the words, clues and pages that games draw from. It does not change.
 type Data struct {
 	basic, english *lexicon
 	clues          []clue
@@ -40,7 +40,7 @@ type clue struct {
 var shipped embed.FS
 
 // Shipped returns the lists that the program carries. They are the project's own: a basic list, a list with long and
-// rare words, and clues. Upstream's word lists are those of NLTK's corpus words; with them, see Load, the episodes are
+// rare words, and clues. Upstream uses the word lists of NLTK's corpus words; with them (see Load) the episodes are
 // upstream's.
 func Shipped() (*Data, error) {
 	return read(shipped, nil, "words/basic.txt", "words/english.txt", "words/clues.jsonl")
@@ -85,7 +85,7 @@ func read(folder fs.FS, sums map[string]string, basic, english, clues string) (*
 			return nil, fmt.Errorf("game: %w", err)
 		}
 		if sum := sha256.Sum256(text); sums[l.name] != "" && hex.EncodeToString(sum[:]) != sums[l.name] {
-			return nil, fmt.Errorf("game: the word list %s has the SHA-256 %x, NLTK's has %s; take that of NLTK's "+
+			return nil, fmt.Errorf("game: the word list %s has the SHA-256 %x, NLTK's has %s; use the one of NLTK's "+
 				"corpus words, or none", l.name, sum, sums[l.name])
 		}
 		*l.to = newLexicon(strings.Fields(string(text)))

@@ -11,6 +11,7 @@ import (
 // mastermind: find a code from the pegs that each guess receives. Each position found for the first time in one guess
 // is paid.
 type mastermind struct {
+	standard
 	p       env.Params
 	code    []int
 	digits  int     // 1 … digits are used
@@ -174,8 +175,6 @@ func sayList(t *turn, all []number) *turn {
 	}
 	return t.say("]")
 }
-
-func (*mastermind) timeout(t *turn) { standard{}.timeout(t) }
 
 func (*mastermind) suffix(b []byte) []byte { return append(b, "Enter your guess."...) }
 

@@ -14,6 +14,7 @@ import (
 // minesweeper: reveal all cells without a mine. Mines are laid at the first reveal, away from it. Each safe cell is
 // paid.
 type minesweeper struct {
+	standard
 	p          env.Params
 	rows, cols int
 	mines      int
@@ -143,7 +144,7 @@ func (g *minesweeper) reveal(t *turn, row, col int, place func()) {
 	t.say(".")
 }
 
-// lay draws the mines outside the neighbourhood of a cell. Where that leaves too little room, which upstream never
+// lay draws the mines outside the neighbourhood of a cell. If that leaves too little room, which upstream never
 // survives, only the cell itself stays free.
 func (g *minesweeper) lay(row, col int, r *python.Random) {
 	var room [8]int
@@ -223,8 +224,6 @@ func (g *minesweeper) around(at int, room *[8]int) []int {
 	}
 	return near
 }
-
-func (*minesweeper) timeout(t *turn) { standard{}.timeout(t) }
 
 // draw writes the board with all cells hidden.
 func (g *minesweeper) draw() {

@@ -9,7 +9,7 @@ import (
 )
 
 // cursor reads the moves in an action: next goes to the last `\boxed{` first and then to those before it, the other
-// methods read what follows from left to right. What counts as a digit or a space is what Python's \d and \s take.
+// methods read what follows from left to right. Digits and spaces are what Python's \d and \s match.
 //
 //	for c := moves(action); !found && c.next(); {
 //		guess, found = c.number()

@@ -9,7 +9,7 @@ const (
 
 // puller searches the moves of a room backwards, depth first: the player walks, and pulls a box that is right behind
 // him. A room's score is the number of pulls on the way to it times the distance of all boxes from their targets, and 0
-// while something stands on a target.
+// while a target is covered.
 type puller struct {
 	n         int
 	structure []byte
@@ -51,7 +51,7 @@ func (p *puller) run(structure, room []byte, n int) (best []byte, score int) {
 	return slices.Clone(p.best), p.score
 }
 
-// explore looks at the room as it is and at those that one move leads to, with so many moves left.
+// explore looks at the present room and at the rooms one move away, with so many moves left.
 func (p *puller) explore(left int) {
 	left--
 	if left <= 0 || p.seen.size >= explored || !p.seen.add(p.key()) {
@@ -99,7 +99,7 @@ func (p *puller) walk(step, left int) {
 	p.covered, p.pulls, p.distance = covered, pulls, distance
 }
 
-// leave takes away what stands in a cell.
+// leave empties a cell.
 func (p *puller) leave(at int) {
 	p.cells[at] = p.structure[at]
 	if p.structure[at] == target {
@@ -107,7 +107,7 @@ func (p *puller) leave(at int) {
 	}
 }
 
-// stand puts something into a cell.
+// stand puts a box or the player into a cell.
 func (p *puller) stand(at int, c byte) {
 	p.cells[at] = c
 	if p.structure[at] == target {
@@ -118,7 +118,7 @@ func (p *puller) stand(at int, c byte) {
 // apart is the Manhattan distance of two cells.
 func (p *puller) apart(a, b int) int { return abs(a/p.n-b/p.n) + abs(a%p.n-b%p.n) }
 
-// key names the room: the player's cell and, in order, those of the boxes with one bit for a box that was pulled. With
+// key names the room: the player's cell and, in order, the boxes' cells with one bit for a box that was pulled. With
 // at most 6 boxes on at most 256 cells it fits and is never 0.
 func (p *puller) key() uint64 {
 	var sorted [6]int

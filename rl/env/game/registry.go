@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
 
-// Registry returns all environments. Those that draw from words, clues or an encyclopedia find them in the folder data,
-// see [Load]; what is not there, and all of it if data is "", is what the program carries.
+// Registry returns all environments. Games that draw from words, clues or an encyclopedia find them in the folder data
+// (see [Load]). If a list is not there, or data is "", the program's own is used.
 func Registry(data string) (*env.Registry, error) {
 	words, err := Shipped()
 	if data != "" {

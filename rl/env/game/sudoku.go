@@ -12,6 +12,7 @@ import (
 // sudoku: fill the board. Each cell filled as in the solution is paid; another number is refused even if no rule
 // forbids it yet.
 type sudoku struct {
+	standard
 	p     env.Params
 	n     int   // numbers, rows and columns
 	block int   // side of a block
@@ -192,8 +193,6 @@ func (g *sudoku) play(t *turn, action string) {
 		t.say(", which violates Sudoku rules.")
 	}
 }
-
-func (*sudoku) timeout(t *turn) { standard{}.timeout(t) }
 
 func (g *sudoku) suffix(b []byte) []byte {
 	b = append(b, "Here is the current board layout:\n  "...)

@@ -226,7 +226,7 @@ func (g *wikiGame) SampleAction(s env.Draws) string {
 	return boxedText(links[s.IntN(len(links))])
 }
 
-// lastBoxed is what stands in the last \boxed{} of a text, braces inside it matched; "" if it is not closed.
+// lastBoxed is the content of the last \boxed{} of a text, braces inside it matched; "" if it is not closed.
 func lastBoxed(text string) string {
 	const open = `\boxed{`
 	at := strings.LastIndex(text, `\boxed`)

@@ -13,6 +13,7 @@ import (
 // wordle: find a word from the marks of its letters. Half of the reward is for places found for the first time, half
 // for the word.
 type wordle struct {
+	standard
 	p       env.Params
 	words   *lexicon
 	pool    []string
@@ -133,8 +134,6 @@ func marking(marks []byte, secret, guess string) []byte {
 	}
 	return marks
 }
-
-func (*wordle) timeout(t *turn) { standard{}.timeout(t) }
 
 func (*wordle) suffix(b []byte) []byte { return append(b, "Enter your guess."...) }
 

@@ -13,6 +13,7 @@ import (
 // wordSearch: find the words in a square of letters by their first and last cell. Each word is paid once; upstream pays
 // again for the same word from the other end.
 type wordSearch struct {
+	standard
 	p              env.Params
 	basic, english *lexicon
 	grid           *lattice
@@ -140,8 +141,6 @@ func (g *wordSearch) claim(t *turn, i int, place func()) {
 	place()
 	t.say(".")
 }
-
-func (*wordSearch) timeout(t *turn) { standard{}.timeout(t) }
 
 func (g *wordSearch) suffix(b []byte) []byte {
 	b = g.grid.appendHeader(append(b, "Current Board:\n"...))
