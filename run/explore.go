@@ -213,7 +213,7 @@ func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts")}
+	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts"), Tokenizer: p.models.base.Tokenizer}
 	o.Raw, o.Evaluated, o.Note = to.raw, rollouts.Evaluated, to.travel.order.Sampling
 	o.Evaluations = x.evaluations
 	var store *buffer.Store

@@ -160,7 +160,8 @@ func (l *loops) openServed() (*record.Served, error) {
 		Scorer: explorer.New(explorer.Options{Seed: l.id.Seed, Pipeline: operators, Advantage: l.method.Advantage,
 			AdvantageName: l.cfg.Algorithm.AdvantageFn, Warn: l.say.progress.Warn},
 			l.models.service.API, l.travel.sync, nil, nil, explorer.Taskset{}, nil),
-		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: l.site.FS, Dir: l.folder.File("rollouts")},
+		Sink: &record.Explored{Rollouts: buffer.Rollouts{FS: l.site.FS, Dir: l.folder.File("rollouts"),
+			Tokenizer: l.models.base.Tokenizer},
 			Monitor:  l.monitor,
 			Progress: l.say.progress, To: l.between.exchange, Lines: lines, Aside: l.aside()},
 	}, nil
