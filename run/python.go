@@ -258,8 +258,8 @@ func (p Python) Names() config.Names {
 		"ALGORITHM_TYPE"} {
 		for name, place := range mentioned[registry] {
 			n.Refused[name] = "what " + place + " registers cannot be used: losses, advantages and sample strategies " +
-				"are computed by this program, without torch. Name one of its own (docs/algorithms.md lists them), " +
-				"or write it in Go (examples/plugin)"
+				"are computed by this program, without torch. Name one of its own (docs/reference/algorithms.md " +
+				"lists them), or write it in Go (examples/plugin)"
 		}
 	}
 	for registry, instead := range map[string]string{
