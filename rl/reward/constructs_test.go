@@ -23,7 +23,7 @@ type construct struct {
 
 // TestConstructs compares math_reward with math_verify on constructs of LaTeX in many spellings
 // (testdata/constructs.py). What upstream does not accept is accepted only where it is spelled alike or one of
-// understood, and the counts are those of the table in docs/results/graders.md.
+// understood, and the counts are the ones in the table of docs/results/graders.md.
 func TestConstructs(t *testing.T) {
 	counts := map[string]*[5]int{} // pairs, equal verdicts, only upstream: values, numbers in it; only here
 	for _, row := range readRows[construct](t, "testdata/constructs.jsonl") {
