@@ -65,7 +65,7 @@ var floors = []string{
 		"rl/supervised monitor/console rl/taskprep rl/env/envtest rl/env/game rl/env/replay " +
 		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate",
-	"tinker/server/internal/sampling tinker/server/internal/training rl/outside rl/env/python rl/env/selfdriven",
+	"tinker/server/internal/sampling tinker/server/internal/training rl/outside rl/env/pythonenv rl/env/selfdriven",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
 	"tinker/server/internal/endpoints loop/explorer loop/trainer loop/proxy",

@@ -31,7 +31,7 @@ var promised = []string{
 	"rl/experience.Turn rl/experience.Group rl/experience.GroupBy",
 	"rl/reward.Funcs rl/reward.Math",
 	"rl/algorithm.PolicyLosses rl/algorithm.Advantages",
-	"rl/operator.Drop rl/pipeline.Operator rl/dataset.ErrEnd",
+	"rl/pipeline.Drop rl/pipeline.Operator rl/dataset.ErrEnd",
 	"hf/tokenizer.Load hf/chat.Template hf/hub.New",
 	// train and sample without a configuration; bring a service
 	"tinker/tinkertest.Run",
@@ -99,6 +99,8 @@ type declared struct {
 	name string
 	node ast.Node // the type that is mentioned; nil: none is
 	file *ast.File
+
+	alias bool
 }
 
 // visit adds a name with all that it mentions. Names that are not exported lead to others only.
@@ -130,6 +132,9 @@ func (p *promises) visit(pkg, name string) {
 	if ast.IsExported(name) {
 		p.names[full] = true
 	}
+	if of := p.aliased(d); of != nil { // of an internal type, which the alias makes a public one
+		g, d, name = of, of.decls[d.node.(*ast.SelectorExpr).Sel.Name], d.node.(*ast.SelectorExpr).Sel.Name
+	}
 	p.mention(g, d)
 	for _, m := range g.methods[name] {
 		if ast.IsExported(name) {
@@ -137,6 +142,19 @@ func (p *promises) visit(pkg, name string) {
 		}
 		p.mention(g, m)
 	}
+}
+
+// aliased is the internal package whose type a declaration is an alias of; nil: it is none.
+func (p *promises) aliased(d declared) *goPackage {
+	sel, ok := d.node.(*ast.SelectorExpr)
+	if !ok || !d.alias {
+		return nil
+	}
+	imp, ours := strings.CutPrefix(importOf(d.file, sel.X.(*ast.Ident).Name), module)
+	if !ours || !strings.Contains("/"+imp+"/", "/internal/") {
+		return nil
+	}
+	return p.load(imp)
 }
 
 // mention visits the names that a type mentions. Fields that are not exported do not count.
@@ -199,20 +217,20 @@ func (g *goPackage) add(f *ast.File, decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil {
-			g.decls[d.Name.Name] = declared{d.Name.Name, d.Type, f}
+			g.decls[d.Name.Name] = declared{name: d.Name.Name, node: d.Type, file: f}
 		} else if of := receiver(d.Recv); d.Name.IsExported() {
-			g.methods[of] = append(g.methods[of], declared{d.Name.Name, d.Type, f})
+			g.methods[of] = append(g.methods[of], declared{name: d.Name.Name, node: d.Type, file: f})
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
-				g.decls[s.Name.Name] = declared{s.Name.Name, s.Type, f}
+				g.decls[s.Name.Name] = declared{s.Name.Name, s.Type, f, s.Assign.IsValid()}
 			case *ast.ValueSpec:
 				for _, name := range s.Names {
 					g.decls[name.Name] = declared{name: name.Name, file: f}
 					if s.Type != nil {
-						g.decls[name.Name] = declared{name.Name, s.Type, f}
+						g.decls[name.Name] = declared{name: name.Name, node: s.Type, file: f}
 					}
 				}
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/pythonenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
@@ -26,14 +26,14 @@ type World struct {
 	Rewards       int           // the same
 
 	set          *Set
-	environments *environments.Source
+	environments *pythonenv.Source
 }
 
 // Claims implements outside.World.
 func (w *World) Claims(n outside.Named) bool {
 	d := dotted(n)
 	return len(n.Folders)+len(d.Workflows)+len(d.Rewards)+len(d.Operators) > 0 ||
-		slices.ContainsFunc(n.Environments, environments.Is)
+		slices.ContainsFunc(n.Environments, pythonenv.Is)
 }
 
 func dotted(n outside.Named) Names {
@@ -60,7 +60,7 @@ func (w *World) Open(ctx context.Context, n outside.Named, s outside.Site) (p ou
 	log := func(e python.Entry) { write(outside.Line{Text: e.Text, Level: e.Level, Task: e.Task}) }
 	w.set, err = Open(ctx, Options{Dirs: n.Folders, Dotted: dotted(n), RewardTimeout: w.RewardTimeout,
 		Rewards: w.Rewards, Python: python.Options{Executable: s.Python, Dirs: slices.Concat(n.Folders, s.Imports),
-			Env: w.Env, Imports: []string{environments.Module}, Processes: w.Processes, Threads: w.Threads,
+			Env: w.Env, Imports: []string{pythonenv.Module}, Processes: w.Processes, Threads: w.Threads,
 			Memory: w.Memory, Log: log}})
 	if err != nil {
 		return p, err
@@ -68,13 +68,13 @@ func (w *World) Open(ctx context.Context, n outside.Named, s outside.Site) (p ou
 	for _, e := range w.set.Errors {
 		s.Note("a plug-in file was not loaded: " + e.String())
 	}
-	w.environments = environments.New(ctx, w.set.Host(), environments.Options{Find: s.Find, Stop: s.Stop, Note: s.Note,
+	w.environments = pythonenv.New(ctx, w.set.Host(), pythonenv.Options{Find: s.Find, Stop: s.Stop, Note: s.Note,
 		Failed: func(err error) {
 			log(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})
 		}})
 	p = outside.Parts{Workflows: w.set.WorkflowsOf(), Rewards: w.set.RewardFuncs(),
 		Operators: w.set.OperatorsOf(s.Judges), Readers: map[string]outside.Reader{}, Failed: w.set.Failed(),
-		Environments: map[string]env.Finder{environments.Prefix: w.environments.Spec}}
+		Environments: map[string]env.Finder{pythonenv.Prefix: w.environments.Spec}}
 	for name := range w.set.Readers {
 		p.Readers[name] = func(ctx context.Context, section map[string]any) (*dataset.Source, error) {
 			return w.set.Rows(ctx, name, section)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/selfdriven"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
@@ -18,15 +16,13 @@ import (
 // World is the environments of verifiers: their tasks, what carries their rollouts out, and, for a player, themselves
 // as env.Env. It implements outside.World.
 type World struct {
-	site     outside.Site
-	log      func(outside.Line)
-	ctx      context.Context // without an end
-	servers  *Servers
-	tasksets Tasksets
+	site    outside.Site
+	log     func(outside.Line)
+	ctx     context.Context // without an end
+	servers *Servers
 
 	mu      sync.Mutex
 	sources map[string]*selfdriven.Source // by id
-	players []outside.Player              // of them
 }
 
 const name = "verifiers" // of the world, and of the workflow's By
@@ -44,7 +40,7 @@ func (w *World) Open(ctx context.Context, _ outside.Named, s outside.Site) (outs
 	w.servers = New(Options{Executable: s.Python, Path: s.Imports,
 		Log: func(line string) { w.log(outside.Line{Text: line}) }})
 	p := outside.Parts{Carriers: map[string]workflow.Carrier{name: w.servers},
-		Tasks: map[string]outside.Tasks{Prefix: w.tasks}}
+		Tasks: map[string]outside.Tasks{Prefix: w.servers.Rows}}
 	if s.Player != nil {
 		p.Environments = map[string]env.Finder{Prefix: w.spec}
 	}
@@ -59,18 +55,10 @@ func (w *World) Close() error {
 	for _, s := range w.sources {
 		errs = append(errs, s.Close())
 	}
-	for _, p := range w.players {
-		errs = append(errs, p.Close())
-	}
 	if w.servers != nil {
 		errs = append(errs, w.servers.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// tasks implements outside.Tasks.
-func (w *World) tasks(ctx context.Context, id string, args map[string]any) (*dataset.Source, error) {
-	return w.tasksets.Rows(ctx, Options{Executable: w.site.Python, Path: w.site.Imports}, id, args)
 }
 
 // spec implements env.Finder.
@@ -99,9 +87,7 @@ func (w *World) open(id string) (*selfdriven.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := maps.Clone(p.Args)
-	delete(args, "env_id")
-	tasks, err := w.tasks(w.ctx, p.Tasks, args)
+	tasks, err := w.servers.Rows(w.ctx, p.Tasks, p.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +95,9 @@ func (w *World) open(id string) (*selfdriven.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.players = append(w.players, player)
 	return selfdriven.New(w.ctx, selfdriven.Options{ID: id, Carrying: carrying, Tasks: tasks,
-		Rollouts: player.Rollouts, URL: player.URL, Model: player.Name, Params: player.Params, Random: p.Random,
-		Note: w.site.Note,
+		Rollouts: player.Rollouts, URL: player.URL, Close: player.Close, Model: player.Name,
+		Params: player.Params, Random: p.Random, Note: w.site.Note,
 		Failed: func(err error) {
 			w.log(outside.Line{Level: "error", Text: "an episode failed: " + err.Error()})
 		}}), nil

@@ -1,4 +1,4 @@
-package python
+package pythonenv
 
 import (
 	"encoding/json"

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// door answers programs over HTTP: OpenAI's interface below the URLs of rollouts, and requests about rollouts.
-type door struct {
+// handler answers programs over HTTP: OpenAI's interface below the URLs of rollouts, and requests about rollouts.
+type handler struct {
 	name    string // of the model
 	text    *endpoint.Text
 	now     func() time.Time
@@ -27,8 +27,8 @@ type door struct {
 	close   context.CancelFunc
 }
 
-func newDoor(name string, text *endpoint.Text, now func() time.Time, log func(string)) *door {
-	d := &door{name: name, text: text, now: now, log: log, calls: newRollouts(now),
+func newHandler(name string, text *endpoint.Text, now func() time.Time, log func(string)) *handler {
+	d := &handler{name: name, text: text, now: now, log: log, calls: newRollouts(now),
 		bodies: web.NewBodies(web.BodyOptions{Weigh: endpoint.WeighBody})}
 	d.closing, d.close = context.WithCancel(context.Background())
 	return d
@@ -50,7 +50,7 @@ func bad(format string, args ...any) error {
 }
 
 // fail sends an error in OpenAI's form. What the model's service cannot do is 502: the proxy is not at fault.
-func (d *door) fail(w http.ResponseWriter, err error) {
+func (d *handler) fail(w http.ResponseWriter, err error) {
 	e := *endpoint.ErrorOf(err)
 	var own *endpoint.Error
 	switch {
@@ -66,11 +66,11 @@ func (d *door) fail(w http.ResponseWriter, err error) {
 	e.Write(w)
 }
 
-// answerer is a handler of package openai.
+// answerer is a handler of package endpoint.
 type answerer func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error
 
-// post serves a handler of package openai.
-func (d *door) post(h answerer) http.HandlerFunc {
+// post serves a handler of package endpoint.
+func (d *handler) post(h answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := d.bodies.ReadWeighed(r, endpoint.MaxBody)
 		if err == nil {
@@ -86,7 +86,7 @@ func (d *door) post(h answerer) http.HandlerFunc {
 const session = "X-Session-ID"
 
 // inSession serves the calls that name a rollout in their header, and leaves the others to plain.
-func (d *door) inSession(path string, plain http.HandlerFunc) http.HandlerFunc {
+func (d *handler) inSession(path string, plain http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if id := r.Header.Get(session); id != "" {
 			d.model(w, r, id, path)
@@ -99,9 +99,9 @@ func (d *door) inSession(path string, plain http.HandlerFunc) http.HandlerFunc {
 func health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
 // models lists the model.
-func (d *door) models(w http.ResponseWriter, r *http.Request) {
+func (d *handler) models(w http.ResponseWriter, r *http.Request) {
 	if endpoint.ForAnthropic(r) {
-		d.sendModels(w, r, endpoint.New(&during{door: d}, d.now))
+		d.sendModels(w, r, endpoint.New(&rolloutModels{handler: d}, d.now))
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"object": "list",
@@ -120,7 +120,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 const most = 4 << 20
 
 // read reads a body, which is one JSON value.
-func (d *door) read(r *http.Request, v any) error {
+func (d *handler) read(r *http.Request, v any) error {
 	body, err := d.bodies.ReadWeighed(r, most)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *door) read(r *http.Request, v any) error {
 }
 
 // readIfAny reads a body that may be empty.
-func (d *door) readIfAny(r *http.Request, v any) error {
+func (d *handler) readIfAny(r *http.Request, v any) error {
 	body, err := d.bodies.ReadWeighed(r, most)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
 		return err

@@ -1,4 +1,4 @@
-package python_test
+package pythonenv_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package python_test
+package pythonenv_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/envtest"
-	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/pythonenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
@@ -55,12 +55,12 @@ func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *ope
 		t.Fatal(err)
 	}
 	h, err := python.Open(t.Context(), python.Options{Dirs: []string{dir, filepath.Join(dir, "fake")}, Processes: 2,
-		Imports: []string{environments.Module}, Grace: 500 * time.Millisecond})
+		Imports: []string{pythonenv.Module}, Grace: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &opened{host: h}
-	s := environments.New(t.Context(), h, environments.Options{Timeout: timeout, Stop: stop,
+	s := pythonenv.New(t.Context(), h, pythonenv.Options{Timeout: timeout, Stop: stop,
 		Find: func(path string) string { return filepath.Join(dir, path) },
 		Note: o.note, Failed: func(err error) { o.note("an episode failed: " + err.Error()) }})
 	o.close = s.Close
@@ -69,7 +69,7 @@ func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *ope
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Registry = empty.With(environments.Prefix, s.Spec)
+	o.Registry = empty.With(pythonenv.Prefix, s.Spec)
 	return o
 }
 

@@ -10,17 +10,17 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-// during is the model for the calls of one rollout, by any name if the rollout does not limit them. It implements
-// endpoint.Models.
-type during struct {
-	*door
+// rolloutModels is the model for the calls of one rollout, by any name if the rollout does not limit them. It
+// implements endpoint.Models.
+type rolloutModels struct {
+	*handler
 	id      string
 	session string   // the header of the request
 	at      *rollout // once Open found it
 }
 
 // Open implements endpoint.Models.
-func (m *during) Open(ctx context.Context, _, name string) (*endpoint.Model, error) {
+func (m *rolloutModels) Open(ctx context.Context, _, name string) (*endpoint.Model, error) {
 	r, err := m.calls.find(ctx, m.id, true)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (m *during) Open(ctx context.Context, _, name string) (*endpoint.Model, err
 }
 
 // ended makes the end of the rollout the reason for an error of one of its calls.
-func (m *during) ended(h answerer) answerer {
+func (m *rolloutModels) ended(h answerer) answerer {
 	return func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
 		err := h(ctx, w, tenant, body)
 		if err != nil && m.at != nil {
@@ -57,7 +57,7 @@ func (m *during) ended(h answerer) answerer {
 }
 
 // List implements endpoint.Models.
-func (m *during) List(context.Context, string) ([]endpoint.Card, error) {
+func (m *rolloutModels) List(context.Context, string) ([]endpoint.Card, error) {
 	return []endpoint.Card{{ID: m.name, Context: m.calls.context(m.id), Kind: "base"}}, nil
 }
 

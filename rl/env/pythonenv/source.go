@@ -1,10 +1,10 @@
-// Package python plays environments that are written in Python: GEM's and Gymnasium's, and classes in the user's
+// Package pythonenv plays environments that are written in Python: GEM's and Gymnasium's, and classes in the user's
 // files. They run in the processes of a host (rl/python), and are env.Env here, so that wrappers and loops do not
 // know the difference.
 //
 // An environment lives in one process. When the process is lost, its episode is played again in another
 // (rl/env/replay). A fork is a copy by Python's deepcopy if the copy continues like the original, else such a replay.
-package python
+package pythonenv
 
 import (
 	"context"
