@@ -14,8 +14,8 @@ type Stretch struct {
 }
 
 // AttentionRows are what a backward reads and writes, for all rows of a pass. Q is Forward's input and Out its output,
-// Dout the gradient of Out, each [T,Heads*HeadDim]. DQKV [T,·] has the columns of all query heads, all key heads and all
-// value heads.
+// Dout the gradient of Out, each [T,Heads*HeadDim]. DQKV [T,·] has the columns of all query heads, all key heads and
+// all value heads.
 type AttentionRows struct{ DQKV, Dout, Out, Q Rows }
 
 // Backward computes the gradients of one KV head of a tree of stretches, whose root is all[root]: of the unscaled
