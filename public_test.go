@@ -99,6 +99,8 @@ type declared struct {
 	name string
 	node ast.Node // the type that is mentioned; nil: none is
 	file *ast.File
+
+	alias bool
 }
 
 // visit adds a name with all that it mentions. Names that are not exported lead to others only.
@@ -111,7 +113,11 @@ func (p *promises) visit(pkg, name string) {
 		p.seen = map[string]bool{}
 	}
 	p.seen[full] = true
-	if strings.Contains("/"+pkg+"/", "/internal/") {
+	if full == "run/internal/job.Tests" {
+		return // a field for tests of this module
+	}
+	alias := strings.HasPrefix(full, "run/internal/job.") // run.Options and its parts are aliases
+	if strings.Contains("/"+pkg+"/", "/internal/") && !alias {
 		p.t.Errorf("%s is mentioned by a promised name, and another module cannot name it", full)
 	}
 	g := p.load(pkg)
@@ -120,8 +126,14 @@ func (p *promises) visit(pkg, name string) {
 		p.t.Errorf("there is no %s", full)
 		return
 	}
+	if alias {
+		full = "run." + name
+	}
 	if ast.IsExported(name) {
 		p.names[full] = true
+	}
+	if of := p.aliased(d); of != nil { // of an internal type, which the alias makes a public one
+		g, d, name = of, of.decls[d.node.(*ast.SelectorExpr).Sel.Name], d.node.(*ast.SelectorExpr).Sel.Name
 	}
 	p.mention(g, d)
 	for _, m := range g.methods[name] {
@@ -130,6 +142,19 @@ func (p *promises) visit(pkg, name string) {
 		}
 		p.mention(g, m)
 	}
+}
+
+// aliased is the internal package whose type a declaration is an alias of; nil: it is none.
+func (p *promises) aliased(d declared) *goPackage {
+	sel, ok := d.node.(*ast.SelectorExpr)
+	if !ok || !d.alias {
+		return nil
+	}
+	imp, ours := strings.CutPrefix(importOf(d.file, sel.X.(*ast.Ident).Name), module)
+	if !ours || !strings.Contains("/"+imp+"/", "/internal/") {
+		return nil
+	}
+	return p.load(imp)
 }
 
 // mention visits the names that a type mentions. Fields that are not exported do not count.
@@ -192,38 +217,25 @@ func (g *goPackage) add(f *ast.File, decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
 		if d.Recv == nil {
-			g.decls[d.Name.Name] = declared{d.Name.Name, d.Type, f}
+			g.decls[d.Name.Name] = declared{name: d.Name.Name, node: d.Type, file: f}
 		} else if of := receiver(d.Recv); d.Name.IsExported() {
-			g.methods[of] = append(g.methods[of], declared{d.Name.Name, d.Type, f})
+			g.methods[of] = append(g.methods[of], declared{name: d.Name.Name, node: d.Type, file: f})
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
-				g.decls[s.Name.Name] = declared{s.Name.Name, s.Type, f}
-				if s.Assign.IsValid() && strings.Contains(aliased(f, s.Type), "/internal/") {
-					g.decls[s.Name.Name] = declared{name: s.Name.Name, file: f} // it has a name here
-				}
+				g.decls[s.Name.Name] = declared{s.Name.Name, s.Type, f, s.Assign.IsValid()}
 			case *ast.ValueSpec:
 				for _, name := range s.Names {
 					g.decls[name.Name] = declared{name: name.Name, file: f}
 					if s.Type != nil {
-						g.decls[name.Name] = declared{name.Name, s.Type, f}
+						g.decls[name.Name] = declared{name: name.Name, node: s.Type, file: f}
 					}
 				}
 			}
 		}
 	}
-}
-
-// aliased is the package that the type of an alias is from, "" if it is from this one.
-func aliased(f *ast.File, typ ast.Expr) string {
-	if s, ok := typ.(*ast.SelectorExpr); ok {
-		if x, ok := s.X.(*ast.Ident); ok {
-			return importOf(f, x.Name)
-		}
-	}
-	return ""
 }
 
 // receiver is the name of a method's type.

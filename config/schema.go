@@ -82,7 +82,7 @@ func (s *schemer) value(v reflect.Value, path string, nullable bool) object {
 func blank(v reflect.Value) reflect.Value { return reflect.New(v.Type().Elem()).Elem() }
 
 // reference is a section by name: its type's, so that editors show one definition however often it is used. The
-// defaults are those of the type.
+// defaults are the type's.
 func (s *schemer) reference(v reflect.Value, path string) object {
 	name := strings.ToLower(v.Type().Name())
 	if _, ok := s.defs[name]; !ok {

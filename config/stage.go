@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
 
-// Stage is one entry of `stages`: whole sections that replace those of the file for one part of a run.
+// Stage is one entry of `stages`: whole sections that replace the file's for one part of a run.
 type Stage struct {
 	StageName     string         `yaml:"stage_name"`
 	Mode          *Mode          `yaml:"mode"`

@@ -23,7 +23,7 @@ stages:
     explorer: {eval_interval: 7}
 `
 
-// A stage has its sections in place of the whole's, each as a whole, and its name below that of the run.
+// A stage replaces whole sections of the file, and its name is below the run's.
 func TestStage(t *testing.T) {
 	c, err := Parse("run.yaml", []byte(staged), nil, func(string) (string, bool) { return "", false })
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/studio"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/run/speaker"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 )
 
 type studioCmd struct {
@@ -103,7 +103,7 @@ func beside(s *surroundings, addr string, dirs ...string) (stop func()) {
 	}
 }
 
-// options are what the studio gets from this process.
+// options connects the studio to this process.
 func (c *studioCmd) options(s *surroundings) (studio.Options, error) {
 	o := studio.Options{Token: c.Token, Hosts: c.AllowHost, Webhook: c.Webhook, Key: c.Key, Version: version(),
 		Model: s.cachedModel, Log: slog.New(foreign.Handler(slog.NewTextHandler(s.err,

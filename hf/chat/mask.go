@@ -159,9 +159,9 @@ func (t *Template) begin(c *Conversation, tok *tokenizer.Tokenizer, text string,
 
 // end returns where the assistant message that begins at from ends in text;
 // through is the conversation up to this message. Templates may show a message
-// in another way once more follow it (no empty thoughts, another token at its
-// end): then it ends after the token that ends a turn, or else where the two
-// ways part.
+// differently once more follow it (no empty thoughts, another token at its
+// end): then it ends after the token that ends a turn, or else at the first
+// difference.
 func (t *Template) end(tok *tokenizer.Tokenizer, text, through string, from int) int {
 	if strings.HasPrefix(text, through) {
 		return max(from, len(through))

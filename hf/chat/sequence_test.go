@@ -49,7 +49,7 @@ func talking(t *testing.T, model, file string, conf *tokenizer.Config) *talk {
 	return &talk{t: t, template: template, tok: tok}
 }
 
-// ids are those of the words, each encoded by itself, as a sampler may have drawn them and no encoder would.
+// ids are the words', each encoded separately, as a sampler may have drawn them and no encoder would.
 func (c *talk) ids(words ...string) (ids []int32) {
 	for _, w := range words {
 		ids = append(ids, c.tok.Encode(w, false)...)
@@ -98,7 +98,7 @@ func TestSequencesOfRealTemplates(t *testing.T) {
 	}
 }
 
-// bytewise encodes a byte as its value; 0 stands for a special token that the template writes as <end>.
+// bytewise encodes a byte as its value; 0 is a special token that the template writes as <end>.
 func bytewise(text string) (ids []int32, err error) {
 	for i, part := range strings.Split(text, "<end>") {
 		if i > 0 {

@@ -36,7 +36,7 @@ func str(c *Map, key string) string {
 	return s
 }
 
-// source returns the template of a case, which may stand in a file.
+// source returns the template of a case, which may be in a file.
 func source(tb testing.TB, c *Map) string {
 	tb.Helper()
 	file := str(c, "file")

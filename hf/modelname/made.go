@@ -16,7 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// version is part of the names of folders made of GGUF files; it changes when they are made in another way.
+// version is part of the names of folders made of GGUF files; it changes when they are made differently.
 const version = "4"
 
 // made returns the Hugging Face folder made of a GGUF file: the one in the cache, or a new one. A new one gets its name

@@ -48,7 +48,7 @@ func beside(t *testing.T, f Finder) (names []string) {
 	return names
 }
 
-// A GGUF file is a model by its own name, by that of its folder, and by the first of its parts.
+// A GGUF file is a model by its name, by its folder's, and by the name of the first of its parts.
 func TestFile(t *testing.T) {
 	f, dir := finder(t), t.TempDir()
 	m := gguftest.Model{Arch: "llama"}

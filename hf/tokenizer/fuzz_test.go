@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestMergeHeap holds the merging of long words against that of short ones.
+// TestMergeHeap compares the merging of long words with the merging of short ones.
 func TestMergeHeap(t *testing.T) {
 	model := load(t, "qwen2").model
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -20,7 +20,7 @@ type golden struct {
 	Skipped *string
 }
 
-// fill sets what the file leaves out: special tokens as without but for those before, text decoded
+// fill sets what the file leaves out: the same special tokens as without, except those before, text decoded
 // to itself, nothing to skip.
 func (g *golden) fill() {
 	if g.Special == nil {

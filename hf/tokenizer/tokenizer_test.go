@@ -175,7 +175,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Templates in files replace those of tokenizer_config.json.
+// Templates in files replace tokenizer_config.json's.
 func TestTemplatesInFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, TemplatesDir), 0o700); err != nil {

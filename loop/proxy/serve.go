@@ -21,10 +21,10 @@ const endTimeout = 10 * time.Second
 
 // Serve answers on l until stop is closed or ctx ends; answers under way have some time to be finished. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
-	return s.door.serve(ctx, s.Handler(), l, stop)
+	return s.handler.serve(ctx, s.Handler(), l, stop)
 }
 
-func (d *door) serve(ctx context.Context, h http.Handler, l net.Listener, stop <-chan struct{}) error {
+func (d *handler) serve(ctx context.Context, h http.Handler, l net.Listener, stop <-chan struct{}) error {
 	server := web.Server(web.Guard{}.Handler(h), web.Options{})
 	served := make(chan error, 1)
 	go func() {

@@ -117,8 +117,8 @@ func count(mask []bool) int {
 // term is the value of a loss at one token and its derivative with respect to that token's log-probability.
 type term struct{ value, slope float64 }
 
-// aggregate sums weight*term over all tokens whose mask is true, in order; at is not called for the others, so whatever
-// stands there (NaN included) does no harm. The gradient is [B][R].
+// aggregate sums weight*term over all tokens whose mask is true, in order; at is not called for the others, so values
+// there, even NaN, do no harm. The gradient is [B][R].
 func (a Aggregation) aggregate(all masks, at func(i, t int) term) (value float64, grad [][]float64) {
 	grad = a.weights(all)
 	for i, row := range grad {

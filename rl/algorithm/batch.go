@@ -97,8 +97,8 @@ func clipRatio(key string, values []float64) map[string]float64 {
 // SampleTrainKL measures how far the weights being trained are from those that sampled, over the trained tokens of a
 // step: v1 is the mean of old-lp, v2 half the mean of its square. Both are exactly 0 when the two sets of
 // log-probabilities have the same bits, that is, when training is on-policy. They are logged as
-// train/kl_sample_train_v1 and train/kl_sample_train_v2. Sequences without Old and those of an
-// expert are left out.
+// train/kl_sample_train_v1 and train/kl_sample_train_v2. Sequences without Old and expert
+// sequences are left out.
 func SampleTrainKL(batch []Sequence) (v1, v2 float64) {
 	n := 0
 	for i := range batch {

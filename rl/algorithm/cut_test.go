@@ -176,7 +176,7 @@ func TestHalfMaskedPair(t *testing.T) {
 	}
 }
 
-// Metrics of advantages and of their KL terms are those of a step without its masked sequences.
+// Metrics of advantages and of their KL terms equal a step's without its masked sequences.
 func TestMaskedSequencesInMetrics(t *testing.T) {
 	for _, c := range []Choice{{Type: "on_policy_distill"}, {Type: "jsd"},
 		{Type: "rloo", KLPenalty: "k2", KLPenaltyArgs: Args{"kl_coef": 0.5}}} {

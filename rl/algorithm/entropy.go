@@ -7,8 +7,8 @@ import (
 
 // Entropy is a bonus for undecided weights: coef * aggregate(entropy) is taken off the loss. The zero Entropy is none.
 //
-// On a service that gives exact entropies (Exact) the loss's derivative by a token's entropy is what it is asked to
-// add, see Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy
+// A service that gives exact entropies (Exact) is asked to add the loss's derivative by a token's entropy, see
+// Objective.EntropyWeights. Elsewhere only the log-probability of the sampled token is known, and the entropy
 // of a token is estimated by its one summand -p*log(p), as Trinity-RFT does on Tinker; the metric is then named an
 // estimate.
 type Entropy struct {
@@ -42,8 +42,8 @@ func Entropies() map[string]func(Args) (Entropy, error) {
 // Measured reports whether the term has a metric, and so is computed.
 func (e Entropy) Measured() bool { return e.measure }
 
-// EntropyWeights returns how much the entropy of each token counts in the loss but for the coefficient, [B][R]: the
-// loss of the step is less by Coef * sum of weight * entropy.
+// EntropyWeights returns the weight of each token's entropy in the loss, without the coefficient, [B][R]: the loss
+// of the step is less by Coef * sum of weight * entropy.
 func (o *Objective) EntropyWeights(batch []Sequence) [][]float32 {
 	out := make([][]float32, len(batch))
 	for i := range out {

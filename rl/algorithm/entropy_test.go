@@ -6,7 +6,7 @@ import (
 )
 
 // With exact entropies the step's loss moves with each token's entropy as the weights say, in every aggregation and on
-// both paths, and the gradient by logprobs is what it is without the term.
+// both paths, and the gradient by logprobs is the same as without the term.
 func TestExactEntropyWeights(t *testing.T) {
 	batch := []Sequence{
 		{Logprobs: []float32{-1, -2, -3}, Old: []float32{-1, -2, -3}, Advantages: []float32{1, 1, 1},

@@ -82,8 +82,8 @@ func (gae) Needs() Needs { return Needs{Reward: true, Values: true} }
 //	A(t) = delta(t) + gamma*lambda*A(next)
 //
 // with returns A+V and advantages A, whitened over the batch. Next is the next trained token: the model did not choose
-// the tokens between, such as observations, and nobody trains their values. Their rewards are part of r(t), and their
-// own A and return are those of the trained token after them.
+// the tokens between, such as observations, and nobody trains their values. Their rewards are part of r(t), and they
+// have the A and the return of the trained token after them.
 func (a gae) Assign(batch []Graded) (map[string]float64, error) {
 	advantages, returns := make([][]float64, len(batch)), make([][]float64, len(batch))
 	for i := range batch {

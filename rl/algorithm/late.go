@@ -19,8 +19,8 @@ type LateAdvantage interface {
 	Assign(batch []Graded) (map[string]float64, error)
 }
 
-// Fetched is what a trainer fetched for one experience of R response tokens. Every slice is [R], or nil when no method
-// asked for it (see Needs).
+// Fetched has the values that a trainer fetched for one experience of R response tokens. Every slice is [R], or nil
+// when no method asked for it (see Needs).
 type Fetched struct {
 	Ref      []float32
 	Teacher  []float32

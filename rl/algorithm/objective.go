@@ -82,7 +82,7 @@ func (o *Objective) scale(n int) float64 {
 	return 1 / float64(n)
 }
 
-// entropyOf aggregates what each gives for a token over a part, or over its usual sequences alone if the term says so.
+// entropyOf aggregates what each gives for a token over a part, or only over its usual sequences if usualOnly is set.
 func (o *Objective) entropyOf(batch []Sequence, agg Aggregation,
 	each func(s *Sequence, t int) term) (float64, [][]float64) {
 	grad := make([][]float64, len(batch))

@@ -15,7 +15,7 @@ func mustPolicy(t *testing.T, name string, args Args) PolicyLoss {
 	return l
 }
 
-// The expected values are those of Trinity-RFT's own tests, which were reproduced from its generator.
+// The expected values are from Trinity-RFT's own tests, which were reproduced from its generator.
 func TestPolicyLossGoldens(t *testing.T) {
 	ppoMetrics := map[string]float64{"pg_clipfrac": 0.35416666, "pg_clipfrac_lower": 0.0625, "ppo_kl": -0.21663447}
 	tests := []struct {

@@ -24,7 +24,7 @@ func newREC(args Args) (PolicyLoss, error) {
 	r := arg.Read(args)
 	clip := r.Word("clip_mode", "none", "one-side", "gspo-one-side", "two-side", "ring")
 	// Upstream's defaults of a run without arguments are 0.6 and 2, but the ring takes an argument, clip_mode, and then
-	// upstream's are those of its class.
+	// upstream has the defaults of its class.
 	lowPrime, highPrime := 0.6, 2.0
 	if clip == "ring" {
 		lowPrime, highPrime = 0.4, 0.4

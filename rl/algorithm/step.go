@@ -3,8 +3,8 @@ package algorithm
 import "fmt"
 
 // Evaluate gives the loss of all sequences of a step and its derivative by each logprob, and averages their metrics as
-// Trinity-RFT does (each metric over the parts that have it). The outcomes are in the order of the batch; those of
-// sequences that count nowhere are zeros without metrics. The error names an input that is missing or has the wrong
+// Trinity-RFT does (each metric over the parts that have it). The outcomes are in the order of the batch;
+// sequences that count nowhere have zeros without metrics. The error names an input that is missing or has the wrong
 // length.
 func (o *Objective) Evaluate(batch []Sequence) ([]Outcome, map[string]float64, error) {
 	if err := o.check(batch); err != nil {

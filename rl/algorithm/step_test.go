@@ -71,7 +71,7 @@ func TestBatchedAggregation(t *testing.T) {
 	}
 }
 
-// A step of usual sequences only is the same under mix as under ppo, but for the share 1-mu.
+// A step of usual sequences only is the same under mix as under ppo, except for the share 1-mu.
 func TestWholeStepAggregatesPerSequence(t *testing.T) {
 	batch := policyFixture(t)
 	for i := range batch {

@@ -11,8 +11,8 @@ const MaxReturn = 1e15
 // Finite reports whether v is a number in float32, the type in which rewards are used.
 func Finite(v float64) bool { return math.Abs(v) <= math.MaxFloat32 }
 
-// Check returns an error that names the first number of e that training can't use. Whoever takes an experience from
-// outside checks it once, so that no such number is stored or averaged.
+// Check returns an error that names the first number of e that training can't use. Code that takes an experience
+// from outside checks it once, so that no such number is stored or averaged.
 func (e *Experience) Check() error {
 	if e.Reward != nil && !Finite(*e.Reward) {
 		return fmt.Errorf("its reward is %v; it must be a finite number of at most %v", *e.Reward, math.MaxFloat32)

@@ -46,12 +46,11 @@ type Info struct {
 
 // Experience is one training example: a prompt of P tokens followed by a response of R tokens, R >= 0.
 //
-// An episode of several turns whose prompt was shown to the model in another way later on is several sequences
-// (Starts). They lie one after another in Tokens, so that an episode is one experience with one reward and one
-// advantage, counted once wherever experiences are counted; only what asks a model about the tokens takes them
-// apart (Spans).
+// An episode of several turns becomes several sequences (Starts) when the chat template later shows the model earlier
+// turns differently. The sequences are one after another in Tokens, so that an episode is one experience with one
+// reward and one advantage, counted once. Only code that asks a model about the tokens separates them (Spans).
 //
-// An Experience is owned by whoever holds it last; the loops hand it on and do not touch it afterwards. Its slices are
+// The last holder of an Experience owns it; the loops hand it on and do not touch it afterwards. Its slices are
 // never shared between two experiences.
 type Experience struct {
 	EID EID

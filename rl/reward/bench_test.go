@@ -11,7 +11,7 @@ import (
 
 const benchSize = 1 << 20 // bytes of the answers that BenchmarkGraders grades
 
-// cpuTime is what the process has used, in nanoseconds; other programs on the machine do not count.
+// cpuTime is the processor time of the process, in nanoseconds; other programs on the machine do not count.
 func cpuTime(b *testing.B) int64 {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {

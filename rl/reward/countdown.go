@@ -34,18 +34,23 @@ func Countdown(s Sample) (Scores, error) {
 		return nil, fmt.Errorf("reward: countdown_reward wants the truth to be {\"target\": …, \"numbers\": […]}, "+
 			"got %.80q: %w", s.Truth, err)
 	}
-	line := s.Response[strings.LastIndexByte(s.Response, '\n')+1:]
-	equation, any := "", false
-	for content, rest, ok := answerTag(line); ok; content, rest, ok = answerTag(rest) {
-		equation, any = strings.TrimSpace(content), true
-	}
-	if !any {
+	equation, found := lastEquation(s.Response)
+	if !found {
 		return Scores{{"score", 0}}, nil
 	}
 	if len(equation) <= tex.MaxAnswer && usesExactly(equation, *truth.Numbers) && hits(equation, *truth.Target) {
 		return Scores{{"score", 1}}, nil
 	}
 	return Scores{{"score", 0.1}}, nil
+}
+
+// lastEquation is the content of the last answer tag in the last line.
+func lastEquation(response string) (equation string, found bool) {
+	line := response[strings.LastIndexByte(response, '\n')+1:]
+	for content, rest, ok := answerTag(line); ok; content, rest, ok = answerTag(rest) {
+		equation, found = strings.TrimSpace(content), true
+	}
+	return equation, found
 }
 
 func usesExactly(equation string, numbers []int64) bool {

@@ -9,39 +9,36 @@ import (
 // Explain returns what the named function of Funcs reads in a response, "" if it finds nothing. ok is false for
 // functions that compare nothing, and for functions of other programs.
 func Explain(name, response string) (extracted string, ok bool) {
-	switch name {
-	case "math_reward":
-		text := strings.TrimSpace(answerText(response))
-		if plainNumber(text) { // most answers are such a number, which reads as it is
-			return text, true
-		}
-		return spelling(text, extract.Default()), true
-	case "accuracy_reward":
-		return spelling(response, extract.Reading{Latex: true, FirstOnly: true, Units: true, Equations: true}), true
-	case "math_boxed_reward":
-		extracted, _ = lastBoxContent(response)
-		return extracted, true
-	case "countdown_reward":
-		line := response[strings.LastIndexByte(response, '\n')+1:]
-		for content, rest, ok := answerTag(line); ok; content, rest, ok = answerTag(rest) {
-			extracted = strings.TrimSpace(content)
-		}
-		return extracted, true
+	read := table()[name].extracted
+	if read == nil {
+		return "", false
 	}
-	return "", false
+	return read(response), true
 }
 
 // Expected returns what such a function compares that with: its reading of the truth.
 func Expected(name, truth string) string {
-	switch name {
-	case "math_reward":
-		return spelling(answerText(truth), extract.Default())
-	case "math_boxed_reward":
-		if content, ok := lastBoxContent(truth); ok {
-			return content
-		}
+	if read := table()[name].expected; read != nil {
+		return read(truth)
 	}
 	return truth
+}
+
+// mathAnswer is the answer that math_reward reads.
+func mathAnswer(response string) string {
+	text := strings.TrimSpace(answerText(response))
+	if plainNumber(text) { // most answers are such a number, which reads as it is
+		return text
+	}
+	return spelling(text, extract.Default())
+}
+
+// boxOrAll is the content of the last box, or the whole text without one.
+func boxOrAll(text string) string {
+	if content, ok := lastBoxContent(text); ok {
+		return content
+	}
+	return text
 }
 
 // plainNumber reports whether a text is a short number in digits.

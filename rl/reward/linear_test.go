@@ -84,8 +84,8 @@ func truthFor(name string) string {
 	return "12"
 }
 
-// TestGradersLinear: twice the answer makes every grader allocate at most twice as much, whatever the answer is. What
-// allocates is what works here: lists of places, matches, texts. Times are for BenchmarkGraders.
+// TestGradersLinear: twice the answer makes every grader allocate at most twice as much, whatever the answer is. The
+// work allocates here: lists of places, matches, texts. Times are for BenchmarkGraders.
 func TestGradersLinear(t *testing.T) {
 	for name, grade := range graders() {
 		for shape, parts := range shapes() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWrittenOut holds what is written out for speed against the expressions it stands for, on random texts of what
+// TestWrittenOut compares code that is written out for speed with its expressions, on random texts of the words that
 // they look for.
 func TestWrittenOut(t *testing.T) {
 	var (

@@ -4,9 +4,13 @@
 // package math_verify 0.9.0 does, because users compare with its numbers. The port covers the answers seen in practice:
 // numbers, fractions, percentages, simple LaTeX expressions, sets, intervals, equations and inequalities, small
 // matrices. It evaluates instead of simplifying symbolically: exactly over the rationals, else in complex floating
-// point.  A response may be anything. Grading takes time linear in its length, and the work on an answer is bounded by
+// point.
+//
+// A response may be anything. Grading takes time linear in its length, and the work on an answer is bounded by
 // counting, never by a clock, so that a verdict does not depend on the machine.
 package reward
+
+import "github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
 
 // Sample is one response to be graded.
 type Sample struct {
@@ -49,23 +53,41 @@ func (s Scores) Get(name string) (float64, bool) {
 // wrong type; an answer that cannot be read is a score, not an error. It is safe for concurrent use.
 type Func func(Sample) (Scores, error)
 
-// Funcs returns the table of rewards by the names the configuration uses.
-func Funcs() map[string]Func {
-	return map[string]Func{
-		"math_reward":       Math,
-		"math_boxed_reward": MathBoxed,
-		"accuracy_reward":   Accuracy,
-		"format_reward":     Format,
-		"countdown_reward":  Countdown,
-		"math_dapo_reward":  MathDAPO,
+// grader is a row of the table of rewards.
+type grader struct {
+	grade     Func
+	arguments []string                     // that it reads of reward_fn_args
+	extracted func(response string) string // the answer that it compares; nil: it compares none
+	expected  func(truth string) string    // what it compares that with; nil: the truth
+}
+
+// table is the table of rewards by the names that configurations use.
+func table() map[string]grader {
+	return map[string]grader{
+		"math_reward": {grade: Math, extracted: mathAnswer,
+			expected: func(truth string) string { return spelling(answerText(truth), extract.Default()) }},
+		"math_boxed_reward": {grade: MathBoxed, arguments: []string{"with_think", "format_score_coef"},
+			extracted: func(text string) string { content, _ := lastBoxContent(text); return content },
+			expected:  boxOrAll},
+		"accuracy_reward": {grade: Accuracy, extracted: func(text string) string {
+			return spelling(text, extract.Reading{Latex: true, FirstOnly: true, Units: true, Equations: true})
+		}},
+		"format_reward": {grade: Format, arguments: []string{"pattern"}},
+		"countdown_reward": {grade: Countdown,
+			extracted: func(text string) string { equation, _ := lastEquation(text); return equation }},
+		"math_dapo_reward": {grade: MathDAPO, arguments: []string{"enable_overlong_penalty", "penalty_factor",
+			"max_response_length", "cache_length"}},
 	}
 }
 
-// Arguments are the reward_fn_args that each function of Funcs reads; those not named read none.
-func Arguments() map[string][]string {
-	return map[string][]string{
-		"math_boxed_reward": {"with_think", "format_score_coef"},
-		"format_reward":     {"pattern"},
-		"math_dapo_reward":  {"enable_overlong_penalty", "penalty_factor", "max_response_length", "cache_length"},
+// Funcs returns the rewards by name.
+func Funcs() map[string]Func {
+	funcs := map[string]Func{}
+	for name, g := range table() {
+		funcs[name] = g.grade
 	}
+	return funcs
 }
+
+// Arguments returns the reward_fn_args that the named function of Funcs reads.
+func Arguments(name string) []string { return table()[name].arguments }

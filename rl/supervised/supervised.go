@@ -185,10 +185,10 @@ func (s *Examples) lastTurn(id experience.EID, index int, list []chat.Message,
 	return experience.Turn{Prompt: whole[:n:n], Response: whole[n:]}.Experience(id), nil
 }
 
-// sameHistory refuses a row whose template shows the messages before the answer in another way once the answer follows
-// them: what lies after the first difference is trained, and it would be the question. The tokens that begin the prompt
-// and the conversation are alike. A prompt may lack or have more of what only ends a conversation: white space, special
-// tokens.
+// sameHistory refuses a row whose template shows the messages before the answer differently once the answer follows
+// them: everything after the first difference is trained, and that would include the question. The tokens that begin
+// the prompt and the conversation are alike. A prompt may lack or have more of what only ends a conversation: white
+// space, special tokens.
 func (s *Examples) sameHistory(prompt, whole string, alike []int32, history []chat.Message, o chat.Options) error {
 	o.AddGenerationPrompt = false
 	closed, err := s.Template.Render(history, o)

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Templates show a turn as chatML does; the second opens an answer with a thought, as that of DeepSeek-R1.
+// Templates show a turn as chatML does; the second opens an answer with a thought, as DeepSeek-R1's does.
 const (
 	plain = `{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
@@ -87,7 +87,7 @@ func TestAnswerAfterAnotherOpening(t *testing.T) {
 	}
 }
 
-// A template that shows the question in another way once the answer follows, as Mistral's does with a system prompt,
+// A template that shows the question differently once the answer follows, as Mistral's does with a system prompt,
 // would have the question trained: the row is refused. What only ends a conversation may differ.
 func TestQuestionIsNotTrained(t *testing.T) {
 	const (

@@ -63,7 +63,7 @@ func episodes(t *testing.T, w Workflow, r Rollout, task Task, model byPrompt) []
 	return list
 }
 
-// The maps are those of upstream's generator with numpy 2.
+// The maps come from upstream's generator with numpy 2.
 func TestLakesAreUpstreams(t *testing.T) {
 	for _, tt := range []struct {
 		size  int
@@ -87,7 +87,7 @@ func TestLakesAreUpstreams(t *testing.T) {
 	}
 }
 
-// On slippery ice a third of the steps goes where it should. The draws are those of Gymnasium with seed 42, after the
+// On slippery ice a third of the steps goes where it should. The draws are Gymnasium's with seed 42, after the
 // one for the start: 0.438…, 0.858….
 func TestSlippery(t *testing.T) {
 	w := newWalker([]string{"FFF", "FSF", "FFG"}, 42, true)

@@ -67,7 +67,7 @@ func TestGemWorkflow(t *testing.T) {
 	}
 }
 
-// The reward of a turn is what follows it, discounted.
+// The reward of a turn is the discounted sum of the rewards after it.
 func TestGemWorkflowDiscounts(t *testing.T) {
 	r, err := playing(t, scripted{answers: []string{`\boxed{10}`}},
 		map[string]any{"env_id": "game:GuessTheNumber-v0-easy", "max_turns": 2, "gamma": 0.5})

@@ -24,7 +24,7 @@ func Idle(name string, r *Rollout, own Own) (list []IdleArgument) {
 	if _, theirs := own.Rewards[r.RewardName]; theirs || r.RewardName == "" {
 		return list
 	}
-	return append(list, under("reward_fn_args.", r.RewardArgs, reward.Arguments()[r.RewardName])...)
+	return append(list, under("reward_fn_args.", r.RewardArgs, reward.Arguments(r.RewardName))...)
 }
 
 // IdleArgument is an argument that nothing reads.

@@ -207,7 +207,7 @@ func TestRubric(t *testing.T) {
 	for verdict, want := range map[string]float64{
 		"good.\n```json\n{\"rating\": 8}\n```": 0.8,
 		`so {"rating": 10}`:                    1,
-		// what stands beside a valid verdict does not spoil it
+		// text beside a valid verdict does not spoil it
 		`{"rating": 8}, for {x} is good`:                                   0.8,
 		`I give {"rating": 8, "why": {"a": "}"}} for the set {1, 2}.`:      0.8,
 		"```json\n{\"rating\": 8}\n```\nas\n```json\n{\"points\": 2}\n```": 0.8,

@@ -36,7 +36,7 @@ var (
 	path      = []string{"```Down```", "I think ```right```", "```3```", "nonsense", "``` down ```"}
 )
 
-// Where the renderer shows earlier answers in another way, the episode is several sequences of one experience:
+// If the renderer shows earlier answers differently, the episode is several sequences of one experience:
 // each begins with what the model was shown, and only what it wrote is trained, once.
 func TestEpisodeInSeveralSequences(t *testing.T) {
 	var shown []string
@@ -287,7 +287,7 @@ func TestEmptyAnswerBeforeANewSequence(t *testing.T) {
 	}
 }
 
-// shifting renders a conversation in another way each time.
+// shifting renders a conversation differently each time.
 type shifting struct {
 	turnwise
 	n int

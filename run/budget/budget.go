@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
-// Budget is what a configuration takes, reckoned before anything runs. Means are those of the model as it is now,
-// measured on some tasks; they are 0 where nothing was measured, as on a server. What begins with Max holds whatever
+// Budget is the cost of a configuration, estimated before anything runs. Means are of the model as it is now,
+// measured on some tasks; they are 0 if nothing was measured, as on a server. What begins with Max holds whatever
 // the model answers.
 type Budget struct {
 	Model  engine.Description    // of the local engine; zero on a server
@@ -32,7 +32,7 @@ type Budget struct {
 	Rates      Rates // zero on a server
 }
 
-// StepTime is what a step takes at the measured rates, 0 where they or the means are not known.
+// StepTime is how long a step takes at the measured rates; 0 if they or the means are not known.
 func (b *Budget) StepTime() time.Duration {
 	if b.Sampled == 0 && b.Samples > 0 {
 		return 0
@@ -40,8 +40,8 @@ func (b *Budget) StepTime() time.Duration {
 	return b.Rates.time(b.Sampled, b.Trained)
 }
 
-// maxStepTime is the most that a step takes at the measured rates, 0 where they are not known.
-func (b *Budget) maxStepTime() time.Duration {
+// MaxStepTime is the most that a step takes at the measured rates, 0 if they are not known.
+func (b *Budget) MaxStepTime() time.Duration {
 	if b.MaxSampled == 0 && b.Samples > 0 {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (b *Budget) String() string {
 		line("answers", "%d tokens sampled for each of %d that were tried with the model as it is",
 			b.Sampled/int64(b.Samples), b.Tried)
 	}
-	if b.maxStepTime() > 0 {
+	if b.MaxStepTime() > 0 {
 		line("time", "%s", b.Duration())
 	}
 	if busy := b.Rates.Busy(); busy != "" {
@@ -121,10 +121,10 @@ func (b *Budget) Duration() string {
 	if b.Samples == 0 {
 		rates = fmt.Sprintf("%.0f tokens/s", b.Rates.Trained)
 	}
-	most := time.Duration(b.Steps) * b.maxStepTime()
+	most := time.Duration(b.Steps) * b.MaxStepTime()
 	if b.StepTime() == 0 {
 		return fmt.Sprintf("at most about %s a step and %s in all (%s); short answers take less",
-			roundTime(b.maxStepTime()), roundTime(most), rates)
+			roundTime(b.MaxStepTime()), roundTime(most), rates)
 	}
 	return fmt.Sprintf("about %s a step and %s in all, at most %s (%s)",
 		roundTime(b.StepTime()), roundTime(time.Duration(b.Steps)*b.StepTime()), roundTime(most), rates)

@@ -17,8 +17,8 @@ func runOf(token string) string {
 	return ""
 }
 
-// checkRuns returns an error if the merges in the order of scored cut some run of a character in another way than
-// llama.cpp does. Runs are tried up to four times the longest token.
+// checkRuns returns an error if the merges in the order of scored cut some run of a character differently from
+// llama.cpp. Runs are tried up to four times the longest token.
 func (v vocabulary) checkRuns(of string, scores []float64) error {
 	ids, longest := map[int]int{}, 0 // by length
 	for id, s := range v.tokens {

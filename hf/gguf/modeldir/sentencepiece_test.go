@@ -103,7 +103,7 @@ func (r reference) encode(text string) (ids []int32) {
 	return ids
 }
 
-// The ids are those of the reference, with and without a space put in front, for texts of the vocabulary's pieces, of
+// The ids are the reference's, with and without a space put in front, for texts of the vocabulary's pieces, of
 // other characters and of runs of spaces; and the text comes back.
 func TestSentencePiece(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))

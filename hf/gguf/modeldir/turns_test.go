@@ -67,7 +67,7 @@ func endsOf(t *testing.T, dir, file string, names []string) (list []string) {
 }
 
 // Every control token at which llama.cpp ends an answer does so: generation_config.json names them all, and config.json
-// stays as it was. A token of another type becomes one by its name, but for </s> and those around code.
+// stays as it was. A token of another type becomes one by its name, except for </s> and the ones around code.
 func TestEndsByName(t *testing.T) {
 	for _, tt := range []struct {
 		kind int32

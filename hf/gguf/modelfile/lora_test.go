@@ -25,7 +25,7 @@ func adapter(s Shape, rank int) Adapter {
 	return a
 }
 
-// The product of what is in the file is that of A and B, its rows in the order of the file's matrix; A is as it was.
+// The product of the file's factors is B·A, its rows in the order of the file's matrix; A is unchanged.
 func TestAdapter(t *testing.T) {
 	for _, name := range []string{"mistral", "qwen3", "gemma3"} {
 		s := lookalikes()[name].shape
@@ -58,7 +58,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// compareProduct compares B·A of a matrix, whose rows are reordered as those of the matrix itself.
+// compareProduct compares B·A of a matrix, whose rows are reordered as the matrix's are.
 func compareProduct(t *testing.T, g *gguf.File, l linear, f Factor, rank int) {
 	t.Helper()
 	A, B := values(t, g, l.to+".weight.lora_a", int64(rank), int64(l.in)), values(t, g, l.to+".weight.lora_b",
@@ -103,7 +103,7 @@ func values(t *testing.T, g *gguf.File, name string, shape ...int64) []float32 {
 	return to
 }
 
-// Where llama.cpp would abort or ignore an adapter, it is refused, naming the matrix and the way out.
+// An adapter at which llama.cpp would abort, or which it would ignore, is refused, with the matrix and the remedy.
 func TestAdaptersRefused(t *testing.T) {
 	for want, change := range map[string]func(*Adapter){
 		"is on lm_head, and the model's head is its embedding": func(a *Adapter) { a.Shape.Tied = true },

@@ -80,7 +80,7 @@ func (m *merge) UnmarshalJSON(data []byte) error {
 // readVocabulary reads the tokenizer of a model folder, for an embedding of so many rows. A template that is not empty
 // replaces the folder's.
 func readVocabulary(dir, template string, rows int, ends []int32) (*vocabulary, error) {
-	tok, err := tokenizer.Load(dir) // refuses what would be tokenised in another way
+	tok, err := tokenizer.Load(dir) // refuses files that would be tokenised differently
 	if err != nil {
 		return nil, err
 	}

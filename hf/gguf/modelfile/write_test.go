@@ -29,7 +29,7 @@ func plan(t *testing.T, name string, kind Kind, change func(*Shape, memory)) (*F
 }
 
 // Every kind is written and read, with the types that llama.cpp expects: vectors in F32, and rows of 64 elements, which
-// are no multiple of 256, in the types that stand in.
+// are no multiple of 256, in the replacement types.
 func TestKinds(t *testing.T) {
 	for kind, want := range map[Kind][]gguf.Type{f32: {gguf.F32}, F16: {gguf.F32, gguf.F16},
 		BF16: {gguf.F32, gguf.BF16}, Q8: {gguf.F32, gguf.Q8_0}, q4KM: {gguf.F32, gguf.Q5_0, gguf.Q8_0}} {
@@ -167,7 +167,7 @@ func TestShapesRefused(t *testing.T) {
 	}
 }
 
-// The types of Q4_K_M are those of llama-quantize for models of real sizes: by layer, v and down.
+// The types of Q4_K_M are llama-quantize's for models of real sizes: by layer, v and down.
 func TestMix(t *testing.T) {
 	s := Shape{Family: "llama", Vocab: 32000, Dim: 4096, Layers: 32, Heads: 32, KVHeads: 8, HeadDim: 128, FF: 14336}
 	six := []int{0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31}

@@ -64,7 +64,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// played is what the benchmark keeps of a recorded episode: the less it keeps, the less the collector has to do for it.
+// played is the part of a recorded episode that the benchmark keeps: the less it keeps, the less the collector has to
+// do for it.
 type played struct {
 	seed    uint64
 	actions []string

@@ -16,7 +16,7 @@ import (
 // trace is one recorded episode.
 type trace struct {
 	Env    string
-	Params env.Params // where they differ from those of the id
+	Params env.Params // if they differ from the id's
 	Seed   uint64
 	Suffix *string         `json:"reset_suffix_sha256"` // null if Reset told none
 	State  json.RawMessage // hidden state after Reset
@@ -183,7 +183,7 @@ func loadTraces(t testing.TB, name string) []trace {
 	return all
 }
 
-// TestMoves: what counts as a move is what counts for upstream, in spelling, spaces and digits.
+// TestMoves: the same texts are moves as upstream, in spelling, spaces and digits.
 func TestMoves(t *testing.T) {
 	if dataDir() != "" {
 		t.Skip("recorded with the shipped words")

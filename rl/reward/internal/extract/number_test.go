@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLastNumber holds lastNumber against the expression it stands for, on random texts.
+// TestLastNumber compares lastNumber with its expression, on random texts.
 func TestLastNumber(t *testing.T) {
 	number := regexp.MustCompile(`-?\d*\.?\d+`)
 	parts := strings.Split(` |x|:|1|23|.|-|-4.5|a|é|%|0|,`, "|")

@@ -15,7 +15,7 @@ import (
 
 // The regular expressions of math_verify 0.9.0, as the finders must match them.
 
-// oracle is the expression that a finder stands for.
+// oracle is the expression that a finder implements.
 type oracle struct {
 	re     *regexp2.Regexp
 	finder finder
@@ -141,7 +141,7 @@ func checkFinders(t *testing.T, text string) {
 	}
 }
 
-// pieces is what random texts are made of.
+// pieces are the parts of random texts.
 var pieces = strings.Split(`$|$$|\[|\]|\(|\)|[|]| |  |`+"\n"+
 	`|\|\boxed{|{|}|\frac{1}{2}|-\frac{3}{4,5}|\%|%|percent|Percentage|pct|,|and|or|, and |1|12|123|1,234|1 234|1.5|`+
 	`.5|-2|+|-|*|**|/|(|)|^|=| = |final answer is|Final Answer|answer|Answer:|: |is|is: |I hope|. I hope|x|x y|€|é|"`,
@@ -175,7 +175,7 @@ func TestFinders(t *testing.T) {
 	}
 }
 
-// FuzzFinders is the same for any text: bytes above 127 stand for pieces.
+// FuzzFinders is the same for any text: bytes above 127 select pieces.
 func FuzzFinders(f *testing.F) {
 	for _, s := range []string{"final answer is $1$. I hope", "answer: \x80\x81\x82", "\x90\x91\x92\x93\x94",
 		"Answer: x = 12 % and"} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMeasures holds the dropping of units against the expressions it stands for.
+// TestMeasures compares the dropping of units with its expressions.
 func TestMeasures(t *testing.T) {
 	var words []string
 	var all []*regexp.Regexp
