@@ -1,5 +1,4 @@
-// Package executortest is the contract of executor.Executor as a test suite.
-package executortest
+package worker
 
 import (
 	"context"
@@ -16,15 +15,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Subject is what the suite tests.
-type Subject struct {
+// contract is the contract of executor.Executor as a test suite.
+type contract struct {
 	Executor executor.Executor
 	Versions map[string]executor.Version // of one model; each trains something
 	Vocab    int                         // at least 64
 }
 
-// Run runs the suite.
-func Run(t *testing.T, s Subject) {
+func (s contract) run(t *testing.T) {
 	for name, v := range s.Versions {
 		t.Run(name, func(t *testing.T) {
 			c := suite{s, v}
@@ -39,7 +37,7 @@ func Run(t *testing.T, s Subject) {
 }
 
 type suite struct {
-	Subject
+	contract
 	v executor.Version
 }
 

@@ -1,4 +1,4 @@
-package model
+package merge
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
@@ -17,22 +18,21 @@ import (
 // under Tinker's name of the head, and the whole head. Read back, it is the same adapter.
 func TestTiedPEFT(t *testing.T) {
 	base := "../../../examples/tiny/model"
-	c, err := LoadConfig(base)
+	c, err := model.LoadConfig(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, l := range map[string]LoRA{"all": {Rank: 3, Alpha: 6, Attn: true, MLP: true, Unembed: true},
+	for name, l := range map[string]model.LoRA{"all": {Rank: 3, Alpha: 6, Attn: true, MLP: true, Unembed: true},
 		"the head alone": {Rank: 2, Alpha: 32, Unembed: true}} {
 		t.Run(name, func(t *testing.T) {
-			a := PEFT{Base: "some/base", LoRA: l}
-			for i, s := range l.specs(c) {
-				x := Tensor{Name: s.name, Shape: s.shape, Data: make([]float32, s.len())}
+			a := model.PEFT{Base: "some/base", LoRA: l}
+			a.Fill(c)
+			for i, x := range a.Tensors {
 				for j := range x.Data {
 					x.Data[j] = float32(math.Sin(float64(i + j)))
 				}
-				a.Tensors = append(a.Tensors, x)
 			}
-			tied, err := a.Tied(base)
+			tied, err := Tied(a, base)
 			if err != nil || tied == nil {
 				t.Fatalf("%v, %v", tied, err)
 			}
@@ -42,9 +42,9 @@ func TestTiedPEFT(t *testing.T) {
 			if err := tied.Write(&file); err != nil || int64(file.Len()) != tied.Size {
 				t.Fatalf("%d bytes of %d, %v", file.Len(), tied.Size, err)
 			}
-			path := filepath.Join(dir, PEFTWeightsFile)
+			path := filepath.Join(dir, model.PEFTWeightsFile)
 			for path, raw := range map[string][]byte{path: file.Bytes(),
-				filepath.Join(dir, PEFTConfigFile): tied.Config} {
+				filepath.Join(dir, model.PEFTConfigFile): tied.Config} {
 				if err := os.WriteFile(path, raw, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -60,44 +60,40 @@ func TestTiedPEFT(t *testing.T) {
 				name != "all" && config.Targets != noModules {
 				t.Errorf("%s, %v", tied.Config, err)
 			}
-			back, err := ReadPEFT(dir)
+			back, err := model.ReadPEFT(dir)
 			if err != nil || !slices.Equal(back.LoRA.Targets(), l.Targets()) {
 				t.Fatalf("read back: %+v, %v", back.LoRA, err)
 			}
 			back.Fill(c)
-			want, err := match(l.specs(c), a.Tensors)
-			if err != nil {
-				t.Fatal(err)
+			got := map[string][]float32{}
+			for _, x := range back.Tensors {
+				got[x.Name] = x.Data
 			}
-			got, err := match(l.specs(c), back.Tensors)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name := range want {
-				if !slices.Equal(got[name], want[name]) {
+			for _, x := range a.Tensors {
+				if name := x.Name; !slices.Equal(got[name], x.Data) {
 					t.Errorf("%s came back with other values", name)
 				}
 			}
 		})
 	}
-	if tied, err := (PEFT{LoRA: LoRA{Rank: 2, Alpha: 4, Attn: true}}).Tied(base); tied != nil || err != nil {
+	if tied, err := Tied(model.PEFT{LoRA: model.LoRA{Rank: 2, Alpha: 4, Attn: true}}, base); tied != nil || err != nil {
 		t.Errorf("an adapter that leaves the head alone: %v, %v", tied, err)
 	}
 }
 
 // checkTiedFile checks the names, and the head against embedding and addition.
-func checkTiedFile(t *testing.T, path, base string, a PEFT) {
+func checkTiedFile(t *testing.T, path, base string, a model.PEFT) {
 	t.Helper()
 	f, err := safetensors.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	shards, err := openShards(base)
+	files, err := model.OpenFiles(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shards[0].Close()
+	defer files.Close()
 	floats := func(x safetensors.Tensor, err error) []float32 {
 		t.Helper()
 		if err != nil {
@@ -109,8 +105,8 @@ func checkTiedFile(t *testing.T, path, base string, a PEFT) {
 		}
 		return v
 	}
-	embed, err := findTensor(shards, embedName)
-	E := floats(embed, err)
+	embed, _ := files.Tensor(model.EmbedName)
+	E := floats(embed, nil)
 	head := floats(f.Tensor("base_model.model.lm_head.weight"))
 	A, B := floats(f.Tensor("base_model.model.model.unembed_tokens.lora_A.weight")), floats(
 		f.Tensor("base_model.model.model.unembed_tokens.lora_B.weight"),

@@ -1,4 +1,4 @@
-package model
+package merge
 
 import (
 	"encoding/json"
@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
@@ -16,9 +18,6 @@ import (
 // which have no lm_head; it expects the addition under Tinker's own name of the head, unembed_tokens, and ignores
 // everything that is not a LoRA. So such an adapter is exported with the addition under that name for tinker-cookbook,
 // and with the whole head as a saved module for peft.
-
-// unembedName is Tinker's name of the head.
-const unembedName = "model.unembed_tokens"
 
 // noModules is the target_modules with which peft accepts an adapter without modules.
 const noModules = "dummy-target-modules"
@@ -29,37 +28,32 @@ type TiedPEFT struct {
 	Config []byte                // adapter_config.json
 	Size   int64                 // bytes of adapter_model.safetensors
 	Write  func(io.Writer) error // writes it
-	shards []*safetensors.File
+	files  *model.Files
 }
 
 // Close closes the base model's files.
-func (t *TiedPEFT) Close() error {
-	var err error
-	for _, f := range t.shards {
-		err = errors.Join(err, f.Close())
-	}
-	return err
-}
+func (t *TiedPEFT) Close() error { return t.files.Close() }
 
 // Tied returns the adapter in the form that other programs load, for the model in folder base. It is nil if the
 // adapter is not on the head or the model is not tied.
-func (a PEFT) Tied(base string) (*TiedPEFT, error) {
-	c, err := LoadConfig(base)
+func Tied(a model.PEFT, base string) (*TiedPEFT, error) {
+	c, err := model.LoadConfig(base)
 	if err != nil || !c.Tied || !slices.Contains(a.LoRA.Targets(), "lm_head") {
 		return nil, err
 	}
+	a.Tensors = slices.Clone(a.Tensors)
 	a.Fill(c)
-	tensors, err := match(a.LoRA.specs(c), a.Tensors)
+	pairs, err := a.Pairs(base, c)
 	if err != nil {
-		return nil, fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
-	}
-	out := &TiedPEFT{}
-	if out.shards, err = openShards(base); err != nil {
 		return nil, err
 	}
-	embed, err := findTensor(out.shards, embedName)
-	if err == nil {
-		err = out.fill(a, embed, tensors)
+	out := &TiedPEFT{}
+	if out.files, err = model.OpenFiles(base); err != nil {
+		return nil, err
+	}
+	embed, ok := out.files.Tensor(model.EmbedName)
+	if err = fmt.Errorf("model: the weights have no %s: %w", model.EmbedName, fs.ErrNotExist); ok {
+		err = out.fill(a, embed, pairs["lm_head"])
 	}
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
@@ -67,30 +61,15 @@ func (a PEFT) Tied(base string) (*TiedPEFT, error) {
 	return out, nil
 }
 
-func findTensor(shards []*safetensors.File, name string) (safetensors.Tensor, error) {
-	for _, f := range shards {
-		if t, err := f.Tensor(name); err == nil {
-			return t, nil
-		}
+func (t *TiedPEFT) fill(a model.PEFT, embed safetensors.Tensor, p model.Pair) (err error) {
+	const head = model.PEFTPrefix + "lm_head."
+	whole := func(w io.Writer) error {
+		return writeHead(w, embed, p.A, p.B, float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
 	}
-	return safetensors.Tensor{}, fmt.Errorf("model: the weights have no %s: %w", name, fs.ErrNotExist)
-}
-
-func (t *TiedPEFT) fill(a PEFT, embed safetensors.Tensor, tensors map[string][]float32) (err error) {
-	headA, headB := prefix+"lm_head.lora_A.weight", prefix+"lm_head.lora_B.weight"
-	parts := []safetensors.Part{
-		{Name: prefix + headName, DType: safetensors.F32, Shape: embed.Shape, Write: func(w io.Writer) error {
-			return writeHead(w, embed, tensors[headA], tensors[headB], float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
-		}},
-	}
+	parts := []safetensors.Part{{Name: model.PEFTPrefix + model.HeadName, DType: safetensors.F32, Shape: embed.Shape,
+		Write: whole}}
 	for _, x := range a.Tensors {
-		name := x.Name
-		switch name {
-		case headA:
-			name = prefix + unembedName + ".lora_A.weight"
-		case headB:
-			name = prefix + unembedName + ".lora_B.weight"
-		}
+		name := strings.Replace(x.Name, head, model.PEFTPrefix+model.UnembedName+".", 1)
 		parts = append(
 			parts,
 			safetensors.Part{Name: name, DType: safetensors.F32, Shape: x.Shape, Write: func(w io.Writer) error {
