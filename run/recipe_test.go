@@ -92,6 +92,10 @@ func TestTaskPipeline(t *testing.T) {
 	if err != nil || !strings.Contains(string(step), "Dan has 3 nuts") {
 		t.Errorf("the first step is %v: %s", err, step)
 	}
+	texts, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "rollouts", "tokens", "step_000001.jsonl"))
+	if err != nil || !strings.Contains(string(texts), `"text":"<|im_start|>","special":true`) {
+		t.Errorf("the texts of its tokens are %v: %s", err, texts)
+	}
 	for at := 3; at < 40; at += 4 {
 		out, dir := filepath.Join(t.TempDir(), "made"), t.TempDir()
 		args := prepared(t, out, "")

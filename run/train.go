@@ -93,7 +93,7 @@ func trainerOptions(j *job.Job, steps int) (trainer.Options, error) {
 	if m := j.Model; m.Tokenizer != nil {
 		ends, _ = m.Ends() // for a note alone
 	}
-	rollouts := buffer.Rollouts{FS: j.FS, Dir: j.Dir.File("rollouts")}
+	rollouts := rolloutsOf(j)
 	return trainer.Options{
 		Name: j.Config.Trainer.Name, JobDir: j.Dir.Path, Prefix: jobdir.Prefix(j.Config), TotalSteps: steps,
 		BatchSize: j.Config.Buffer.TrainBatchSize, SaveInterval: j.Config.Trainer.SaveInterval,
