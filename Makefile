@@ -13,7 +13,7 @@ test: ## run all tests; KERNELS=avx2 (or portable, …) uses those kernels alone
 	go test -timeout 30m $(if $(KERNELS),-ldflags '-X github.com/seed-d9ad8ee0/trinity/engine/internal/kernel.only=$(KERNELS)') ./...
 
 # The packages with files for one system or processor; make release builds the rest for all of them.
-FOREIGN = ./engine/internal/kernel/... ./hf/safetensors ./internal/disk/... ./internal/process ./internal/sandbox
+FOREIGN = ./engine/internal/kernel/... ./hf/safetensors ./internal/disk/... ./internal/machine ./internal/process ./internal/sandbox
 
 lint: ## run go vet, staticcheck, and the tests of rooms, floors, links and line widths
 	go vet ./...

@@ -44,7 +44,7 @@ var promised = []string{
 	"tinker.Userf tinker.Serverf tinker.CategoryOf tinker.User tinker.Server",
 }
 
-var update = flag.Bool("update", false, "write docs/promised.txt anew")
+var update = flag.Bool("update", false, "write llms.txt and docs/promised.txt anew")
 
 // mostPromised is the most names that may be promised.
 const mostPromised = 350

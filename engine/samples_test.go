@@ -28,8 +28,8 @@ func TestEqualSamplesAreOneRow(t *testing.T) {
 				alone := draw(t, c, ask(temperature, i+1)).Sequences[i]
 				got := together.Sequences[i]
 				if fmt.Sprint(got) != fmt.Sprint(alone) {
-					t.Fatalf("temperature %v, cache of %d bytes: sample %d is %v, alone %v", temperature, o.CacheBytes, i,
-						got, alone)
+					t.Fatalf("temperature %v, cache of %d bytes: sample %d is %v, alone %v", temperature,
+						o.CacheBytes, i, got, alone)
 				}
 				tokens += len(got.Tokens)
 			}

@@ -11,9 +11,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
-// onEngine are the options of a run on the engine, with the files of this repository.
+// onEngine are the options of a run on the engine, with the files of this repository. It has one thread, since several
+// tests run beside each other.
 func onEngine() Options {
-	return Options{Find: func(path string) string {
+	return Options{Threads: 1, Find: func(path string) string {
 		if filepath.IsAbs(path) {
 			return path
 		}
@@ -24,13 +25,21 @@ func onEngine() Options {
 // options are those of a run on a service without arithmetic. What it answers is no answer, so math_reward grades it
 // by chance.
 func options() Options {
+	return saying()
+}
+
+// saying are options of a run on a service without arithmetic whose models often say phrases.
+func saying(phrases ...string) Options {
 	o := onEngine()
-	o.machine = fakeMachine
+	o.machine = func(o engine.Options) (journal.Machine, error) { return fake.Open(o, phrases...) }
 	o.Plugins.Rewards = map[string]reward.Func{"math_reward": byChance}
 	return o
 }
 
-func fakeMachine(o engine.Options) (journal.Machine, error) { return fake.Open(o) }
+// playing are options of a run whose model answers with numbers in boxes, as players of games do.
+func playing() Options {
+	return saying(`\boxed{1}`, `\boxed{2}`, `\boxed{3}`, `\boxed{4}`, `\boxed{5}`, `\boxed{6}`, `\boxed{7}`)
+}
 
 // byChance is a reward that depends on every character of a response.
 func byChance(s reward.Sample) (reward.Scores, error) {

@@ -93,10 +93,10 @@ func TestSurvivesFaults(t *testing.T) {
 		},
 	}
 	for name, start := range jobs {
-		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 13, start) })
+		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 29, start) })
 	}
 	if !testing.Short() {
-		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 61, jobWith(tinyRun...)) })
+		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 97, jobWith(tinyRun...)) })
 	}
 }
 

@@ -45,7 +45,7 @@ func gemRuns(t testing.TB, o Options, pairs []string) (string, []monitor.Line) {
 func TestGem(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	o := onEngine()
+	o := playing()
 	o.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC) }
 	dir, lines := gemRuns(t, o, short(root))
 	if want := filepath.Join(root, "g_0304T05:06:07"); dir != want {
@@ -82,9 +82,9 @@ func TestGem(t *testing.T) {
 		t.Errorf("%d sampler checkpoints are left, want the last step's and the result", n)
 	}
 	again, other := t.TempDir(), t.TempDir()
-	_, twice := gemRuns(t, onEngine(), short(again))
+	_, twice := gemRuns(t, playing(), short(again))
 	same(t, "the same again", twice, lines)
-	if _, differs := gemRuns(t, onEngine(),
+	if _, differs := gemRuns(t, playing(),
 		short(other,
 			"seed=6")); differs[0].Metrics["sampler/token_entropy"] == lines[0].Metrics["sampler/token_entropy"] {
 		t.Error("another seed samples the same")
@@ -109,7 +109,7 @@ func samplers(t *testing.T, dir string) (n int) {
 // With wandb_project each step's samples are a table of its run.
 func TestGemSamples(t *testing.T) {
 	t.Parallel()
-	dir, lines := gemRuns(t, options(), short(t.TempDir(), "max_steps=2", "eval_every=0", "wandb_project=p"))
+	dir, lines := gemRuns(t, playing(), short(t.TempDir(), "max_steps=2", "eval_every=0", "wandb_project=p"))
 	tables, err := filepath.Glob(filepath.Join(dir, "monitor/wandb/gem/*/files/media/table/*.json"))
 	if err != nil || len(lines) != 2 || len(tables) != 2 {
 		t.Errorf("%d steps have the tables %v (%v)", len(lines), tables, err)
@@ -120,8 +120,8 @@ func TestGemSamples(t *testing.T) {
 func TestGemWithoutMetrics(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGem")
-	_, want := gemRuns(t, options(), short(t.TempDir()))
-	dir, got := gemRuns(t, options(), short(t.TempDir(), "metrics=False"))
+	_, want := gemRuns(t, playing(), short(t.TempDir()))
+	dir, got := gemRuns(t, playing(), short(t.TempDir(), "metrics=False"))
 	if len(got) != 3 || got[2].Metrics["train/loss:sum"] != want[2].Metrics["train/loss:sum"] {
 		t.Errorf("%d lines, the last with loss %v; want 3, and loss %v", len(got), got[2].Metrics["train/loss:sum"],
 			want[2].Metrics["train/loss:sum"])
@@ -134,28 +134,28 @@ func TestGemWithoutMetrics(t *testing.T) {
 // After Ctrl-C at any step resume=latest continues, and the metrics are those of an unbroken run.
 func TestGemInterruptAndResume(t *testing.T) {
 	t.Parallel()
-	_, want := gemRuns(t, options(), short(t.TempDir()))
+	_, want := gemRuns(t, playing(), short(t.TempDir()))
 	dir := t.TempDir()
 	for i := range 3 {
 		stop := make(chan struct{})
-		o := options()
+		o := playing()
 		o.Stop, o.Out = stop, &stopAt{stop: stop, text: fmt.Sprintf("Start training at step %d", i)}
 		err := Gem(context.Background(), short(dir, "resume=latest"), o)
 		if i < 2 && !errors.Is(err, ErrInterrupted) || i == 2 && err != nil && !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("start %d: %v", i, err)
 		}
 	}
-	_, got := gemRuns(t, options(), short(dir, "resume=latest"))
+	_, got := gemRuns(t, playing(), short(dir, "resume=latest"))
 	same(t, "interrupted", got, want)
 	if runs, err := os.ReadDir(dir); err != nil || len(runs) != 1 {
 		t.Errorf("%d folders, %v; want one run", len(runs), err)
 	}
-	_, longer := gemRuns(t, options(), short(dir, "resume=latest", "max_steps=4"))
+	_, longer := gemRuns(t, playing(), short(dir, "resume=latest", "max_steps=4"))
 	same(t, "then longer", longer[:3], want[:3])
 	if len(longer) != 5 {
 		t.Errorf("%d lines after a fourth step, want 5", len(longer))
 	}
-	err := Gem(context.Background(), short(dir, "resume=latest", "gamma=0.5"), options())
+	err := Gem(context.Background(), short(dir, "resume=latest", "gamma=0.5"), playing())
 	if err == nil || !strings.Contains(err.Error(), "gamma=0.9 and cannot continue with gamma=0.5") {
 		t.Errorf("another gamma: %v, want a refusal", err)
 	}
@@ -181,7 +181,7 @@ func gemJob(pairs ...string) job {
 func TestGemSurvivesKills(t *testing.T) {
 	t.Parallel()
 	few := gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
-	survivesKills(t, options(), 7, few)
+	survivesKills(t, playing(), 13, few)
 	if !testing.Short() {
 		survivesKills(t, onEngine(), 61, few)
 	}
@@ -203,10 +203,10 @@ func TestGemGoesBackToTheSavedState(t *testing.T) {
 func TestGemMethods(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGem")
-	_, base := gemRuns(t, onEngine(), short(t.TempDir()))
+	_, base := gemRuns(t, playing(), short(t.TempDir()))
 	for _, pairs := range [][]string{{"use_rebn=False"}, {"gamma=0.5"}, {"method=shuffled"},
 		{"method=grpo", "group_size=4", "fork_turn=1"}} {
-		_, got := gemRuns(t, onEngine(), short(t.TempDir(), pairs...))
+		_, got := gemRuns(t, playing(), short(t.TempDir(), pairs...))
 		if got[0].Metrics["train/grad_norm"] == base[0].Metrics["train/grad_norm"] {
 			t.Errorf("%v: the gradient is that of the defaults", pairs)
 		}
@@ -223,7 +223,7 @@ func TestGemRefuses(t *testing.T) {
 		"did you mean max_steps?":                      {"max_step=3"},
 		"is not a folder or GGUF file here":            {"model_name=./nowhere"},
 	} {
-		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), options()); err == nil ||
+		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), playing()); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", pairs, err, want)
 		}
@@ -236,8 +236,8 @@ func TestGemRefuses(t *testing.T) {
 // A run's last weights are evaluated; another model's do differently.
 func TestGemEvaluation(t *testing.T) {
 	t.Parallel()
-	dir, lines := gemRuns(t, onEngine(), short(t.TempDir()))
-	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), onEngine())
+	dir, lines := gemRuns(t, playing(), short(t.TempDir()))
+	results, err := GemEvaluation{Run: dir}.Evaluate(context.Background(), playing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestGemEvaluation(t *testing.T) {
 		t.Errorf("return %v, want that of the evaluation at the run's end, %v", got, want)
 	}
 	two, err := GemEvaluation{Random: true, Pairs: []string{"env_id=game:GuessTheNumber-v0-easy, " +
-		"game:Mastermind-v0-easy", "eval_episodes=20"}}.Evaluate(context.Background(), onEngine())
+		"game:Mastermind-v0-easy", "eval_episodes=20"}}.Evaluate(context.Background(), playing())
 	if err != nil || len(two) != 2 || two[1].EnvID != "game:Mastermind-v0-easy" || two[1].Episodes != 20 {
 		t.Errorf("%+v, %v", two, err)
 	}

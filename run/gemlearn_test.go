@@ -12,7 +12,7 @@ import (
 func TestGemLearns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("trains for half a minute")
+		t.Skip("trains for several seconds")
 	}
 	data, err := os.ReadFile("../examples/tiny/guess/easy.yaml")
 	if err != nil {
@@ -24,8 +24,13 @@ func TestGemLearns(t *testing.T) {
 	}
 	o := onEngine()
 	o.Order = "blocked" // the same numbers on every processor
-	_, lines := gemRuns(t, o, append(pairs, "max_steps=9", "eval_every=9", "eval_episodes=120",
+	_, lines := gemRuns(t, o, append(pairs, "max_steps=9", "batch_size=64", "eval_every=9", "eval_episodes=120",
 		"output_dir="+t.TempDir(), "seed=1"))
+	for _, l := range lines[:9] {
+		if v, ok := l.Metrics["train/kl_sample_train_v2"]; v != 0 || !ok {
+			t.Errorf("step %d: sampler and trainer differ by %v (%v)", l.Step, v, ok)
+		}
+	}
 	const key = "eval/game:GuessTheNumber-v0-easy/return"
 	before, after := lines[0].Metrics[key], lines[len(lines)-1].Metrics[key]
 	if before < .70 || before > .87 || after < .90 {

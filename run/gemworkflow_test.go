@@ -17,7 +17,7 @@ func TestGemWorkflowRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := runs(t, cfg, onEngine())
+	lines := runs(t, cfg, playing())
 	if len(lines) != 2 {
 		t.Fatalf("%d lines, want one for each step", len(lines))
 	}

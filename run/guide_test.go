@@ -164,7 +164,8 @@ func TestGuide(t *testing.T) {
 			cfg := loadGuide(t, filepath.Join("testdata", "guide", tt.file), root)
 			var out bytes.Buffer
 			begin := time.Now()
-			sum, err := Run(context.Background(), cfg, Options{Out: &out, LookupEnv: rootedAt(root), Hub: tt.hub})
+			sum, err := Run(context.Background(), cfg, Options{Out: &out, LookupEnv: rootedAt(root), Hub: tt.hub,
+				Threads: 1})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}

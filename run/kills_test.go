@@ -32,8 +32,7 @@ func jobWith(args ...string) job {
 
 // survivesKills stops a job at operations on the disk, one in every so many from the first on, and wants the metrics of
 // the unbroken job, which it returns, of the next process. At each of them the process is killed or the power fails,
-// with or without the names that were not synced, in turns. If every is 1, a kill and a power failure come at each
-// operation.
+// with or without the names that were not synced, in turns.
 func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line {
 	t.Helper()
 	count := &disktest.Crash{}
@@ -42,32 +41,20 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 	if err != nil {
 		t.Fatal(err)
 	}
-	both := every == 1   // many cases, which run beside each other
 	if testing.Short() { // wherever it was killed, the same goroutines resume
-		every, both = 1+count.Count()/3, false
+		every = 1 + count.Count()/3
 	}
-	turn := 0
-	for at := 1; at <= count.Count() && !t.Failed(); at += every {
-		kill, failure := disktest.Crash{At: at}, disktest.Crash{At: at, PowerLoss: true, NamesStay: turn%2 == 0}
-		if both || turn%3 == 0 {
-			survives(t, o, &kill, both, start, want)
-		}
-		if both || turn%3 != 0 {
-			survives(t, o, &failure, both, start, want)
-		}
-		turn++
+	for turn, at := 0, 1; at <= count.Count() && !t.Failed(); turn, at = turn+1, at+every {
+		survives(t, o, &disktest.Crash{At: at, PowerLoss: turn%3 > 0, NamesStay: turn%3 == 2}, start, want)
 	}
 	return want
 }
 
 // survives crashes one process and compares the next one with the unbroken job.
-func survives(t *testing.T, o Options, crash *disktest.Crash, beside bool, start job, want []monitor.Line) {
+func survives(t *testing.T, o Options, crash *disktest.Crash, start job, want []monitor.Line) {
 	t.Helper()
 	name := fmt.Sprintf("at %d, power fails %v, names stay %v", crash.At, crash.PowerLoss, crash.NamesStay)
 	t.Run(name, func(t *testing.T) {
-		if beside {
-			t.Parallel()
-		}
 		o, dir := o, disktest.TempDir(t)
 		o.fs, o.Out = crash, io.Discard
 		if _, err := start(t, dir, o); err != nil && !errors.Is(err, disktest.ErrCrash) {

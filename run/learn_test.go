@@ -15,17 +15,17 @@ const (
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("trains for half a minute")
+		t.Skip("trains for several seconds")
 	}
 	var out bytes.Buffer
 	o := onEngine()
 	o.Out = &out
-	sum, err := Run(t.Context(), load(t, t.TempDir(), "seed=1", "buffer.total_steps=12", "trainer.total_steps=12",
+	sum, err := Run(t.Context(), load(t, t.TempDir(), "seed=1", "buffer.total_steps=8", "trainer.total_steps=8",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]"), o)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if first, last := sum.Mean(accuracyKey, 1, 4), sum.Mean(accuracyKey, 9, 12); last < first+0.1 {
-		t.Errorf("training accuracy went from %.3f (steps 1-4) to %.3f (steps 9-12)", first, last)
+	if first, last := sum.Mean(accuracyKey, 1, 3), sum.Mean(accuracyKey, 6, 8); last < first+0.1 {
+		t.Errorf("training accuracy went from %.3f (steps 1-3) to %.3f (steps 6-8)", first, last)
 	}
 }

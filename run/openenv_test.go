@@ -40,7 +40,7 @@ func onPolicy(t testing.TB, lines []monitor.Line) {
 // get lost, and with sessions that can be used only once.
 func TestGemOpenEnv(t *testing.T) {
 	for _, method := range []string{"reinforce", "grpo"} {
-		dir, lines := gemRuns(t, onEngine(), served(t, openenvtest.Start(t, openenvtest.Options{}), "method="+method))
+		dir, lines := gemRuns(t, playing(), served(t, openenvtest.Start(t, openenvtest.Options{}), "method="+method))
 		onPolicy(t, lines)
 		recorded(t, dir)
 		var cut atomic.Int64
@@ -54,7 +54,7 @@ func TestGemOpenEnv(t *testing.T) {
 				return answer, openenvtest.Send
 			}},
 		} {
-			_, again := gemRuns(t, onEngine(), served(t, openenvtest.Start(t, o), "method="+method))
+			_, again := gemRuns(t, playing(), served(t, openenvtest.Start(t, o), "method="+method))
 			same(t, method+", "+name, again, lines)
 		}
 		if cut.Load() < 14 {
@@ -103,7 +103,7 @@ func TestGemWorkflowOpenEnv(t *testing.T) {
 		return cfg
 	}
 	cfg := load()
-	lines := runs(t, cfg, onEngine())
+	lines := runs(t, cfg, playing())
 	onPolicy(t, lines)
 	for _, l := range lines {
 		if v := l.Metrics["rollout/num_turns/mean"]; v <= 1 || v > 3 {
@@ -116,13 +116,13 @@ func TestGemWorkflowOpenEnv(t *testing.T) {
 		!strings.Contains(string(data), want) {
 		t.Errorf("no episode has %s, error %v", want, err)
 	}
-	same(t, "the same again", runs(t, load(), onEngine()), lines)
+	same(t, "the same again", runs(t, load(), playing()), lines)
 }
 
 // A server that ignores seeds plays groups that begin in different states, with a warning; strict_seed refuses it.
 func TestGemOpenEnvSeedless(t *testing.T) {
 	server := openenvtest.Start(t, openenvtest.Options{Seedless: true})
-	o := onEngine()
+	o := playing()
 	for range 10 { // until two starts that differ show it
 		var out bytes.Buffer
 		o.Out = &out
@@ -136,7 +136,7 @@ func TestGemOpenEnvSeedless(t *testing.T) {
 		if want := "let reset draw everything from its argument"; !strings.Contains(out.String(), want) {
 			t.Errorf("no note says %q:\n%s", want, out.String())
 		}
-		_, lines := gemRuns(t, onEngine(), served(t, server, "method=grpo"))
+		_, lines := gemRuns(t, playing(), served(t, server, "method=grpo"))
 		onPolicy(t, lines)
 		return
 	}
@@ -152,7 +152,7 @@ func TestGemOpenEnvFails(t *testing.T) {
 			}
 			return answer, openenvtest.Send
 		}})
-	err := Gem(t.Context(), served(t, server), onEngine())
+	err := Gem(t.Context(), served(t, server), playing())
 	want := "3 rounds of 4 episodes failed, the last time so: env: openenv:"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "no more disk") {
 		t.Errorf("error %v, want %q and what the server says", err, want)

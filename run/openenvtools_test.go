@@ -99,7 +99,7 @@ func TestGemOpenEnvTools(t *testing.T) {
 			`"done":false}}`})
 	var calls atomic.Int32
 	play := func(method string) (string, []byte) {
-		o := onEngine()
+		o := options()
 		o.Wrap = func(s tinker.Service) tinker.Service { return toolCaller{s, tokens, &calls} }
 		folder, lines := gemRuns(t, o, short(t.TempDir(), "model_name="+dir, "env_id="+id, "env_wrappers=concat_chat",
 			"template=no", "eval_every=0", "group_size=4", "max_steps=2", "method="+method))

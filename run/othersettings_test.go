@@ -21,7 +21,7 @@ func TestOtherSettingsAfterAKill(t *testing.T) {
 		"buffer.train_batch_size=2", "algorithm.kl_loss_fn=none", "synchronizer.sync_interval=3",
 		"explorer.eval_interval=1"}
 	hinted := map[string]bool{}
-	for turn, at := range faultsAt(count.Count(), 5) {
+	for turn, at := range faultsAt(count.Count(), 9) {
 		change := changes[turn%len(changes)]
 		dir, o := disktest.TempDir(t), o
 		crash := &disktest.Crash{At: at}

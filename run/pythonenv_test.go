@@ -18,7 +18,7 @@ func withPython3(t testing.TB) Options {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
-	o := onEngine()
+	o := playing()
 	o.Find = func(path string) string {
 		if strings.HasPrefix(path, "examples/") {
 			return filepath.Join("..", path)

@@ -281,7 +281,7 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The process is killed, or the power fails, at every operation on the disk in turn; started again, the job ends with
+// The process is killed or the power fails, in turns, at every operation on the disk; started again, the job ends with
 // the metrics of an unbroken run, each step once.
 func TestSurvivesEveryKill(t *testing.T) {
 	t.Parallel()
@@ -310,7 +310,7 @@ func TestSurvivesKillsAroundTheLastSave(t *testing.T) {
 		t.Fatal("no save was committed before it was asked for")
 	}
 	for at := first; at <= first+8; at++ {
-		survives(t, o, &disktest.Crash{At: at}, false, jobWith(args...), want)
+		survives(t, o, &disktest.Crash{At: at}, jobWith(args...), want)
 	}
 }
 

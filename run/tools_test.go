@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -101,7 +102,7 @@ func (squares) Use(_ context.Context, action string) (env.ToolUse, error) {
 
 // withSquares are options in which the player asks for the square of every number, and the count of its calls.
 func withSquares() (Options, *atomic.Int32) {
-	o, calls := onEngine(), new(atomic.Int32)
+	o, calls := playing(), new(atomic.Int32)
 	o.tools = fluent{squares{}, func(number string) string { return "<square>" + number + "</square>" }, calls}
 	return o, calls
 }
@@ -172,12 +173,13 @@ func TestGemWithADeadServer(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	defer h.Close()
-	box := tool.NewBox(tool.Options{})
+	box := tool.NewBox(tool.Options{Pause: time.Millisecond})
 	defer box.Close()
-	o, calls := onEngine(), new(atomic.Int32)
+	o, calls := playing(), new(atomic.Int32)
 	call := "<tool_call><tool_name>hint</tool_name><arguments>{}</arguments></tool_call>"
 	o.tools = fluent{box, func(string) string { return call }, calls}
-	pairs := short(t.TempDir(), "tools=mcp:"+h.URL, "max_steps=1", "eval_every=0", "num_env=2", "batch_size=2")
+	pairs := short(t.TempDir(), "tools=mcp:"+h.URL, "max_steps=1", "eval_every=0", "num_env=2", "batch_size=2",
+		"max_tokens=64")
 	_, lines := gemRuns(t, o, pairs)
 	if v := lines[0].Metrics["train/kl_sample_train_v2"]; calls.Load() == 0 || v != 0 {
 		t.Errorf("%d calls, a difference of %v", calls.Load(), v)
@@ -185,7 +187,8 @@ func TestGemWithADeadServer(t *testing.T) {
 	dead.Store(true)
 	var out bytes.Buffer
 	o.Out = &out
-	err := Gem(t.Context(), short(t.TempDir(), "tools=mcp:"+h.URL, "max_steps=1", "eval_every=0", "num_env=2"), o)
+	err := Gem(t.Context(), short(t.TempDir(), "tools=mcp:"+h.URL, "max_steps=1", "eval_every=0", "num_env=2",
+		"max_tokens=64"), o) // in which each answer has a call
 	want := fmt.Sprintf("the MCP server %q (%s) does not answer", "default", h.URL)
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Bad Gateway") {
 		t.Errorf("a dead server: %v, want %q", err, want)
@@ -204,7 +207,7 @@ func TestGemToolsRefuses(t *testing.T) {
 		"the main function of this program does not begin": {"tools=python"},
 		`the command "./no-server" cannot be started`:      {"tools=mcp:./no-server"},
 	} {
-		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), onEngine()); err == nil ||
+		if err := Gem(context.Background(), append([]string{"output_dir=" + dir}, pairs...), playing()); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", pairs, err, want)
 		}

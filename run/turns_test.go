@@ -75,8 +75,8 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			if name == "drops" {
 				unraced(t, "the other template")
 			}
-			o := onEngine()
-			if name == "shortens" { // which needs no thoughts, and the fake has none
+			o := saying("</think>")
+			if name == "shortens" {
 				o = options()
 				survivesKills(t, o, 61, jobOf(func(t testing.TB, dir string) *config.Config {
 					return lake(t, dir, template)
@@ -134,7 +134,7 @@ func TestTemplatesOfModels(t *testing.T) {
 			}
 			cfg := lake(t, t.TempDir(), string(text), "model.max_prompt_tokens=450",
 				"model.max_response_tokens=200", "buffer.explorer_input.taskset.rollout_args.max_tokens=200")
-			lines := runs(t, cfg, onEngine())
+			lines := runs(t, cfg, saying("</think>"))
 			for _, line := range lines {
 				anew := line.Metrics["rollout/new_sequences/mean"]
 				if anew > 0 != wants || line.Metrics["rollout/failed_task_count"] != 0 ||

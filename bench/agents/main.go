@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/bench/internal/venv"
 	"github.com/seed-d9ad8ee0/trinity/bench/job"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -30,7 +31,7 @@ func packages() []string { return []string{"langchain-openai", "langgraph", "ope
 func agents(ctx context.Context, python string) error {
 	root, err := os.Getwd()
 	if err == nil && python == "" {
-		python, err = job.Venv(ctx, "bin/agents/venv", packages()...)
+		python, err = venv.Python("bin/agents/venv", packages()...)
 	}
 	if err == nil {
 		python, err = filepath.Abs(python)

@@ -1,4 +1,4 @@
-// Command algorithms trains the tiny example with every algorithm; writes the table in docs/algorithms.md.
+// Command algorithms trains the tiny example with every algorithm; writes the table in docs/results/algorithms.md.
 // Needs: nothing but Go.
 // Takes: about forty minutes.
 package main

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	tableFile  = "docs/algorithms.md"
+	tableFile  = "docs/results/algorithms.md"
 	tableBegin = "<!-- table: make bench NAME=algorithms -->\n"
 	tableHead  = "| algorithm_type | local engine | Tinker wire | on the tiny example |\n|---|---|---|---|\n"
 	tableEnd   = "<!-- end of the table -->\n"

@@ -15,18 +15,18 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
-// endpoint is a server of OpenAI's interface under load.
+// endpoint is trinity serve under load, and an engine with the same model in this process.
 type endpoint struct {
-	name  string
-	url   string // with /v1
-	model string
-	more  string // further parameters, with a comma before them
-	stop  func()
-
-	// of ours
 	ctx    context.Context
+	url    string // with /v1
+	model  string
 	server *program.Server
-	alone  *engine.Engine // with the same model, in this process
+	alone  *engine.Engine
+}
+
+func (l *endpoint) close() {
+	l.server.Close()
+	l.alone.Close() // nothing is saved
 }
 
 // answerTokens is the length of an answer under load.
@@ -35,7 +35,8 @@ const answerTokens = 128
 // ask sends a completion and returns the body of its answer.
 func (l *endpoint) ask(n, most int, stream bool) (io.ReadCloser, error) {
 	body := fmt.Sprintf(`{"model":%q,"prompt":"Question %d: what is the sum of 12 and 30? Answer:","max_tokens":%d,`+
-		`"temperature":1,"seed":%d,"stream":%v%s}`, l.model, n, most, n, stream, l.more)
+		`"temperature":1,"seed":%d,"stream":%v,"ignore_eos":true,"return_token_ids":true,"stream_options":`+
+		`{"include_usage":true}}`, l.model, n, most, n, stream)
 	resp, err := http.Post(l.url+"/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (l *endpoint) ask(n, most int, stream bool) (io.ReadCloser, error) {
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		raw, err := io.ReadAll(resp.Body)
-		return nil, fmt.Errorf("%s: %s %s %v", l.name, resp.Status, raw, err)
+		return nil, fmt.Errorf("%s %s %v", resp.Status, raw, err)
 	}
 	return resp.Body, nil
 }

@@ -84,7 +84,7 @@ func (l *endpoint) together(n, round, answers int, stream bool) (float64, error)
 					return err
 				}
 				if a.tokens != answerTokens {
-					return fmt.Errorf("%s: an answer has %d tokens, want %d", l.name, a.tokens, answerTokens)
+					return fmt.Errorf("an answer has %d tokens, want %d", a.tokens, answerTokens)
 				}
 				sum.Add(int64(a.tokens))
 			}
@@ -104,40 +104,6 @@ func middle(rates []float64) float64 {
 	return float64(t.At(.5)) / 1e6
 }
 
-// besidePeer measures two servers in turn: the time to the first of a stream's tokens, and the rate of several streams.
-func (l *endpoint) besidePeer(peer *endpoint, trips, rounds int) error {
-	both := []*endpoint{l, peer}
-	first := map[*endpoint]*load.Times{l: {}, peer: {}}
-	for i := range trips + 1 {
-		for _, x := range both {
-			a, err := x.stream(1000+i, 1)
-			if err != nil {
-				return err
-			}
-			if i > 0 { // the first warms up
-				first[x].Add(a.first)
-			}
-		}
-	}
-	fmt.Printf("%s: first token p50 %s, %s %s: %.2f times as long there\n", l.model, show(first[l].At(.5)), peer.name,
-		show(first[peer].At(.5)), float64(first[peer].At(.5))/float64(first[l].At(.5)))
-	for _, n := range []int{1, 8} {
-		rates := map[*endpoint][]float64{}
-		for round := range rounds {
-			for _, x := range both {
-				rate, err := x.together(n, 100*n+round, 1, true)
-				if err != nil {
-					return err
-				}
-				rates[x] = append(rates[x], rate)
-			}
-		}
-		fmt.Printf("%s: %d streams at a time: %.1f tokens/s, %s %.1f: %.2f times as fast\n", l.model, n,
-			middle(rates[l]), peer.name, middle(rates[peer]), middle(rates[l])/middle(rates[peer]))
-	}
-	return nil
-}
-
 // firstTokens measures the first token over HTTP and of an engine in this process in turn, so that other load on the
 // machine meets both, with the same prompts.
 func (l *endpoint) firstTokens(trips int) error {
@@ -155,7 +121,7 @@ func (l *endpoint) firstTokens(trips int) error {
 		own.Add(first)
 	}
 	fmt.Printf("%s: first token over HTTP p50 %s, p90 %s; the engine's own p50 %s; difference of the p50 %s\n", l.model,
-		show(over.At(.5)), show(over.At(.9)), show(own.At(.5)), show(over.At(.5)-own.At(.5)))
+		load.Show(over.At(.5)), load.Show(over.At(.9)), load.Show(own.At(.5)), load.Show(over.At(.5)-own.At(.5)))
 	return nil
 }
 
@@ -205,15 +171,4 @@ func (l *endpoint) engineFirst(n int, prompt []int32) (time.Duration, error) {
 	first := time.Since(begun)
 	<-s.Result().Done()
 	return first, nil
-}
-
-// show rounds a time to what it is worth.
-func show(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
 }

@@ -15,6 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/engine/fake"
+	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -36,16 +39,21 @@ type far struct {
 	full   chan struct{}
 }
 
-// newFar serves the recorded answers of a model folder, whose path is the model's name, with its files below dir.
+// newFar serves a model folder, whose path is the model's name, without arithmetic, with its files below dir.
 func newFar(ctx context.Context, folder, dir string) (*far, error) {
-	r, err := newRecorded(ctx, folder, filepath.Join(dir, "checkpoints"))
+	m, err := fake.Open(engine.Options{Dir: filepath.Join(dir, "checkpoints"),
+		Models: map[string]engine.Model{folder: {Dir: folder}}})
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.Open(ctx, r, server.Options{Dir: filepath.Join(dir, "server"), Store: r,
+	j, err := journal.Open(ctx, filepath.Join(dir, "journal"), m, journal.Options{})
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	s, err := server.Open(ctx, j, server.Options{Dir: filepath.Join(dir, "server"), Store: m,
 		Queues: server.Queues{MaxSamples: 1 << 15, MaxSampleBytes: 1 << 30}})
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(err, j.Close())
 	}
 	f := &far{next: s, full: make(chan struct{})}
 	f.reset(0, 0)
@@ -55,7 +63,7 @@ func newFar(ctx context.Context, folder, dir string) (*far, error) {
 		s.Release()
 		web.CloseClientConnections()
 		web.Close()
-		return errors.Join(s.Close(), r.Close())
+		return errors.Join(s.Close(), j.Close())
 	}
 	return f, nil
 }

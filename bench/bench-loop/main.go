@@ -1,5 +1,5 @@
-// Command bench-loop measures what the loops add to network and service, over a distant server that answers with
-// recorded results: start, steps, memory, and steps with a reward function in Python. A bound that is exceeded is an
+// Command bench-loop measures what the loops add to network and service, over a distant server that computes next to
+// nothing: start, steps, memory, and steps with a reward function in Python. A bound that is exceeded is an
 // error. If -python has tinker-cookbook, as the program cookbook installs it, its loop is measured too.
 //
 // Needs: nothing; python3 for the part reward
@@ -27,21 +27,15 @@ var parts = []string{"start", "step", "memory", "reward"}
 
 func main() {
 	b := &bench{ctx: context.Background()}
-	binary := flag.String("trinity", "", "the program; empty builds bin/trinity")
 	only := flag.String("only", strings.Join(parts, ","), "the parts to measure, separated by commas")
 	flag.StringVar(&b.python, "python", "bin/recipes/venv/bin/python",
 		"a Python that has tinker-cookbook; its loop is left out if there is none")
 	flag.IntVar(&b.steps, "steps", 7, "steps of a run")
 	flag.DurationVar(&b.most, "latency", time.Second, "the longer of the two latencies; the other is a tenth")
-	flag.Parse()
-	err := errors.New("give no arguments")
-	if flag.NArg() == 0 {
-		err = b.run(*binary, strings.Split(*only, ","))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-loop:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-loop", func(p program.Program) error {
+		b.trinity = p
+		return b.run(strings.Split(*only, ","))
+	})
 }
 
 // bench is one measurement of all parts.
@@ -54,17 +48,12 @@ type bench struct {
 	made    int           // folders
 }
 
-func (b *bench) run(binary string, only []string) (err error) {
+func (b *bench) run(only []string) error {
 	for _, part := range only {
 		if !slices.Contains(parts, part) {
 			return fmt.Errorf("there is no part %q; choose from %q", part, parts)
 		}
 	}
-	var remove func() error
-	if b.trinity, remove, err = program.New(binary); err != nil {
-		return err
-	}
-	defer remove()
 	if _, err := os.Stat(b.python); err != nil {
 		b.python = ""
 	}

@@ -11,40 +11,27 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/bench/program"
 )
 
 func main() {
-	binary := flag.String("trinity", "", "the program; empty builds bin/trinity")
 	schedules := flag.Int("schedules", 100, "how many schedules are played")
 	first := flag.Int("first", 0, "the first one")
-	address := flag.String("nats", "", "be a nats-server on this host:port instead, with its store in -store")
-	store := flag.String("store", "", "the folder of that server")
-	flag.Parse()
-	err := errors.New("give no arguments")
-	switch {
-	case flag.NArg() > 0:
-	case *address != "":
-		err = serveNATS(*address, *store)
-	default:
-		err = run(*binary, *first, *schedules)
+	if len(os.Args) == 4 && os.Args[1] == serverRole {
+		if err := serveNATS(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "fleet-kills:", err)
+			os.Exit(1)
+		}
+		return
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fleet-kills:", err)
-		os.Exit(1)
-	}
+	program.Main("fleet-kills", func(p program.Program) error { return run(p, *first, *schedules) })
 }
 
-func run(binary string, first, schedules int) error {
-	trinity, remove, err := program.New(binary)
-	if err != nil {
-		return err
-	}
-	defer remove()
+func run(trinity program.Program, first, schedules int) error {
 	job := program.Job{Program: trinity, Name: "gsm8k", Args: program.Tiny()}
 	want, err := job.Alone()
 	if err != nil {
@@ -97,42 +84,14 @@ func (s *schedule) play() (got program.Outcome, err error) {
 	s.crew = &program.Crew{Program: s.Program, Prefix: "w"}
 	defer s.crew.Close()
 	local := s.rand.IntN(2) == 0
-	for again := true; again; {
-		if again, err = s.once(local); err != nil {
-			return got, fmt.Errorf("%w\nthe workers said:\n%s", err, s.crew.Said())
-		}
-	}
-	if s.tasks, err = s.crew.Leave(); err != nil {
+	s.tasks, err = s.crew.Disturbed(func() *exec.Cmd {
+		return s.Command(s.variant, "fleet.url=nats://"+s.nats.address, "fleet.verify=0.1",
+			fmt.Sprint("fleet.local=", local))
+	}, func() error { return errors.Join(s.crew.Join(), s.crew.Join()) }, s.disturb)
+	if err != nil {
 		return got, err
 	}
 	return s.Outcome(s.variant)
-}
-
-// once runs the head until it ends, or is killed and must run again.
-func (s *schedule) once(local bool) (again bool, err error) {
-	head, err := program.Start(s.Command(s.variant, "fleet.url=nats://"+s.nats.address, "fleet.verify=0.1",
-		fmt.Sprint("fleet.local=", local)))
-	if err != nil {
-		return false, err
-	}
-	defer head.Kill()
-	if s.crew.Creds == "" {
-		creds, err := head.Await(regexp.MustCompile(program.Credentials))
-		if err != nil {
-			return false, err
-		}
-		s.crew.Creds = creds[1]
-		if err := errors.Join(s.crew.Join(), s.crew.Join()); err != nil {
-			return false, err
-		}
-	}
-	if again, err = s.disturb(head); again || err != nil {
-		return again, err
-	}
-	if err := head.Wait(); err != nil {
-		return false, fmt.Errorf("%w\n%s", err, head.Said())
-	}
-	return false, nil
 }
 
 // disturb kills something at random times until the head ends. killed says that it killed the head.

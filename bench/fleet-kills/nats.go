@@ -34,7 +34,7 @@ func (n *nats) start() error {
 	if err != nil {
 		return err
 	}
-	if n.process, err = program.Start(exec.Command(self, "-nats", n.address, "-store", n.store)); err != nil {
+	if n.process, err = program.Start(exec.Command(self, serverRole, n.address, n.store)); err != nil {
 		return err
 	}
 	_, err = n.process.Await(regexp.MustCompile(ready))
@@ -59,6 +59,9 @@ func (n *nats) restart(wipe bool) error {
 	}
 	return n.start()
 }
+
+// serverRole is the argument of a process that is a nats-server; its address and the folder of its store follow.
+const serverRole = "nats-server"
 
 // ready is what the server says when it accepts connections.
 const ready = "nats-server is ready"

@@ -8,7 +8,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,32 +18,16 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/bench/program"
 )
 
-func main() {
-	binary := flag.String("trinity", "", "the program; empty builds bin/trinity")
-	flag.Parse()
-	err := errors.New("give no arguments")
-	if flag.NArg() == 0 {
-		err = run(*binary)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fleet-spaces:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("fleet-spaces", run) }
 
 // steps of the run.
 const steps = 8
 
-func run(binary string) error {
+func run(trinity program.Program) error {
 	if os.Getuid() != 0 || runtime.GOOS != "linux" {
 		fmt.Println("skipped: network namespaces need Linux and root")
 		return nil
 	}
-	trinity, removeHome, err := program.New(binary)
-	if err != nil {
-		return err
-	}
-	defer removeHome()
 	s, remove, err := newSpaces(3, trinity.Path, trinity.Home)
 	if err != nil {
 		return err

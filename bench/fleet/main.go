@@ -11,8 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"regexp"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,28 +21,14 @@ import (
 )
 
 func main() {
-	binary := flag.String("trinity", "", "the program; empty builds bin/trinity")
 	until := flag.Duration("for", 0, "begin no job after that time; 0 is never")
 	only := flag.String("jobs", "", "only these jobs, separated by commas, such as gsm8k,sft")
 	workers := flag.String("workers", "2,1,3,5,0", "the numbers of workers")
 	seed := flag.Uint64("seed", 0, "of the moments of the kills")
-	flag.Parse()
-	err := errors.New("give no arguments")
-	if flag.NArg() == 0 {
-		err = run(*binary, *only, *workers, *until, *seed)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fleet:", err)
-		os.Exit(1)
-	}
+	program.Main("fleet", func(p program.Program) error { return run(p, *only, *workers, *until, *seed) })
 }
 
-func run(binary, only, numbers string, until time.Duration, seed uint64) error {
-	trinity, remove, err := program.New(binary)
-	if err != nil {
-		return err
-	}
-	defer remove()
+func run(trinity program.Program, only, numbers string, until time.Duration, seed uint64) error {
 	jobs, begun := program.Jobs(), time.Now()
 	names := slices.Sorted(maps.Keys(jobs))
 	if only != "" {
@@ -104,14 +89,14 @@ func (f *faulty) compare(want program.Outcome, workers int) error {
 	}
 	f.crew = &program.Crew{Program: f.Program, Prefix: "w"}
 	defer f.crew.Close()
-	for again := true; again; {
-		if again, err = f.once(variant, more, workers); err != nil {
-			return fmt.Errorf("%s over %d workers: %w\nthe workers said:\n%s", f.Name, workers, err, f.crew.Said())
+	tasks, err := f.crew.Disturbed(func() *exec.Cmd { return f.Command(variant, more...) }, func() (err error) {
+		for range workers {
+			err = errors.Join(err, f.join())
 		}
-	}
-	tasks, err := f.crew.Leave()
-	if err != nil {
 		return err
+	}, func(head *program.Process) (bool, error) { return f.disturb(head, workers) })
+	if err != nil {
+		return fmt.Errorf("%s over %d workers: %w", f.Name, workers, err)
 	}
 	got, err := f.Outcome(variant)
 	if err != nil {
@@ -123,34 +108,6 @@ func (f *faulty) compare(want program.Outcome, workers int) error {
 		return fmt.Errorf("%s over %d workers: other bits: %s", f.Name, workers, different)
 	}
 	return nil
-}
-
-// once runs the head until it ends, or is killed and must run again.
-func (f *faulty) once(variant string, more []string, workers int) (again bool, err error) {
-	head, err := program.Start(f.Command(variant, more...))
-	if err != nil {
-		return false, err
-	}
-	defer head.Kill()
-	if f.crew.Creds == "" {
-		creds, err := head.Await(regexp.MustCompile(program.Credentials))
-		if err != nil {
-			return false, err
-		}
-		f.crew.Creds = creds[1]
-		for range workers {
-			if err := f.join(); err != nil {
-				return false, err
-			}
-		}
-	}
-	if again, err = f.disturb(head, workers); again || err != nil {
-		return again, err
-	}
-	if err := head.Wait(); err != nil {
-		return false, fmt.Errorf("%w\n%s", err, head.Said())
-	}
-	return false, nil
 }
 
 // mostKills are the kills of workers in a job, so that those on a busy machine get to compute something.

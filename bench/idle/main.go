@@ -7,10 +7,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -23,25 +21,13 @@ import (
 )
 
 func main() {
-	binary := flag.String("trinity", "", "the program; empty builds bin/trinity")
 	runs := flag.String("runs", "0,1000,10000", "numbers of idle training runs, each at least the one before")
-	flag.Parse()
-	err := errors.New("give no arguments")
-	if flag.NArg() == 0 {
-		err = run(context.Background(), *binary, strings.Split(*runs, ","))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "idle:", err)
-		os.Exit(1)
-	}
+	program.Main("idle", func(p program.Program) error {
+		return run(context.Background(), p, strings.Split(*runs, ","))
+	})
 }
 
-func run(ctx context.Context, binary string, numbers []string) error {
-	trinity, remove, err := program.New(binary)
-	if err != nil {
-		return err
-	}
-	defer remove()
+func run(ctx context.Context, trinity program.Program, numbers []string) error {
 	s := trinity.Server("--idle", "3s", "--min-free", "0")
 	defer s.Close()
 	if err := s.Start(); err != nil {

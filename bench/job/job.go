@@ -111,18 +111,6 @@ func Pairs(file string, changes ...string) ([]string, error) {
 	return append(pairs, changes...), err
 }
 
-// Venv makes a virtual environment of Python in a folder, installs packages there, and returns its Python.
-func Venv(ctx context.Context, dir string, packages ...string) (python string, err error) {
-	python, err = filepath.Abs(filepath.Join(dir, "bin", "python"))
-	if err != nil {
-		return "", err
-	}
-	if err := Exec(ctx, "python3", "-m", "venv", dir); err != nil {
-		return "", err
-	}
-	return python, Exec(ctx, python, append([]string{"-m", "pip", "install", "-q"}, packages...)...)
-}
-
 // Exec runs a program. The error has what it printed.
 func Exec(ctx context.Context, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)

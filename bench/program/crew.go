@@ -69,6 +69,43 @@ func (c *Crew) Close() {
 // Said is what all workers said.
 func (c *Crew) Said() string { return said(c.all) }
 
+// Disturbed runs the head of a job until it ends, and again whenever disturb killed it. join starts the workers, once
+// their credentials are there. tasks are those that the workers computed which are left.
+func (c *Crew) Disturbed(head func() *exec.Cmd, join func() error,
+	disturb func(head *Process) (killed bool, err error)) (tasks int, err error) {
+	for again := true; again; {
+		if again, err = c.once(head(), join, disturb); err != nil {
+			return 0, fmt.Errorf("%w\nthe workers said:\n%s", err, c.Said())
+		}
+	}
+	return c.Leave()
+}
+
+func (c *Crew) once(cmd *exec.Cmd, join func() error, disturb func(*Process) (bool, error)) (again bool, err error) {
+	head, err := Start(cmd)
+	if err != nil {
+		return false, err
+	}
+	defer head.Kill()
+	if c.Creds == "" {
+		creds, err := head.Await(regexp.MustCompile(Credentials))
+		if err != nil {
+			return false, err
+		}
+		c.Creds = creds[1]
+		if err := join(); err != nil {
+			return false, err
+		}
+	}
+	if again, err = disturb(head); again || err != nil {
+		return again, err
+	}
+	if err := head.Wait(); err != nil {
+		return false, fmt.Errorf("%w\n%s", err, head.Said())
+	}
+	return false, nil
+}
+
 // computed matches what a worker says when it leaves.
 var computed = regexp.MustCompile(`computed (\d+) tasks`)
 

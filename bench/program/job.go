@@ -105,20 +105,6 @@ func (j Job) Outcome(variant string) (o Outcome, err error) {
 	return o, nil
 }
 
-// Seconds is the time of a variant's steps.
-func (j Job) Seconds(variant string) (sum float64, err error) {
-	for _, path := range j.files(variant, "metrics.jsonl") {
-		lines, err := monitor.ReadLog(path)
-		if err != nil {
-			return 0, err
-		}
-		for _, l := range lines {
-			sum += l.Metrics["time/step"]
-		}
-	}
-	return sum, nil
-}
-
 // files lists the files of a variant whose names end so.
 func (j Job) files(variant, end string) (list []string) {
 	filepath.WalkDir(j.Root(variant), func(path string, d fs.DirEntry, err error) error {

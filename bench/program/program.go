@@ -3,6 +3,8 @@
 package program
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -14,6 +16,29 @@ import (
 type Program struct {
 	Path string // of the binary
 	Home string // its home and working directory
+}
+
+// Main runs an experiment on the binary that the flag -trinity names, and ends the process with status 1 if it fails.
+// The caller has defined the other flags.
+func Main(name string, experiment func(Program) error) {
+	binary := flag.String("trinity", "", "the program; empty builds bin/trinity")
+	flag.Parse()
+	err := errors.New("give no arguments")
+	if flag.NArg() == 0 {
+		err = with(*binary, experiment)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+func with(binary string, experiment func(Program) error) error {
+	p, remove, err := New(binary)
+	if err != nil {
+		return err
+	}
+	return errors.Join(experiment(p), remove())
 }
 
 // New returns the binary at path in a new temporary home, which remove deletes. It builds bin/trinity if path is "".

@@ -4,5 +4,4 @@
 # Takes: five minutes
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-go build -o bin/trinity ./cmd/trinity
 go run ./bench/studio -beside 5

@@ -4,73 +4,63 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/bench/program"
+	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
 // beside trains the same job in turns alone and with a studio open beside it, with a client that listens to its events
 // and asks for the newest step each time. It compares the metrics, which must be equal but for times, and the times.
-func beside(binary, dir, config string, pairs, steps int) error {
+func beside(p program.Program, dir, config string, pairs, steps int) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	var alone, open []turn
+	var first []monitor.Line
+	seconds, cpus := map[bool][]float64{}, map[bool][]float64{}
 	for i := range pairs {
 		for _, with := range []bool{i%2 == 1, i%2 == 0} { // each order as often
-			t, err := train(binary, filepath.Join(dir, fmt.Sprint(i, with)), config, steps, with)
+			t, err := train(p, filepath.Join(dir, fmt.Sprint(i, with)), config, steps, with)
 			if err != nil {
 				return err
 			}
-			if with {
-				open = append(open, t)
-			} else {
-				alone = append(alone, t)
+			if first == nil {
+				first = t.metrics
 			}
+			if d := program.DifferentMetrics(first, t.metrics); d != "" {
+				return fmt.Errorf("metrics differ between runs with and without a studio: %s", d)
+			}
+			seconds[with], cpus[with] = append(seconds[with], t.step), append(cpus[with], t.cpu)
 			fmt.Printf("pair %d, studio %-5v  %.2f s a step, %.2f s of processor time, %d questions\n", i+1, with,
 				t.step, t.cpu, t.asked)
 		}
 	}
-	for i := range pairs {
-		for _, t := range []turn{alone[i], open[i]} {
-			if !reflect.DeepEqual(t.metrics, alone[0].metrics) {
-				return errors.New("metrics differ between runs with and without a studio")
-			}
-		}
-	}
 	fmt.Printf("metrics of %d runs are equal to the last bit, but for times\n", 2*pairs)
-	a, b := medians(alone), medians(open)
+	step, with := median(seconds[false]), median(seconds[true])
+	cpu, cpuWith := median(cpus[false]), median(cpus[true])
 	fmt.Printf("medians: %.3f s a step alone, %.3f s with a studio (%+.1f %%); processor time of the run %.2f s and "+
-		"%.2f s (%+.1f %%)\n", a.step, b.step, 100*(b.step/a.step-1), a.cpu, b.cpu, 100*(b.cpu/a.cpu-1))
+		"%.2f s (%+.1f %%)\n", step, with, 100*(with/step-1), cpu, cpuWith, 100*(cpuWith/cpu-1))
 	return nil
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 // turn is one training.
 type turn struct {
 	step, cpu float64 // seconds: the median of the steps, and processor time of the whole run
 	asked     int
-	metrics   []map[string]any
+	metrics   []monitor.Line // without times
 }
 
-func medians(turns []turn) turn {
-	var m turn
-	steps, cpus := []float64{}, []float64{}
-	for _, t := range turns {
-		steps, cpus = append(steps, t.step), append(cpus, t.cpu)
-	}
-	slices.Sort(steps)
-	slices.Sort(cpus)
-	m.step, m.cpu = steps[len(steps)/2], cpus[len(cpus)/2]
-	return m
-}
-
-func train(binary, dir, config string, steps int, with bool) (t turn, err error) {
+func train(p program.Program, dir, config string, steps int, with bool) (t turn, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return t, err
 	}
@@ -78,25 +68,16 @@ func train(binary, dir, config string, steps int, with bool) (t turn, err error)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	if with {
-		s := &server{cmd: exec.Command(binary, "studio", dir, "--addr", "127.0.0.1:0")}
-		out, err := s.cmd.StdoutPipe()
-		if err == nil {
-			err = s.cmd.Start()
-		}
+		s, err := open(p, dir)
 		if err != nil {
 			return t, err
 		}
 		defer s.stop()
-		line, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			return t, err
-		}
-		s.url = address.FindString(line)
 		go func() { asked <- s.follow(ctx) }()
 	}
-	c := exec.Command(binary, "run", "--config", config,
-		fmt.Sprint("buffer.total_steps=", steps), "explorer.eval_on_startup=false",
-		"explorer.eval_interval=1000", "checkpoint_root_dir="+dir, "name=job")
+	c := p.Command("run", "--config", config, fmt.Sprint("buffer.total_steps=", steps),
+		"explorer.eval_on_startup=false", "explorer.eval_interval=1000", "checkpoint_root_dir="+dir, "name=job")
+	c.Dir = "" // the repository
 	if out, err := c.CombinedOutput(); err != nil {
 		return t, fmt.Errorf("%w: %s", err, out)
 	}
@@ -106,44 +87,30 @@ func train(binary, dir, config string, steps int, with bool) (t turn, err error)
 	}
 	t.cpu = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 	names, err := filepath.Glob(filepath.Join(dir, "*", "job", "metrics.jsonl"))
-	if err != nil {
-		return t, err
-	}
-	if len(names) != 1 {
-		return t, fmt.Errorf("the run wrote %d logs of metrics, want 1", len(names))
+	if err != nil || len(names) != 1 {
+		return t, fmt.Errorf("the run wrote %d logs of metrics, want 1: %v", len(names), err)
 	}
 	return t, t.read(names[0])
 }
 
-// read keeps what does not depend on time.
+// read reads a run's metrics.
 func (t *turn) read(path string) error {
-	data, err := os.ReadFile(path)
+	lines, err := monitor.ReadLog(path)
 	if err != nil {
 		return err
 	}
 	var steps []float64
-	for line := range strings.Lines(string(data)) {
-		m := map[string]any{}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			return err
-		}
-		if v, ok := m["time/step"].(float64); ok {
+	for _, l := range lines {
+		if v, ok := l.Metrics["time/step"]; ok {
 			steps = append(steps, v)
 		}
-		for name := range m {
-			timed := strings.Contains(name, "time") || strings.Contains(name, "timing")
-			if timed || strings.Contains(name, "per_second") || strings.HasPrefix(name, "perf/") {
-				delete(m, name)
-			}
-		}
-		t.metrics = append(t.metrics, m)
 	}
 	if len(steps) == 0 {
 		return fmt.Errorf("%s has no steps", path)
 	}
-	slices.Sort(steps)
-	t.step = steps[len(steps)/2]
-	return nil
+	t.step = median(steps)
+	t.metrics, err = program.Metrics(path)
+	return err
 }
 
 // follow listens to events and asks, as the pages do, for what changed. It returns how often it asked.

@@ -1,12 +1,11 @@
 // Command studio measures trinity studio on a generated folder of 100,000 rollouts and 10,000 steps: how long a person
 // waits for the first table, for filters and searches and for curves, and how much memory the studio takes.
 //
-// Needs: bin/trinity (make build) and 2 GB of disk
+// Needs: 2 GB of disk
 // Takes: five minutes
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,36 +13,34 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/bench/program"
 )
 
 func main() {
 	dir := flag.String("dir", "bin/bench-studio", "the folder, which is made if it is not there")
-	binary := flag.String("trinity", "bin/trinity", "the program")
 	keep := flag.Bool("keep", false, "keep the index of an earlier run")
 	pairs := flag.Int("beside", 0, "instead, train so many pairs of jobs with and without a studio open")
 	steps := flag.Int("steps", 10, "how many steps those jobs train")
 	config := flag.String("config", "examples/tiny/gsm8k.yaml", "the configuration of those jobs")
-	flag.Parse()
-	var err error
-	if *pairs > 0 {
-		err = beside(*binary, *dir+"-beside", *config, *pairs, *steps)
-	} else {
-		err = run(*dir, *binary, *keep)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "studio:", err)
-		os.Exit(1)
-	}
+	program.Main("studio", func(p program.Program) error {
+		folder, err := filepath.Abs(*dir)
+		if err != nil {
+			return err
+		}
+		if *pairs > 0 {
+			return beside(p, folder+"-beside", *config, *pairs, *steps)
+		}
+		return run(p, folder, *keep)
+	})
 }
 
-func run(dir, binary string, keep bool) error {
+func run(p program.Program, dir string, keep bool) error {
 	job := filepath.Join(dir, "big")
 	if _, err := os.Stat(job); err != nil {
 		fmt.Println("generating", job)
@@ -60,7 +57,7 @@ func run(dir, binary string, keep bool) error {
 	bytes := du(job)
 	fmt.Printf("100000 rollouts, 10000 steps of 84 metrics, %.2f GB; %d processors\n", float64(bytes)/1e9,
 		runtime.NumCPU())
-	s, err := start(binary, dir)
+	s, err := start(p, dir)
 	if err != nil {
 		return err
 	}
@@ -70,7 +67,7 @@ func run(dir, binary string, keep bool) error {
 		}
 	}
 	s.stop()
-	if s, err = start(binary, dir); err != nil {
+	if s, err = start(p, dir); err != nil {
 		return err
 	}
 	defer s.stop()
@@ -91,29 +88,30 @@ func du(dir string) (n int64) {
 
 // server is a running studio.
 type server struct {
-	cmd   *exec.Cmd
-	url   string
-	begun time.Time
-	run   string
+	*program.Process
+	url, run string
 }
 
-var address = regexp.MustCompile(`http://\S+/`)
+// open starts a studio.
+func open(p program.Program, dir string) (*server, error) {
+	process, err := program.Start(p.Command("studio", dir, "--addr", "127.0.0.1:0"))
+	if err != nil {
+		return nil, err
+	}
+	address, err := process.Await(regexp.MustCompile(`http://\S+/`))
+	if err != nil {
+		return nil, err
+	}
+	return &server{Process: process, url: address[0]}, nil
+}
 
-func start(binary, dir string) (*server, error) {
-	s := &server{cmd: exec.Command(binary, "studio", dir, "--addr", "127.0.0.1:0"), begun: time.Now()}
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
+// start starts a studio and waits for its run.
+func start(p program.Program, dir string) (*server, error) {
+	begun := time.Now()
+	s, err := open(p, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	s.url = address.FindString(line)
 	for s.run == "" {
 		var list struct{ Runs []struct{ ID string } }
 		if _, err := s.get("api/runs", &list); err != nil {
@@ -123,33 +121,24 @@ func start(binary, dir string) (*server, error) {
 			s.run = list.Runs[0].ID
 		}
 	}
-	report("from the start of the program to the list of runs", time.Since(s.begun))
+	report("from the start of the program to the list of runs", time.Since(begun))
 	return s, nil
 }
 
 func (s *server) stop() {
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
+	s.Kill()
+	s.Wait() // it was killed
 }
 
 func report(what string, took time.Duration) { fmt.Printf("%8.3f s  %s\n", took.Seconds(), what) }
 
-// cpu is how much processor time the studio has taken, which other work on the machine does not change.
+// cpu is the processor time so far.
 func (s *server) cpu() time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	t, err := s.CPU()
 	if err != nil {
-		return 0
+		return 0 // not Linux
 	}
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	var ticks time.Duration
-	for _, at := range []int{11, 12} { // utime and stime, in hundredths of a second
-		n, err := strconv.Atoi(fields[at])
-		if err != nil {
-			return 0
-		}
-		ticks += time.Duration(n)
-	}
-	return ticks * 10 * time.Millisecond
+	return t
 }
 
 // get asks for a path and says how long the answer took.
@@ -288,13 +277,7 @@ func (s *server) views() error {
 
 // memory prints the most that the studio had.
 func (s *server) memory() {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(data)) {
-		if strings.HasPrefix(line, "VmHWM") {
-			fmt.Printf("           memory at most: %s\n", strings.TrimSpace(strings.TrimPrefix(line, "VmHWM:")))
-		}
+	if n, err := s.Peak(); err == nil {
+		fmt.Printf("           memory at most: %d kB\n", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/seed-d9ad8ee0/trinity/bench/internal/venv"
 	"github.com/seed-d9ad8ee0/trinity/bench/job"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/run"
@@ -26,7 +27,7 @@ func main() {
 func verifiers(ctx context.Context, python, folder string) error {
 	root, err := os.Getwd()
 	if err == nil && python == "" {
-		python, err = job.Venv(ctx, "bin/verifiers/venv", "verifiers", "datasets", "uv")
+		python, err = venv.Python("bin/verifiers/venv", "verifiers", "datasets", "uv")
 	}
 	if err == nil {
 		python, err = filepath.Abs(python)

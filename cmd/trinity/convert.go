@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/run/speaker"
 )
 
 type convertCmd struct {
@@ -113,8 +114,8 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; "+
 			"name a PEFT adapter, a checkpoint or a job directory", c.Checkpoint, engine.AdapterConfigFile, stepPrefix)
 	}
-	if jobs := jobsIn(dir); len(jobs) > 1 && (c.Output != "" || c.GGUF != "") {
-		return fmt.Errorf("%s holds several jobs: %s; name one of them", c.Checkpoint, jobList(jobs))
+	if jobs := speaker.JobsIn(dir); len(jobs) > 1 && (c.Output != "" || c.GGUF != "") {
+		return fmt.Errorf("%s holds several jobs: %s; name one of them", c.Checkpoint, speaker.JobList(jobs))
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
 	if c.Output != "" || c.GGUF != "" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
+	"github.com/seed-d9ad8ee0/trinity/run/catalog"
 )
 
 // ofGGUF reports whether a name leads to a GGUF model: a file, a folder with one, or a name on the hub or in Ollama.
@@ -13,7 +14,7 @@ func ofGGUF(dir, name string) bool {
 	if modelname.MadeOfGGUF(name) {
 		return true
 	}
-	if has(dir, "run.json") || has(dir, engine.AdapterConfigFile) || isModelFolder(dir) || stepAbove(dir) != "" {
+	if has(dir, "run.json") || has(dir, engine.AdapterConfigFile) || catalog.IsModel(dir) || stepAbove(dir) != "" {
 		return false
 	}
 	files, err := modelname.GGUFs(dir)

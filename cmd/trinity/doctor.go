@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
@@ -123,7 +124,7 @@ func (d *diagnosis) sandbox() {
 // memory prints the memory needs of sampling and training, in bytes, and returns the larger.
 func (d *diagnosis) memory() int64 {
 	c := d.conf
-	m := c.Memory(physicalMemory(), d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
+	m := c.Memory(machine.Memory(), d.cmd.Samples, d.cmd.Length, d.cmd.Rank)
 	if free := budget.FreeMemory(); free > 0 {
 		d.line("memory", "%s free here", budget.Size(free))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
+	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
 // fleetCmd shows and changes the workers of a run or a server that is running.
@@ -63,7 +64,8 @@ func (c *fleetListCmd) Run(s *surroundings) error {
 	for _, k := range st.Workers {
 		fmt.Fprintf(w, "%s\t%.8s\t%s\t%s\t%s\t%d\t%.0f/s\t%.1f %%\t%d\t%d\t%s\t%s\t%d\t%d\n", k.About.Name, k.ID,
 			k.State, cmp.Or(k.About.Processor, "-"), cmp.Or(k.About.Kernels, "-"), k.About.Threads, k.Speed,
-			100*k.Share, k.Done, k.Given, k.Lag.Round(100*time.Millisecond), show(k.Trip), k.Failures+k.Bad, k.Lost)
+			100*k.Share, k.Done, k.Given, k.Lag.Round(100*time.Millisecond), load.Show(k.Trip),
+			k.Failures+k.Bad, k.Lost)
 	}
 	if err := w.Flush(); err != nil {
 		return err

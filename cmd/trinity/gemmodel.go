@@ -30,7 +30,7 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	if err != nil {
 		return err
 	}
-	defer t.engine.Close()
+	defer t.Engine.Close()
 	tools := tool.NewBox(tool.Options{LookupEnv: s.env, Staged: true,
 		Note: func(note string) { fmt.Fprintln(s.err, "note:", foreign.Text(note)) }})
 	defer tools.Close()
@@ -40,12 +40,12 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	if err != nil {
 		return err
 	}
-	wrappers, err := env.Wrappers(spec.Names(), t.template, opened)
+	wrappers, err := env.Wrappers(spec.Names(), t.Template, opened)
 	if err != nil {
 		return usageError{err}
 	}
 	p.seen = env.Wrap(p.game, wrappers...)
-	m := gem.Policy{Sampler: t.client, Tokens: t.tokenizer, Template: template, MaxTokens: c.MaxTokens,
+	m := gem.Policy{Sampler: t.Client, Tokens: t.Tokenizer, Template: template, MaxTokens: c.MaxTokens,
 		Temperature: c.Temperature, Seed: c.Seed}
 	var seq chat.Sequence
 	turn := 0

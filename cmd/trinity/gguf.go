@@ -79,13 +79,13 @@ func (c *convertCmd) ggufModel(s *surroundings, g engine.GGUF, of, out string) e
 	if err != nil {
 		return err
 	}
-	if err := disk.WriteFile(disk.OS(), beside, []byte(ollama(out, f.Stops()))); err != nil {
+	if err := disk.WriteFile(disk.OS(), beside, []byte(f.Ollama(out))); err != nil {
 		return err
 	}
 	if g.Adapter != nil {
 		of += " merged into " + g.Base
 	}
-	fmt.Fprintf(s.out, "wrote %s, %s: %s\n", of, losses(f), out)
+	fmt.Fprintf(s.out, "wrote %s, %s: %s\n", of, f.Types(), out)
 	fmt.Fprintf(s.out, "it was read back and equals what was to be written; for Ollama: ollama create NAME -f %s\n",
 		beside)
 	return nil
@@ -104,33 +104,4 @@ func ggufAdapter(s *surroundings, g engine.GGUF, of, out string) error {
 	fmt.Fprintf(s.out, "wrote %s for llama.cpp: %s\n", of, out)
 	fmt.Fprintf(s.out, "load it with a GGUF file of %s: llama-cli -m BASE.gguf --lora %s\n", base, out)
 	return nil
-}
-
-// losses says what each type holds and what rounding to it lost.
-func losses(f *modelfile.File) string {
-	var list []string
-	for _, l := range f.Losses() {
-		text := fmt.Sprintf("%d tensors %s", l.Tensors, l.Type)
-		if l.Error > 0 {
-			text += fmt.Sprintf(" (rounded by %.2g %%)", 100*l.Error)
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, ", ")
-}
-
-// ollama is the Modelfile for a GGUF file.
-func ollama(file string, stops []string) string {
-	var b strings.Builder
-	own := strings.TrimSuffix(filepath.Base(file), ".gguf") + ".Modelfile"
-	fmt.Fprintf(&b, "# For Ollama: ollama create NAME -f %s\n", own)
-	b.WriteString("# trinity wrote this file and has not run Ollama with it. The chat template is in the GGUF file;\n" +
-		"# a release of Ollama that does not read it needs a TEMPLATE here.\n")
-	fmt.Fprintf(&b, "FROM ./%s\n", filepath.Base(file))
-	for _, stop := range stops {
-		if !strings.ContainsAny(stop, "\"\n") {
-			fmt.Fprintf(&b, "PARAMETER stop \"%s\"\n", stop)
-		}
-	}
-	return b.String()
 }

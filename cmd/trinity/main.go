@@ -50,7 +50,7 @@ type commands struct {
 	Checkpoint checkpointCmd `cmd:"" help:"List, export and delete the checkpoints of a Tinker server."`
 	Debug      debugCmd      `cmd:"" help:"Try one task of a configuration, or serve its model."`
 	Log        logCmd        `cmd:"" help:"Follow and search the log files of a job."`
-	Bench      benchesCmd    `cmd:"" help:"Put a Tinker server, or the head of a fleet, under load and measure it."`
+	Bench      loadsCmd      `cmd:"" help:"Put a Tinker server, or the head of a fleet, under load and measure it."`
 	Fleet      fleetCmd      `cmd:"" help:"List, drain and remove the workers of a run or a server."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of several runs in one picture."`
 	Convert    convertCmd    `cmd:"" help:"Merge an adapter into full weights: a Hugging Face folder or a GGUF file."`

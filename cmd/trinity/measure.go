@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -18,7 +19,7 @@ func (d *diagnosis) measure() error {
 	defer os.RemoveAll(tmp)
 	models := map[string]engine.Model{d.cmd.Model: {Dir: d.dir}}
 	o := engine.Options{Dir: tmp, Models: models, Threads: d.cmd.Threads}
-	o.Fit(physicalMemory())
+	o.Fit(machine.Memory())
 	e, err := engine.Open(o)
 	if err != nil {
 		return err

@@ -40,29 +40,29 @@ func TestFindModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.order) < 2 || !slices.Equal(m.order[:2], []string{"abc", "mine"}) ||
-		slices.Contains(m.order, shippedRoot+"/model") {
-		t.Errorf("the order is %q", m.order)
+	if len(m.Order) < 2 || !slices.Equal(m.Order[:2], []string{"abc", "mine"}) ||
+		slices.Contains(m.Order, shippedRoot+"/model") {
+		t.Errorf("the order is %q", m.Order)
 	}
-	if m.aliases["other"] != "mine" || m.aliases["tiny"] == "" || m.hubNames["abc"] != "Some/Org-Model" ||
-		m.hubNames["mine"] != "" {
-		t.Errorf("aliases %v, names on the hub %v", m.aliases, m.hubNames)
+	if m.Aliases["other"] != "mine" || m.Aliases["tiny"] == "" || m.HubNames["abc"] != "Some/Org-Model" ||
+		m.HubNames["mine"] != "" {
+		t.Errorf("aliases %v, names on the hub %v", m.Aliases, m.HubNames)
 	}
-	for alias := range m.aliases {
+	for alias := range m.Aliases {
 		if filepath.IsAbs(alias) {
 			t.Errorf("alias %s is a folder of this machine", alias)
 		}
 	}
-	private, err := m.private(c.Data)
-	if err != nil || m.folders[filepath.Join(dir, "z/mine")] != "mine" ||
+	private, err := m.Private(c.Data)
+	if err != nil || m.Folders[filepath.Join(dir, "z/mine")] != "mine" ||
 		private[filepath.Join(dir, "z/mine")] != "mine" ||
 		!strings.Contains(private[c.Data], "data") {
-		t.Errorf("folders %v, in errors %v, %v", m.folders, private, err)
+		t.Errorf("folders %v, in errors %v, %v", m.Folders, private, err)
 	}
 	c.Models = nil
 	c.Alias = nil
-	if m, err = c.findModels(s); err != nil || m.order != nil {
-		t.Errorf("without --models: order %q, %v", m.order, err)
+	if m, err = c.findModels(s); err != nil || m.Order != nil {
+		t.Errorf("without --models: order %q, %v", m.Order, err)
 	}
 }
 
@@ -95,8 +95,8 @@ func TestUnloadableModelsAreLeftOut(t *testing.T) {
 	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
 		env: func(string) (string, bool) { return "", false }}
 	found, err := (&serveStart{Models: []string{dir}}).findModels(s)
-	if err != nil || !slices.Equal(found.order, []string{"good"}) {
-		t.Errorf("the models are %q, %v", found.order, err)
+	if err != nil || !slices.Equal(found.Order, []string{"good"}) {
+		t.Errorf("the models are %q, %v", found.Order, err)
 	}
 	for _, want := range []string{`layer: tensor "model.layers.`, "is missing", `wide: tensor "model.layers.0.mlp`,
 		"config.json gives", "cut/model.safetensors", "shards has neither model.safetensors nor"} {
@@ -146,8 +146,8 @@ func TestFindGGUF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"Tiny.Q8_0", "a", "b", "mine"}; !slices.Equal(found.order[:4], want) {
-		t.Errorf("the models are %q, want %q", found.order, want)
+	if want := []string{"Tiny.Q8_0", "a", "b", "mine"}; !slices.Equal(found.Order[:4], want) {
+		t.Errorf("the models are %q, want %q", found.Order, want)
 	}
 	if !strings.Contains(said.String(), "is not served: serve: gguf: "+at("below/broken.gguf")) {
 		t.Errorf("it said %s", said.String())

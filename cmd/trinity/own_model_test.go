@@ -16,10 +16,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 )
 
-// TestOwnModel does what docs/own-model.md says: its files are written and its commands run, one after another, with a
-// hub in this process that has a small model and a few problems under the names of the page.
+// TestOwnModel writes the files of docs/guide/own-model.md and runs its commands, with a hub in this process that has a
+// small model and a few problems under the page's names.
 func TestOwnModel(t *testing.T) {
-	page, err := os.ReadFile("../../docs/own-model.md")
+	page, err := os.ReadFile("../../docs/guide/own-model.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func TestOwnModel(t *testing.T) {
 	}})
 }
 
-// TestModelsPage does what docs/models.md says, with a small GGUF file under the name of the page's.
+// TestModelsPage does the same with docs/guide/gguf.md and a small GGUF file.
 func TestModelsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/models.md")
+	page, err := os.ReadFile("../../docs/guide/gguf.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -48,7 +49,7 @@ func (c *pythonFlags) python(s *surroundings) run.Python {
 // options are what a run gets from this process.
 func (s *surroundings) options(threads int) run.Options {
 	return run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: threads,
-		Memory: physicalMemory(), Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(), Sandboxes: true,
+		Memory: machine.Memory(), Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(), Sandboxes: true,
 		Version: version()}
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
+	"github.com/seed-d9ad8ee0/trinity/run/catalog"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -29,8 +31,6 @@ type serveCmd struct {
 type dataFlag struct {
 	Data string `help:"The folder where the server stores everything." default:"trinity-data" placeholder:"DIR"`
 }
-
-func (d dataFlag) keys() string { return filepath.Join(d.Data, "keys.json") }
 
 type serveStart struct {
 	dataFlag
@@ -107,12 +107,12 @@ func (c *serveStart) Run(s *surroundings) error {
 }
 
 // open opens engine, journal and server, each on the one before. closeAll closes them in reverse order.
-func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger) (h *server.Server,
+func (c *serveStart) open(ctx context.Context, models *catalog.Catalog, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
-	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.engine,
+	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.Models,
 		Threads: c.Threads, Order: c.Order, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle,
 		SharePrefixes: c.SharePrefixes, Log: log}
-	eo.Fit(physicalMemory())
+	eo.Fit(machine.Memory())
 	workers, err := c.openFleet(ctx, &eo, log)
 	if err != nil {
 		return nil, nil, err
@@ -141,23 +141,22 @@ func (c *serveStart) open(ctx context.Context, models *served, log *slog.Logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
-	private, err := models.private(c.Data)
+	private, err := models.Private(c.Data)
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
 	opts := server.Options{Dir: filepath.Join(c.Data, "server"), Store: e,
-		Models: server.Models{Aliases: models.aliases, Folders: models.folders, Order: models.order,
-			HubNames: models.hubNames, Tokenizers: models.tokenizers},
+		Models: server.Models{Aliases: models.Aliases, Folders: models.Folders, Order: models.Order,
+			HubNames: models.HubNames, Tokenizers: models.Tokenizers},
 		Access: server.Access{Private: private, PublicURL: c.PublicURL, Hosts: c.hosts()},
-		Queues: server.Queues{Free: func() (int64, error) { return freeBytes(c.Data) },
+		Queues: server.Queues{Free: func() (int64, error) { return machine.FreeBytes(c.Data) },
 			MinFree: orNone(c.MinFree << 20)},
 		Idle: c.Idle, Version: version(), Log: log}
 	c.edgeFlags.set(&opts)
-	keys, err := openKeys(c.keys())
+	keys, err := c.openKeys(!c.loopback())
 	if err != nil {
 		return nil, nil, errors.Join(err, j.Close())
 	}
-	keys.always = !c.loopback()
 	opts.Access.Keys = keys
 	h, err = server.Open(ctx, j, opts)
 	if err != nil {
@@ -194,7 +193,7 @@ func (c *serveStart) memory() int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)
 	}
-	return physicalMemory() / 2
+	return machine.Memory() / 2
 }
 
 // verify reads everything that is stored and reports damage.

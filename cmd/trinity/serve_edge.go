@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
@@ -111,7 +112,7 @@ func orNone(n int64) int64 {
 // addresses.
 func (f edgeFlags) connections(log *slog.Logger) web.Connections {
 	c := web.Connections{PerAddress: f.Connections, Log: log}
-	if n, ok := descriptors(); ok {
+	if n, ok := machine.Descriptors(); ok {
 		c.Total = int(min(n, math.MaxInt32) / 4 * 3)
 		if own := c.Total / 4 * 3; c.PerAddress > own {
 			c.PerAddress = own

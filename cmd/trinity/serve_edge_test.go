@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +17,9 @@ import (
 // read.
 func TestKeysStayDemanded(t *testing.T) {
 	data := dataFlag{t.TempDir()}
-	at := func() (*keyFile, bool) {
-		f, err := openKeys(data.keys())
+	path := filepath.Join(data.Data, "keys.json")
+	at := func() (*server.KeyFile, bool) {
+		f, err := data.openKeys(false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,13 +55,13 @@ func TestKeysStayDemanded(t *testing.T) {
 	if _, demanded := at(); !demanded {
 		t.Error("revoking the only key lets everybody in")
 	}
-	if err := os.WriteFile(data.keys(), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !first.Demanded() || first.Allowed(server.HashKey("tml-x")) {
 		t.Error("a damaged file lets somebody in")
 	}
-	if err := os.Remove(data.keys()); err != nil {
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if !first.Demanded() {
@@ -79,11 +81,18 @@ func TestKeysHaveOwners(t *testing.T) {
 		}
 		tenants[name] = server.TenantOf(strings.TrimSpace(out.String()))
 	}
-	f, err := openKeys(data.keys())
+	f, err := data.openKeys(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.keys = append(f.keys, key{Name: "old", Hash: server.HashKey("tml-old")}) // as earlier versions wrote it
+	// an old key has no tenant
+	old, err := json.Marshal(append(f.List(), server.Key{Name: "old", Hash: server.HashKey("tml-old")}))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(data.Data, "keys.json"), old, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		tenant, name string
 		operator     bool
@@ -165,38 +174,5 @@ func TestHostsAreChecked(t *testing.T) {
 			"http://[::1]:5"}}
 	if err := good.checkNames(); err != nil {
 		t.Error(err)
-	}
-}
-
-// An unreadable model is named and does not stop the others.
-func TestOneModelDamaged(t *testing.T) {
-	root := t.TempDir()
-	for _, name := range []string{"good", "bad"} {
-		if err := os.CopyFS(filepath.Join(root, name), os.DirFS("../../examples/tiny/model")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "bad", "config.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var notes strings.Builder
-	m := newServed()
-	if err := m.walk(root, &surroundings{err: &notes}); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := m.engine["good"]; !ok || len(m.engine) != 1 || !strings.Contains(notes.String(), "is not served") {
-		t.Errorf("served are %v; notes: %s", m.engine, &notes)
-	}
-	if err := m.walk(filepath.Join(root, "bad"), &surroundings{err: &notes}); err == nil {
-		t.Error("a folder with nothing but a damaged model is not an error")
-	}
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(root, link); err != nil {
-		t.Skip(err)
-	}
-	linked := newServed()
-	err := linked.walk(link, &surroundings{err: &notes})
-	if got := linked.engine["good"].Dir; err != nil || got != filepath.Join(link, "good") {
-		t.Errorf("through a link, the model is %q: %v", got, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
+	"github.com/seed-d9ad8ee0/trinity/run/catalog"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
 
@@ -36,12 +37,12 @@ func (c *serveStart) listen(s *surroundings, l net.Listener, h *server.Server, l
 }
 
 // greet prints what a user needs to know, in one write.
-func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error {
+func (c *serveStart) greet(s *surroundings, addr net.Addr, models *catalog.Catalog) error {
 	scheme, key, note := "http", "tml-local", " or none"
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
-	if keys, err := openKeys(c.keys()); err != nil || keys.Demanded() {
+	if keys, err := c.openKeys(false); err != nil || keys.Demanded() {
 		key, note = "tml-…", ""
 	}
 	url := scheme + "://" + addr.String()
@@ -54,7 +55,7 @@ func (c *serveStart) greet(s *surroundings, addr net.Addr, models *served) error
 	fmt.Fprintf(&text, "OpenAI's interface: base_url %s/v1, api_key %s%s\n\n", url, key, note)
 	fmt.Fprintf(&text, "For tokenizers that are not on the hub, the Python SDK's get_tokenizer() needs "+
 		"HF_ENDPOINT=%s, and HF_TOKEN set to the key if keys are required.\n\nbase models:\n", url)
-	for _, name := range models.names() {
+	for _, name := range models.Names() {
 		fmt.Fprintf(&text, "  %s\n", name)
 	}
 	fmt.Fprintf(&text, "data: %s   health: %s/healthz   metrics: %s/metrics   Ctrl-C stops; the next start resumes\n",
@@ -83,11 +84,11 @@ func (c *serveStart) checkExposure() error {
 	if c.loopback() {
 		return nil
 	}
-	keys, err := openKeys(c.keys())
+	keys, err := c.openKeys(false)
 	if err != nil {
 		return err
 	}
-	if !keys.any() {
+	if len(keys.List()) == 0 {
 		return fmt.Errorf("serve: other machines can reach %s and there are no keys; create one: "+
 			"trinity serve key add NAME --data %s", c.Addr, c.Data)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/studio"
 	"github.com/seed-d9ad8ee0/trinity/run"
+	"github.com/seed-d9ad8ee0/trinity/run/speaker"
 )
 
 type studioCmd struct {
@@ -47,7 +48,7 @@ func (c *studioCmd) Run(s *surroundings) error {
 	if c.Report != "" {
 		return c.report(ctx, o)
 	}
-	engine := &asker{s: s, threads: c.Threads}
+	engine := speaker.NewAsker(s.speaker(c.Threads))
 	defer engine.Close()
 	o.Ask = engine
 	err = serveStudio(ctx, s, c.Addr, o)
@@ -86,7 +87,7 @@ func beside(s *surroundings, addr string, dirs ...string) (stop func()) {
 		fmt.Fprintln(s.err, err)
 		return func() {}
 	}
-	engine := &asker{s: s, threads: 1}
+	engine := speaker.NewAsker(s.speaker(1))
 	o.Ask = engine
 	done := make(chan struct{})
 	go func() {

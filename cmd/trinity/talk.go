@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/run/speaker"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -23,11 +23,7 @@ type talk struct {
 	prompt     string    // shown before a line is read; "" without a terminal
 	interrupts <-chan os.Signal
 
-	engine    *engine.Engine
-	client    tinker.SamplingClient
-	context   int // the model's context, in tokens
-	tokenizer *tokenizer.Tokenizer
-	template  *chat.Template
+	*speaker.Speaker
 
 	system   string
 	params   tinker.SamplingParams // but for seed and length
@@ -123,7 +119,7 @@ func (t *talk) answer(ctx context.Context, line string) error {
 		shown = append([]chat.Message{{Role: "system", Content: t.system}}, messages...)
 	}
 	options := chat.Options{AddGenerationPrompt: true, EnableThinking: t.thinking}
-	prompt, err := t.template.Encode(t.tokenizer, shown, options)
+	prompt, err := t.Template.Encode(t.Tokenizer, shown, options)
 	if err != nil {
 		return &tinker.Error{Category: tinker.User, Err: err}
 	}
@@ -142,7 +138,7 @@ func (t *talk) answer(ctx context.Context, line string) error {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	said, fault := chat.ParseAnswer(t.tokenizer.Decode(tokens, false), t.template.CallStyle())
+	said, fault := chat.ParseAnswer(t.Tokenizer.Decode(tokens, false), t.Template.CallStyle())
 	if fault != nil {
 		fmt.Fprintln(t.err, "note:", foreign.Text(fmt.Sprint(fault)))
 	}
@@ -156,14 +152,14 @@ func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err 
 	seeds := rng.New(t.seed).Stream("chat", t.turns)
 	seed := seeds.Uint64()
 	p := t.params
-	p.Seed, p.MaxTokens = &seed, min(t.most, t.context-len(prompt))
-	show := &display{talk: t, decoder: t.tokenizer.NewDecoder(true)}
+	p.Seed, p.MaxTokens = &seed, min(t.most, t.Context-len(prompt))
+	show := &display{talk: t, decoder: t.Tokenizer.NewDecoder(true)}
 	defer show.end()
 	if p.MaxTokens < 1 {
 		return nil, tinker.Userf("the conversation has %d tokens and the model's context is %d; /reset starts over",
-			len(prompt), t.context)
+			len(prompt), t.Context)
 	}
-	stream, err := tinker.OpenStream(ctx, t.client, tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p})
+	stream, err := tinker.OpenStream(ctx, t.Client, tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p})
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +195,7 @@ func (d *display) token(id int32, logprob float32) {
 	d.sum += float64(logprob)
 	text := d.decoder.Write(id)
 	if d.logprobs {
-		fmt.Fprintf(d.out, "%9.4f  %q\n", logprob, d.tokenizer.Bytes(id))
+		fmt.Fprintf(d.out, "%9.4f  %q\n", logprob, d.Tokenizer.Bytes(id))
 		return
 	}
 	fmt.Fprint(d.out, foreign.Plain(text))

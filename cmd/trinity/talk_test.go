@@ -14,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/studio"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -29,8 +27,22 @@ func openTalk(t *testing.T, temperature float64) (*talk, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { talk.engine.Close() })
+	t.Cleanup(func() { talk.Engine.Close() })
 	return talk, &out
+}
+
+// A conversation needs a chat template.
+func TestChatWithoutTemplate(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "model")
+	if err := errors.Join(os.CopyFS(model, os.DirFS("../../examples/tiny/model")),
+		os.WriteFile(filepath.Join(model, "tokenizer_config.json"), []byte("{}"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	s := &surroundings{ctx: t.Context(), err: io.Discard, env: func(string) (string, bool) { return "", false }}
+	if _, err := (&chatCmd{Model: model, Threads: 1}).open(s, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "has no chat template") {
+		t.Errorf("error %v, want one that says that there is no chat template", err)
+	}
 }
 
 // TestStopWhileLoading: Ctrl-C before the conversation ends the command; there is no step to finish.
@@ -43,7 +55,7 @@ func TestStopWhileLoading(t *testing.T) {
 		c := chatCmd{Model: "../../examples/tiny/model", MaxTokens: 100, Threads: 1}
 		talk, err := c.load(s, t.TempDir())
 		if err == nil {
-			talk.engine.Close()
+			talk.Engine.Close()
 			continue
 		}
 		if !strings.Contains(err.Error(), "stopped by Ctrl-C") {
@@ -57,50 +69,12 @@ func TestStopWhileLoading(t *testing.T) {
 	t.Error("Ctrl-C is not heard")
 }
 
-// TestAskWithTemplate: a run's model is asked with the run's chat template, and without any as long as no message is to
-// be rendered.
-func TestAskWithTemplate(t *testing.T) {
-	dir := t.TempDir()
-	model := filepath.Join(dir, "model")
-	if err := os.CopyFS(model, os.DirFS("../../examples/tiny/model")); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"job/run.json": "{}", "model/tokenizer_config.json": "{}",
-		"job/chat_template.jinja": "{% for m in messages %}<{{ m.content }}>{% endfor %}"} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := &surroundings{ctx: t.Context(), err: io.Discard, env: func(string) (string, bool) { return "", false }}
-	a := &asker{s: s, threads: 1}
-	defer a.Close()
-	q := studio.Question{Messages: []rollout.Message{{Role: "user", Content: "Hi"}}}
-	for job, want := range map[string]string{filepath.Join(dir, "job"): "<Hi>", dir: ""} {
-		talk, err := a.open(studio.Weights{Job: job, Model: model})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids, err := promptOf(talk, q)
-		if got := talk.tokenizer.Decode(ids, false); got != want || (err == nil) != (want != "") {
-			t.Errorf("the prompt is %q, %v, want %q", got, err, want)
-		}
-		if _, err := promptOf(talk, studio.Question{Tokens: []int32{1}}); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := (&chatCmd{Model: model, Threads: 1}).open(s, t.TempDir()); err == nil {
-		t.Error("a conversation without a chat template begins")
-	}
-}
-
 // TestStream: an answer shown as it is drawn equals the answer of one request.
 func TestStream(t *testing.T) {
 	talk, _ := openTalk(t, 0)
 	const ribbons = "Kate keeps 12 ribbons at home. Will takes 5 of them. What is the number of ribbons now?"
 	for _, question := range []string{ribbons, "Hi"} {
-		prompt, err := talk.template.Encode(talk.tokenizer, []chat.Message{{Role: "user", Content: question}},
+		prompt, err := talk.Template.Encode(talk.Tokenizer, []chat.Message{{Role: "user", Content: question}},
 			chat.Options{AddGenerationPrompt: true})
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +85,7 @@ func TestStream(t *testing.T) {
 		}
 		p := tinker.DefaultSampling()
 		p.Temperature, p.MaxTokens = 0, 100
-		f, err := talk.client.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p})
+		f, err := talk.Client.Sample(t.Context(), tinker.SampleRequest{Prompt: tinker.Text(prompt), Params: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,18 +107,18 @@ func TestStream(t *testing.T) {
 // becomes whole is shown at the end.
 func TestShowsWholeCharacters(t *testing.T) {
 	talk, out := openTalk(t, 0)
-	ids := talk.tokenizer.Encode("Zürich 🙂 文", false)
+	ids := talk.Tokenizer.Encode("Zürich 🙂 文", false)
 	if len(ids) < 10 {
 		t.Fatalf("%d tokens; the characters are not cut", len(ids))
 	}
-	show := &display{talk: talk, decoder: talk.tokenizer.NewDecoder(true)}
+	show := &display{talk: talk, decoder: talk.Tokenizer.NewDecoder(true)}
 	for i, id := range ids {
 		show.token(id, 0)
 		if !utf8.Valid(out.Bytes()) || strings.ContainsRune(out.String(), utf8.RuneError) {
 			t.Fatalf("after %d tokens: %q", i+1, out)
 		}
 	}
-	for _, id := range talk.tokenizer.Encode("🙂", false)[:2] {
+	for _, id := range talk.Tokenizer.Encode("🙂", false)[:2] {
 		show.token(id, 0)
 	}
 	show.end()

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/worker"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 )
 
 // workerCmd computes for a run or a server on another machine, until it is stopped.
@@ -43,7 +44,7 @@ func (c *workerCmd) Run(s *surroundings) error {
 	if err := c.check(); err != nil {
 		return usageError{err}
 	}
-	if err := lowerPriority(c.Nice); err != nil {
+	if err := machine.LowerPriority(c.Nice); err != nil {
 		return fmt.Errorf("worker: --nice %d: %w", c.Nice, err)
 	}
 	cache, err := c.cache()
@@ -70,7 +71,12 @@ func (c *workerCmd) Run(s *surroundings) error {
 		CacheBytes: int64(c.CacheSize) / adapterShare, Drain: s.stop,
 		Log: func(line string) { fmt.Fprintln(s.out, line) }}
 	if !c.Battery {
-		jo.Paused = onBattery
+		jo.Paused = func() string {
+			if machine.OnBattery() {
+				return "the machine runs on battery (--battery goes on)"
+			}
+			return ""
+		}
 	}
 	var tasks atomic.Int64
 	err = fleet.Join(s.ctx, jo, func(ctx context.Context, t fleet.Task, have func(string) (string, error)) ([]byte,
@@ -119,7 +125,7 @@ func (c *workerCmd) memory() int64 {
 	if c.MaxMemory > 0 {
 		return int64(c.MaxMemory)
 	}
-	return physicalMemory() / 2
+	return machine.Memory() / 2
 }
 
 // about is what the head is told. The kernels have tested themselves when it is known.

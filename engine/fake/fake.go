@@ -48,24 +48,37 @@ type base struct {
 	tokens  engine.TokenBytes
 }
 
-// Open opens the fake in place of an engine. Of a model it reads config.json alone; of the options Dir, Models, FS.
-func Open(o engine.Options) (*Service, error) {
+// Open opens the fake in place of an engine. It uses the options Dir, Models and FS, and a model's config.json. The
+// phrases are what its models often say, such as what a game or a tool understands.
+func Open(o engine.Options, phrases ...string) (*Service, error) {
 	if o.FS == nil {
 		o.FS = disk.OS()
 	}
 	s := &Service{opts: o, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}}
 	s.alive, s.stop = context.WithCancel(context.Background())
 	for name, m := range o.Models {
-		c, err := describe(m.Dir)
+		b, err := newBase(name, m, phrases)
 		if err != nil {
 			return nil, fmt.Errorf("fake: model %s: %w", name, err)
 		}
-		salt := fnv.New64a()
-		fmt.Fprint(salt, filepath.Base(m.Dir), filepath.Base(m.Adapter))
-		s.bases[name] = &base{name: name, context: c.Context, tokens: m.Tokens,
-			table: newTable(salt.Sum64(), c.Vocab, append([]int32{c.End}, m.EndTokens...))}
+		s.bases[name] = b
 	}
 	return s, nil
+}
+
+func newBase(name string, m engine.Model, phrases []string) (*base, error) {
+	c, err := describe(m.Dir)
+	if err != nil {
+		return nil, err
+	}
+	list, err := encode(m.Dir, phrases)
+	if err != nil {
+		return nil, err
+	}
+	salt := fnv.New64a()
+	fmt.Fprint(salt, filepath.Base(m.Dir), filepath.Base(m.Adapter))
+	return &base{name: name, context: c.Context, tokens: m.Tokens,
+		table: newTable(salt.Sum64(), c.Vocab, append([]int32{c.End}, m.EndTokens...), list)}, nil
 }
 
 // description is what the fake reads of config.json.

@@ -130,7 +130,7 @@ func (c *sampler) answer(ctx context.Context, prompt []int32, req tinker.SampleR
 		return tinker.SampleResponse{}, err
 	}
 	for _, t := range prompt {
-		at = at.then(t)
+		at = c.base.table.then(at, t)
 	}
 	for i := range req.NumSamples {
 		q, err := c.draw(at, req, i, ends)
@@ -166,7 +166,7 @@ func (c *sampler) draw(at prefix, req tinker.SampleRequest, i int, ends func() e
 		case len(q.Tokens) == p.MaxTokens:
 			q.StopReason = tinker.StopLength
 		}
-		at = at.then(t)
+		at = c.base.table.then(at, t)
 	}
 	return q, nil
 }
@@ -223,7 +223,7 @@ func (c *sampler) score(prompt []int32, req tinker.SampleRequest, out *tinker.Sa
 				}
 			}
 		}
-		at = at.then(t)
+		at = c.base.table.then(at, t)
 		r = c.base.table.row(at, &c.factors)
 	}
 	return nil
@@ -239,7 +239,7 @@ func (r *row) top(k int) (list []tinker.TokenLogprob) {
 		logs[c] = float32(r.log(c))
 	}
 	for v := range int32(r.t.vocab) {
-		list = append(list, tinker.TokenLogprob{Token: v, Logprob: logs[r.t.class(v)]})
+		list = append(list, tinker.TokenLogprob{Token: v, Logprob: logs[r.t.class[v]]})
 	}
 	slices.SortStableFunc(list, func(a, b tinker.TokenLogprob) int { return cmp.Compare(b.Logprob, a.Logprob) })
 	return list[:k:k]

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
-// classes is the number of classes of tokens besides that of the end tokens: token v is in class v mod classes.
+// classes is the number of classes of tokens besides that of the end tokens.
 const classes = 128
 
 // The shape of the distributions.
@@ -22,34 +22,50 @@ type table struct {
 	salt    uint64
 	vocab   int
 	ends    map[int32]bool
+	phrases phrases
+	class   []int                // of each token
 	members [classes + 1][]int32 // the tokens of each class; the last one has the end tokens
 }
 
-func newTable(salt uint64, vocab int, ends []int32) table {
-	t := table{salt: salt, vocab: vocab, ends: map[int32]bool{}}
+// newTable divides the tokens: each of a phrase has a class to itself, and the others share what is left.
+func newTable(salt uint64, vocab int, ends []int32, said [][]int32) table {
+	t := table{salt: salt, vocab: vocab, ends: map[int32]bool{}, phrases: newPhrases(said), class: make([]int, vocab)}
+	own := map[int32]int{}
+	for _, tokens := range said {
+		for _, id := range tokens {
+			if _, ok := own[id]; !ok {
+				own[id] = len(own)
+			}
+		}
+	}
 	for _, id := range ends {
 		t.ends[id] = true
 	}
 	for v := range int32(vocab) {
-		c := t.class(v)
+		c, alone := own[v]
+		switch {
+		case t.ends[v]:
+			c = classes
+		case !alone:
+			c = len(own) + int(v)%(classes-len(own))
+		}
+		t.class[v] = c
 		t.members[c] = append(t.members[c], v)
 	}
 	return t
 }
 
-func (t *table) class(v int32) int {
-	if t.ends[v] {
-		return classes
-	}
-	return int(v) % classes
+// prefix is what the tokens before a position leave: their hash, and the node of a phrase.
+type prefix struct {
+	hash uint64
+	node int
 }
 
-// prefix is the hash of the tokens before a position.
-type prefix uint64
+func (t *table) start() prefix { return prefix{hash: t.salt} }
 
-func (t *table) start() prefix { return prefix(t.salt) }
-
-func (p prefix) then(token int32) prefix { return prefix(mix(uint64(p) + uint64(token) + 1)) }
+func (t *table) then(p prefix, token int32) prefix {
+	return prefix{hash: mix(p.hash + uint64(token) + 1), node: t.phrases.then(p.node, token)}
+}
 
 // mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 func mix(x uint64) uint64 {
@@ -83,9 +99,12 @@ func (t *table) factors(bias *[classes + 1]float64) (f [classes + 1]float64) {
 func (t *table) row(at prefix, factors *[classes + 1]float64) *row {
 	r, sum := &row{t: t}, 0.0
 	for c, f := range factors {
-		u := unit(mix(uint64(at) ^ uint64(c+1)<<40))
+		u := unit(mix(at.hash ^ uint64(c+1)<<40))
 		r.p[c] = f * (1 + float64(spread*u*u*u))
-		sum += float64(float64(len(t.members[c])) * r.p[c])
+	}
+	t.boost(at.node, &r.p)
+	for c, p := range r.p {
+		sum += float64(float64(len(t.members[c])) * p)
 	}
 	for c := range r.p {
 		r.p[c] = max(r.p[c]/sum, least)
@@ -95,7 +114,7 @@ func (t *table) row(at prefix, factors *[classes + 1]float64) *row {
 }
 
 // of is the log-probability of a token, nats: the same bits for the sampler and the trainer.
-func (r *row) of(token int32) float32 { return float32(r.log(r.t.class(token))) }
+func (r *row) of(token int32) float32 { return float32(r.log(r.t.class[token])) }
 
 func (r *row) log(class int) float64 { return elementary.Log(r.p[class]) }
 

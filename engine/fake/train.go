@@ -132,7 +132,7 @@ func (g *gradient) datum(l loss.Loss, d *loss.Datum, tokens []int32) (map[string
 	rows, at := make([]*row, d.N), g.table.start()
 	logp := make([]float32, d.N*d.K)
 	for i := range rows {
-		at = at.then(tokens[i])
+		at = g.table.then(at, tokens[i])
 		rows[i] = g.table.row(at, &g.factors)
 		for k := range d.K {
 			logp[i*d.K+k] = rows[i].of(d.Targets[i*d.K+k])
@@ -144,7 +144,7 @@ func (g *gradient) datum(l loss.Loss, d *loss.Datum, tokens []int32) (map[string
 	for i, r := range rows {
 		total += l.Row(*d, i, logp[i*d.K:(i+1)*d.K], by)
 		for k, b := range by {
-			g.add(r, r.t.class(d.Targets[i*d.K+k]), float64(b))
+			g.add(r, r.t.class[d.Targets[i*d.K+k]], float64(b))
 		}
 		if !l.Entropic() {
 			continue

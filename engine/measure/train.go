@@ -35,7 +35,8 @@ func (b *Bench) Train(sequences [][]int32, rank int) (Result, error) {
 	t.grads.Zero()
 	start := time.Now()
 	hidden := b.runner.Forward(b.w, seqs, t.tape)
-	b.runner.Score(b.w, seqs, hidden, model.Even(targets, 1), logp, func(_ int, _, g []float32) { g[0] = -1 / n }, t.tape)
+	b.runner.Score(b.w, seqs, hidden, model.Even(targets, 1), logp,
+		func(_ int, _, g []float32) { g[0] = -1 / n }, t.tape)
 	b.runner.Backward(b.w, seqs, t.tape, t.grads)
 	seconds := time.Since(start).Seconds()
 	sum := 0.0

@@ -23,7 +23,7 @@ type construct struct {
 
 // TestConstructs compares math_reward with math_verify on constructs of LaTeX in many spellings
 // (testdata/constructs.py). What upstream does not accept is accepted only where it is spelled alike or one of
-// understood, and the counts are the ones in the table of docs/graders.md.
+// understood, and the counts are the ones in the table of docs/results/graders.md.
 func TestConstructs(t *testing.T) {
 	counts := map[string]*[5]int{} // pairs, equal verdicts, only upstream: values, numbers in it; only here
 	for _, row := range readRows[construct](t, "testdata/constructs.jsonl") {
@@ -55,7 +55,7 @@ func TestConstructs(t *testing.T) {
 			}
 		}
 	}
-	doc, err := os.ReadFile("../../docs/graders.md")
+	doc, err := os.ReadFile("../../docs/results/graders.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +74,6 @@ func checkLine(t *testing.T, doc, kind string, c [5]int) {
 	t.Helper()
 	line := fmt.Sprintf("| %s | %d | %d | %d | %d | %d |\n", kind, c[0], c[1], c[2], c[3], c[4])
 	if !strings.Contains(doc, line) {
-		t.Errorf("docs/graders.md lacks %s", line)
+		t.Errorf("docs/results/graders.md lacks %s", line)
 	}
 }

@@ -89,9 +89,9 @@ func (k *kit) tool(ctx context.Context, b *Box, s env.ToolSpec, r request) (env.
 		}
 		return k.python, nil
 	case "search":
-		return newSearch(s.SearchURL, cmp.Or(s.TopK, 3)), nil
+		return newSearch(s.SearchURL, cmp.Or(s.TopK, 3), b.o.Pause), nil
 	}
-	m, err := openMCP(ctx, r.server, b.o.LookupEnv)
+	m, err := openMCP(ctx, r.server, b.o)
 	if err != nil {
 		return nil, err
 	}

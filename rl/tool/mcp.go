@@ -33,14 +33,14 @@ type remote struct {
 }
 
 // openMCP begins sessions with the servers that text describes, and lists their tools.
-func openMCP(ctx context.Context, text string, lookup func(string) (string, bool)) (*MCP, error) {
+func openMCP(ctx context.Context, text string, o Options) (*MCP, error) {
 	list, err := readServers(text)
 	if err != nil {
 		return nil, err
 	}
 	m := &MCP{guard: process.NewGuard(), tools: map[string]remote{}}
 	for _, c := range list {
-		m.servers = append(m.servers, serverAt(c, lookup, m.guard))
+		m.servers = append(m.servers, serverAt(c, o, m.guard))
 	}
 	if err := m.discover(ctx); err != nil {
 		return nil, errors.Join(err, m.close())

@@ -93,12 +93,9 @@ func write(name, arguments string) string {
 // open opens servers that are asked again at once.
 func open(t *testing.T, text string) *MCP {
 	t.Helper()
-	m, err := openMCP(t.Context(), text, os.LookupEnv)
+	m, err := openMCP(t.Context(), text, Options{LookupEnv: os.LookupEnv, Pause: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, s := range m.servers {
-		s.pause = 10 * time.Millisecond
 	}
 	t.Cleanup(func() { m.close() })
 	return m
@@ -153,7 +150,7 @@ func checkAnswers(t *testing.T, m *MCP, prefix string) {
 // serverOf is a server that ends with the test.
 func serverOf(t *testing.T, c serverConfig, timeout time.Duration) *server {
 	guard := process.NewGuard()
-	s := serverAt(c, os.LookupEnv, guard)
+	s := serverAt(c, Options{LookupEnv: os.LookupEnv, Pause: time.Second}, guard)
 	s.timeout = timeout
 	t.Cleanup(func() { s.session.Close(); guard.Close() })
 	return s
@@ -275,7 +272,7 @@ func TestMCPConfigurations(t *testing.T) {
 		`(http://127.0.0.1:1/x)`: "http://127.0.0.1:1/x",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		m, err := openMCP(ctx, text, nil)
+		m, err := openMCP(ctx, text, Options{})
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %q", text, m, err, want)

@@ -21,7 +21,6 @@ import (
 // The time limits of an MCP server. The numbers are from GEM's MCPTool.
 const (
 	mcpTimeout = 30 * time.Second // of a call, and of the beginning of a session
-	mcpPause   = time.Second      // before another attempt
 	mcpEnd     = 2 * time.Second  // for a started server to end when its input does
 )
 
@@ -37,8 +36,8 @@ type server struct {
 	much    atomic.Pointer[bound.Error]     // of an answer that was beyond the limits, until it is told
 }
 
-func serverAt(c serverConfig, lookup func(string) (string, bool), guard *process.Guard) *server {
-	s := &server{config: c, lookup: lookup, guard: guard, pause: mcpPause, timeout: mcpTimeout}
+func serverAt(c serverConfig, o Options, guard *process.Guard) *server {
+	s := &server{config: c, lookup: o.LookupEnv, guard: guard, pause: o.Pause, timeout: mcpTimeout}
 	s.session = process.Kept[*mcp.ClientSession]{Open: s.begin,
 		Alive: func(*mcp.ClientSession) bool { return true }, // until do drops it
 		Shut:  func(session *mcp.ClientSession) { session.Close() }}

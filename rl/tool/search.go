@@ -36,8 +36,8 @@ const attempts = 3
 const maxAnswer = 16 << 20
 
 // newSearch makes a tool of a server's address.
-func newSearch(url string, topK int) *Search {
-	return &Search{url: url, client: &http.Client{Timeout: searchTimeout}, topK: topK, pause: time.Second}
+func newSearch(url string, topK int, pause time.Duration) *Search {
+	return &Search{url: url, client: &http.Client{Timeout: searchTimeout}, topK: topK, pause: pause}
 }
 
 // Instruction implements env.Tool.

@@ -46,9 +46,7 @@ func searching(t *testing.T, status ...int) (*Search, *replay) {
 	r := &replay{t: t, status: status}
 	h := httptest.NewServer(r)
 	t.Cleanup(h.Close)
-	s := newSearch(h.URL+"/retrieve", 3)
-	s.pause = time.Millisecond
-	return s, r
+	return newSearch(h.URL+"/retrieve", 3, time.Millisecond), r
 }
 
 func TestSearch(t *testing.T) {
@@ -89,8 +87,7 @@ func TestSearchFailures(t *testing.T) {
 			t.Errorf("status %d: %v", status, err)
 		}
 	}
-	s = newSearch("http://127.0.0.1:1/retrieve", 3)
-	s.pause = time.Millisecond
+	s = newSearch("http://127.0.0.1:1/retrieve", 3, time.Millisecond)
 	if use, err := s.Use(t.Context(), "<search>x</search>"); err == nil || use.Called {
 		t.Errorf("no server: %+v, %v", use, err)
 	}
@@ -99,8 +96,8 @@ func TestSearchFailures(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer silent.Close()
-	s = newSearch(silent.URL, 3)
-	s.client.Timeout, s.pause = 50*time.Millisecond, time.Millisecond
+	s = newSearch(silent.URL, 3, time.Millisecond)
+	s.client.Timeout = 50 * time.Millisecond
 	_, err = s.Use(t.Context(), "<search>x</search>")
 	if err == nil || !strings.Contains(err.Error(), "asked 3 times") {
 		t.Errorf("a silent server: %v", err)

@@ -8,6 +8,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
@@ -39,6 +41,9 @@ type Options struct {
 	// Note gets, once each, remarks for the user, such as the sandbox in use.
 	Note func(string)
 
+	// Pause is the time before a server that failed is asked again; 0 is a second.
+	Pause time.Duration
+
 	// Staged says that the main function of this program begins with Stage.
 	Staged bool
 }
@@ -55,6 +60,7 @@ func NewBox(o Options) *Box {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
+	o.Pause = cmp.Or(o.Pause, time.Second)
 	return &Box{o: o, kits: map[env.ToolSpec]*kit{}}
 }
 

@@ -17,10 +17,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
 )
 
-var update = flag.Bool("update", false, "write the table of refused parameters into docs/endpoint.md")
+var update = flag.Bool("update", false, "write the table of refused parameters into docs/reference/endpoint.md")
 
 const (
-	refusedDoc   = "../../docs/endpoint.md"
+	refusedDoc   = "../../docs/reference/endpoint.md"
 	refusedBegin = "<!-- refused: go test ./tinker/endpoint -run Refused -update -->\n"
 	refusedEnd   = "<!-- end of the table -->\n"
 )
@@ -103,37 +103,54 @@ func same(a, b string) bool {
 	return err == nil && reflect.DeepEqual(x, y)
 }
 
-// refusedTable has a line for each parameter that some route refuses by name.
+// refusedTable has a line for the parameters that the same routes refuse, or allow only some values of.
 func refusedTable(t *testing.T, m Models) string {
-	routes := refusingRoutes()
 	names := map[string]bool{}
-	head, rule := "| parameter |", "|---|"
-	for _, r := range routes {
-		head, rule = head+" "+r.name+" |", rule+"---|"
+	for _, r := range refusingRoutes() {
 		for name := range r.table {
 			names[name] = true
 		}
 	}
-	table := head + "\n" + rule + "\n"
+	table := "| parameters | routes |\n|---|---|\n"
+	alike := map[string][]string{}
+	var verdicts []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		line := "| " + name + " |"
-		chat := ""
-		for i, r := range routes {
-			cell := r.cell(t, m, name)
-			line += " " + cell + " |"
-			if i == 0 {
-				chat = cell
-			}
+		verdict := refusedWhere(t, m, name)
+		if alike[verdict] == nil {
+			verdicts = append(verdicts, verdict)
 		}
-		if tokens := chatWithTokens.cell(t, m, name); tokens != chat {
-			t.Errorf("%s: chat/completions/tokens says %q, chat/completions %q", name, tokens, chat)
-		}
-		table += strings.ReplaceAll(line, "  |", " |") + "\n"
+		alike[verdict] = append(alike[verdict], name)
+	}
+	for _, verdict := range verdicts {
+		table += "| " + strings.Join(alike[verdict], ", ") + " | " + verdict + " |\n"
 	}
 	return table
 }
 
-// The table of what is refused by name, in docs/endpoint.md, is what the routes do.
+// refusedWhere lists the routes that know a parameter by what they say to it.
+func refusedWhere(t *testing.T, m Models, name string) string {
+	routes := map[string][]string{}
+	var said []string
+	for _, r := range append(refusingRoutes(), chatWithTokens) {
+		cell := r.cell(t, m, name)
+		if cell != "" && routes[cell] == nil {
+			said = append(said, cell)
+		}
+		routes[cell] = append(routes[cell], strings.TrimPrefix(r.name, "its "))
+	}
+	for i, cell := range said {
+		on := routes[cell]
+		if tokens := slices.Index(on, chatWithTokens.name); slices.Contains(on, "chat") != (tokens >= 0) {
+			t.Errorf("%s: chat and chat/completions/tokens do not say the same", name)
+		} else if tokens >= 0 {
+			on = slices.Delete(on, tokens, tokens+1)
+		}
+		said[i] = cell + ": " + strings.Join(on, ", ")
+	}
+	return strings.Join(said, "; ")
+}
+
+// The table of refused parameters in docs/reference/endpoint.md says what the routes do.
 func TestRefusedTable(t *testing.T) {
 	m, _ := tools(t, "Hello")
 	table := refusedTable(t, m)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -216,77 +215,53 @@ func (s *script) fetch(i int, id string) (string, error) {
 	return strings.ReplaceAll(fmt.Sprint(m), s.session, "SESSION"), nil
 }
 
-// TestEveryCrash stops the server at every ninth operation on the disk, with and without a power loss, and starts it
-// again; a draw decides which operation is the first. Every answer stays valid, nothing is executed twice, and all
-// results are those of an unbroken run.
+// TestEveryCrash stops the server at operations on the disk and starts it again: every answer stays valid, nothing is
+// executed twice, and all results are those of an unbroken run.
 func TestEveryCrash(t *testing.T) {
-	const stride = 9
-	first := 1 + rand.IntN(stride)
-	whole := newRig(t, Options{})
-	count := &disktest.Crash{FS: disk.OS()}
-	whole.stop()
-	whole.fs = count
-	if err := whole.start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &script{r: whole}
-	var want []string
-	for i := range scriptSteps {
-		got, err := s.do(i)
-		if err != nil {
-			t.Fatalf("step %d: %v", i, err)
+	modelDir := tinyModel(t)
+	var want []string // the answers of the first case, which is not stopped
+	disktest.EveryNthCrash(t, 5, func(t *testing.T, dir string) (disktest.Job, func()) {
+		s := &script{r: &rig{t: t, modelDir: modelDir, dir: dir, opts: Options{Hold: 20 * time.Millisecond},
+			key: "tml-alice"}}
+		var got []string
+		job := func(fs disk.FS) (err error) {
+			got, err = s.play(fs.(*disktest.Crash), got)
+			return err
 		}
-		want = append(want, got)
-	}
-	total := count.Count()
-	whole.stop()
-	for _, power := range []bool{false, true} {
-		for at := first; at <= total; at += stride {
-			crashAt(t, whole.modelDir, at, power, want)
-		}
-	}
-	t.Logf("every %dth of %d operations from operation %d on", stride, total, first)
-}
-
-func crashAt(t *testing.T, modelDir string, at int, power bool, want []string) {
-	t.Helper()
-	r := &rig{t: t, modelDir: modelDir, dir: t.TempDir(), opts: Options{Hold: 20 * time.Millisecond}, key: "tml-alice"}
-	down := make(chan struct{})
-	r.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: power, OnCrash: func() { close(down) }}
-	revive := func() {
-		if r.web != nil {
-			r.stop()
-		}
-		r.fs = disk.OS()
-		if err := r.start(); err != nil {
-			t.Fatalf("crash at %d (power %v): %v", at, power, err)
-		}
-		down = nil
-	}
-	if err := r.start(); err != nil {
-		revive()
-	}
-	defer r.stop()
-	s := &script{r: r}
-	for i := 0; i < scriptSteps; {
-		got, err := s.do(i)
-		switch {
-		case err == nil && got == want[i]:
-			i++
-		case err == nil:
-			t.Fatalf("crash at %d (power %v), step %d:\ngot  %.300s\nwant %.300s", at, power, i, got, want[i])
-		case !errors.Is(err, errDown):
-			t.Fatalf("crash at %d (power %v), step %d: %v", at, power, i, err)
-		default:
-			select {
-			case <-down:
-				revive()
-			default: // not crashed: only slow
+		return job, func() {
+			if want == nil {
+				want = got
+			}
+			for i, g := range got {
+				if g != want[i] {
+					t.Errorf("step %d:\ngot  %.300s\nwant %.300s", i, g, want[i])
+				}
 			}
 		}
+	})
+}
+
+// play starts the server on a disk and sends the requests that have no answer yet.
+func (s *script) play(fs *disktest.Crash, got []string) ([]string, error) {
+	s.r.fs = fs
+	if err := s.r.start(); err != nil {
+		return got, err
 	}
-	list, err := r.server.saved.List(t.Context(), TenantOf(r.key), "", true)
-	if err != nil || len(list) != 1 || list[0].Path.String() != s.saved || list[0].Note.Expires == nil {
-		t.Fatalf("crash at %d (power %v): checkpoints %+v, %v", at, power, list, err)
+	defer s.r.stop()
+	for len(got) < scriptSteps {
+		answer, err := s.do(len(got))
+		switch {
+		case err == nil:
+			got = append(got, answer)
+		case !errors.Is(err, errDown):
+			return got, err
+		case fs.Last() != "": // else it is only slow
+			return got, disktest.ErrCrash
+		}
 	}
+	list, err := s.r.server.saved.List(s.r.t.Context(), TenantOf(s.r.key), "", true)
+	if err == nil && (len(list) != 1 || list[0].Path.String() != s.saved || list[0].Note.Expires == nil) {
+		err = fmt.Errorf("checkpoints %+v", list)
+	}
+	return got, err
 }

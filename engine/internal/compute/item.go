@@ -52,8 +52,9 @@ func Check(model string, b *weights.Base, req tinker.ForwardRequest) (loss.Loss,
 	return l, items, nil
 }
 
-// Run computes items with the weights v in micro-batches of whole trees. into gets their gradient, unless it is nil. The
-// size of micro-batches changes no bit: a gradient adds up row by row in the trees' order. It ends early when ctx does.
+// Run computes items with the weights v in micro-batches of whole trees. into gets their gradient, unless it is nil.
+// The size of micro-batches changes no bit: a gradient adds up row by row in the trees' order. It ends early when ctx
+// does.
 func (t *Loop) Run(ctx context.Context, m *Member, v *weights.Version, l loss.Loss, items []Item,
 	into *model.Grads) error {
 	tokens := make([][]int32, len(items))

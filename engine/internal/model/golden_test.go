@@ -106,7 +106,8 @@ func step(t *testing.T, r *Runner, w *Weights, seqs []Seq, weights [][]float32, 
 	}
 	r.Logits(w, seqs, hidden, rows, logits)
 	logp = make([]float32, len(flat))
-	r.Score(w, seqs, hidden, Even(next(tokens...), 1), logp, func(row int, logp, g []float32) { g[0] = -flat[row] }, tape)
+	r.Score(w, seqs, hidden, Even(next(tokens...), 1), logp,
+		func(row int, logp, g []float32) { g[0] = -flat[row] }, tape)
 	for i, v := range logp {
 		loss -= float64(flat[i]) * float64(v)
 	}

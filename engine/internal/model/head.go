@@ -172,8 +172,8 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 		if !r.between() {
 			return
 		}
-		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), nn.Rows{Data: hidden, Cols: w.Config.Dim}, targets.of(logp),
-			entropies) {
+		all := nn.Rows{Data: hidden, Cols: w.Config.Dim}
+		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), all, targets.of(logp), entropies) {
 			return
 		}
 	}

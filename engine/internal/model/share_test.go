@@ -72,7 +72,8 @@ func (m exact) pass(r *Runner, tape *Tape, parts []part) (grads []*Grads, logp [
 		}
 	}
 	logp = make([]float32, len(targets))
-	r.Score(m.w, seqs, hidden, Even(targets, 1), logp, func(row int, logp, g []float32) { g[0] = 0.3 - 0.7*logp[0] }, tape)
+	r.Score(m.w, seqs, hidden, Even(targets, 1), logp,
+		func(row int, logp, g []float32) { g[0] = 0.3 - 0.7*logp[0] }, tape)
 	r.Backward(m.w, seqs, tape, grads...)
 	return grads, logp
 }

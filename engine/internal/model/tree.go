@@ -55,8 +55,8 @@ func (p *pass) findForks() error {
 				p.forks = map[int][]fork{}
 			}
 			if end := s.Pos + len(s.Tokens); before[next] > 0 || p.seqs[next].Pos != end {
-				return fmt.Errorf("model: sequence %d, which begins at position %d, cannot continue sequence %d, which "+
-					"ends at %d", next, p.seqs[next].Pos, i, end)
+				return fmt.Errorf("model: sequence %d, which begins at position %d, cannot continue sequence %d, "+
+					"which ends at %d", next, p.seqs[next].Pos, i, end)
 			}
 			before[next] = i + 1
 		}

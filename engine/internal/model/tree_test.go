@@ -180,7 +180,9 @@ func eachTaught(t *testing.T, f func(t *rapid.T, m exact, r *Runner)) {
 		for arch := range architectures {
 			models = append(models, newExact(t, k, false, arch), newExact(t, k, true, arch))
 		}
-		t.Run(order.String(), rapid.MakeCheck(func(t *rapid.T) { f(t, models[rapid.IntRange(0, len(models)-1).Draw(t, "model")], r) }))
+		t.Run(order.String(), rapid.MakeCheck(func(t *rapid.T) {
+			f(t, models[rapid.IntRange(0, len(models)-1).Draw(t, "model")], r)
+		}))
 	}
 }
 

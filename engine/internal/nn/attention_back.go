@@ -13,16 +13,16 @@ type Stretch struct {
 	Next          []int // the stretches that continue it, which are later ones
 }
 
-// AttentionRows are what a backward reads and writes, for all rows of a pass. q is Forward's input and out its output, dout the
-// gradient of out, each [T,Heads*HeadDim]. dqkv [T,·] has the columns of all query heads, all key heads and all value
-// heads.
+// AttentionRows are what a backward reads and writes, for all rows of a pass. Q is Forward's input and Out its output,
+// Dout the gradient of Out, each [T,Heads*HeadDim]. DQKV [T,·] has the columns of all query heads, all key heads and all
+// value heads.
 type AttentionRows struct{ DQKV, Dout, Out, Q Rows }
 
 // Backward computes the gradients of one KV head of a tree of stretches, whose root is all[root]: of the unscaled
 // queries of its group, of its keys and of its values. A key's and a value's gradient is one sum over the query rows
 // that attend to it: its own stretch's, then those of the stretches that continue it, in a walk of the tree that
-// enters a stretch before those that continue it. Within a stretch it runs over the group's heads and within a head over
-// query rows upward. Keys and values before the root are constants.
+// enters a stretch before those that continue it. Within a stretch it runs over the group's heads, and within a head
+// over query rows upward. Keys and values before the root are constants.
 func (a Attention) Backward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, rows AttentionRows, all []Stretch, root,
 	head int) {
 	w := walk{Attention: a, AttentionRows: rows, on: Products{K: k, SC: sc}, ws: ws, all: all, head: head}

@@ -11,8 +11,8 @@ import (
 )
 
 // sequence is a sequence the scheduler computes: the prompt of a request, or those of its samples that have drawn the
-// same tokens so far, each with its own random numbers. A sequence that has lost its pages recomputes its tokens, to the
-// same bits.
+// same tokens so far, each with its own random numbers. A sequence that has lost its pages recomputes its tokens, to
+// the same bits.
 type sequence struct {
 	s       *Request
 	samples []sample    // none: it is the prompt

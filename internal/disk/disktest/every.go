@@ -25,6 +25,12 @@ type Job func(fs disk.FS) error
 // -run 'TestName/whole|killed_at_7$'.
 func EveryCrash(t *testing.T, begin func(t *testing.T, dir string) (job Job, check func())) {
 	t.Helper()
+	EveryNthCrash(t, 1, begin)
+}
+
+// EveryNthCrash is EveryCrash at one in every stride operations, for a job that takes long.
+func EveryNthCrash(t *testing.T, stride int, begin func(t *testing.T, dir string) (job Job, check func())) {
+	t.Helper()
 	n := 0
 	t.Run("whole", func(t *testing.T) { // ends when its parallel subtests have
 		t.Run("power fails at the end", func(t *testing.T) {
@@ -35,9 +41,8 @@ func EveryCrash(t *testing.T, begin func(t *testing.T, dir string) (job Job, che
 		return
 	}
 	ways := []Crash{{}, {PowerLoss: true}, {PowerLoss: true, NamesStay: true}}
-	stride := 1
 	if testing.Short() {
-		stride = 1 + n/6
+		stride = max(stride, 1+n/6)
 	}
 	for at := 1; at <= n; at += stride {
 		for i := range ways {

@@ -1,6 +1,6 @@
 """Runs the unmodified Tinker SDK, the newest and 0.25, against `trinity serve`, and writes what works as a table.
 
-    run.py --trinity bin/trinity --work DIR [--out docs/sdk.md] [--torch]
+    run.py --trinity bin/trinity --work DIR [--out docs/reference/sdk.md] [--torch]
 
 Virtual environments are made below DIR the first time and kept. The server's data are new each time.
 """
@@ -9,6 +9,7 @@ import argparse
 import json
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -106,6 +107,30 @@ def train(python, server, kills, seed):
     return "".join(out)
 
 
+def rows(versions, tables):
+    """The lines of the table: what came out alike for the same reason shares one."""
+    alike = {}
+    for name in dict.fromkeys(n for t in tables for n in t):
+        found = [t[name] for t in tables if name in t]
+        note = next((x["note"] for x in found if x["note"]), "").replace("|", "/")
+        cells = tuple(verdict(t.get(name)) for t in tables)
+        owner, method = re.fullmatch(r"(?:(\w+Client)\.|(?:(parameter|loss|optimizer|tinker) ))?(.*)", name).expand(r"\1\2|\3").split("|")
+        alike.setdefault((cells, note), {}).setdefault(owner, []).append(method)
+    yield "| | " + " | ".join(f"tinker {v}" for v in versions) + " | |"
+    yield "|---|" + "---|" * (len(versions) + 1)
+    for (cells, note), owners in alike.items():
+        names = "; ".join((f"{owner}: " if owner else "") + ", ".join(of) for owner, of in owners.items())
+        yield f"| {names} | " + " | ".join(cells) + f" | {note} |"
+
+
+def verdict(x):
+    if x is None:
+        return "-"
+    if x["async"] == "FAILED":
+        return "FAILED"
+    return x["sync"] if x["sync"] != "-" or x["async"] == "-" else x["async"]
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--trinity", type=pathlib.Path, required=True)
@@ -115,7 +140,7 @@ def main():
     a.add_argument("--torch", action="store_true", help="install torch too, for forward_backward_custom")
     a = a.parse_args()
     a.work.mkdir(parents=True, exist_ok=True)
-    tables, versions, failed = [], [], False
+    tables, versions = [], []
     for label, requirement in VERSIONS:
         python = environment(a.work, label, requirement, a.torch)
         versions.append(subprocess.run([python, "-c", "import importlib.metadata as m; print(m.version('tinker'))"], capture_output=True, text=True, check=True).stdout.strip())
@@ -135,24 +160,12 @@ def main():
                       "note": "every loss, gradient norm, token and logprob is the same" if broken == whole else broken})
         server.stop()
         tables.append({x["method"]: x for x in lines})
-    head = "| | " + " | ".join(f"tinker {v}" for v in versions) + " | |"
-    rows = [head, "|---|" + "---|" * (len(versions) + 1)]
-    for name in dict.fromkeys(n for t in tables for n in t):
-        cells, note = [], ""
-        for t in tables:
-            x = t.get(name)
-            both = "-" if x is None else x["sync"] if x["sync"] != "-" or x["async"] == "-" else x["async"]
-            if x and x["async"] == "FAILED":
-                both = "FAILED"
-            failed |= both == "FAILED"
-            cells.append(both)
-            note = note or (x["note"] if x else "")
-        rows.append(f"| {name} | " + " | ".join(cells) + f" | {note.replace('|', '/')} |")
-    text = "\n".join(rows) + "\n"
+    text = "\n".join(rows(versions, tables)) + "\n"
+    failed = any(verdict(x) == "FAILED" for t in tables for x in t.values())
     print(text)
     if a.out:
-        a.out.write_text("# The Python SDK against `trinity serve`\n\nMade by `make bench NAME=sdk-torch`: the unmodified SDK calls every public method, and its `_async` twin where there is one, "
-                         "and uses every parameter of sampling, every loss and every optimizer that it has. `-`: that version has no such thing.\n\n" + text)
+        a.out.write_text("# The Python SDK against `trinity serve`\n\n`make bench NAME=sdk-torch` writes this page: the unmodified SDK calls every public method, and its `_async` twin if there is one,\n"
+                         "and uses every sampling parameter, loss and optimizer. `-`: that version does not have it.\n\n" + text)
     sys.exit(1 if failed else 0)
 
 

@@ -1,0 +1,14 @@
+//go:build unix
+
+package machine
+
+import "golang.org/x/sys/unix"
+
+// FreeBytes is the free space of a folder's file system.
+func FreeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil
+}

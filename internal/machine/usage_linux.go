@@ -1,0 +1,24 @@
+package machine
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ProcessorTime is what this process has used, and PeakMemory the most that it had in memory, in bytes.
+func ProcessorTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func PeakMemory() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Maxrss) * 1024
+}
