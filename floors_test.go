@@ -62,16 +62,17 @@ var floors = []string{
 	"engine/internal/spread engine/internal/local",
 	"engine/internal/training",
 	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
-		"rl/supervised monitor/console rl/taskprep rl/env/envtest rl/env/game rl/env/python " +
-		"rl/env/openenv rl/tool rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
+		"rl/supervised monitor/console rl/taskprep rl/env/envtest rl/env/game rl/env/replay " +
+		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
 		"engine/fleet/simulate",
-	"tinker/server/internal/sampling tinker/server/internal/training " +
-		"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/carried engine/worker engine/fake " +
+	"tinker/server/internal/sampling tinker/server/internal/training rl/outside rl/env/pythonenv rl/env/selfdriven",
+	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
-	"tinker/server/internal/endpoints loop/explorer loop/trainer loop/proxy loop/remote",
-	"tinker/server loop/record loop/bench loop/gem run/budget",
+	"tinker/server/internal/endpoints loop/explorer loop/trainer loop/proxy",
+	"tinker/server loop/record loop/gem run/budget",
 	"config",
-	"run/internal/jobdir run/internal/openai run/internal/place run/internal/site run/internal/base",
+	"run/internal/jobdir",
+	"run/internal/job",
 	"run/internal/plan run/internal/service run/internal/prepare",
 	"run/internal/data",
 	"run/internal/inspect",

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// head is what a program says of itself in its leading comment:
+// head describes a program, from its leading comment:
 //
 //	Command NAME does something, in one sentence.
 //	Needs: what must be there, such as Python and pip, or nothing
@@ -19,7 +19,7 @@ type head struct {
 	file                     string // main.go or run.sh
 }
 
-// heads reads those of all programs below dir.
+// heads reads the heads of all programs below dir.
 func heads(dir string) (all []head, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

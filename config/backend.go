@@ -41,48 +41,63 @@ type Backend struct {
 // So a key in the environment never turns a local example into a paid run. getenv is os.LookupEnv in a program. A
 // model counts as local when its path is a folder, or cannot be a name of the form owner/model.
 func ChooseBackend(c *Config, getenv func(string) (string, bool)) (Backend, error) {
-	b := choose(c, getenv)
+	return ChooseBackendAs(c, getenv, func(key, value string) string {
+		if value == "" {
+			return key
+		}
+		return key + ": " + value
+	})
+}
+
+// ChooseBackendAs is ChooseBackend for a configuration that was not written as YAML: name says how its user sets a key
+// to a value, or with the value "" only names the key.
+func ChooseBackendAs(c *Config, getenv func(string) (string, bool), name func(key, value string) string) (Backend,
+	error) {
+	const url, rank = "model.tinker.base_url", "model.tinker.rank"
+	b := choose(c, getenv, name)
 	if b.Kind == Local {
 		return b, nil
 	}
 	switch {
 	case c.Model.Tinker.Rank == 0:
-		return b, fmt.Errorf("config: model.tinker.rank is 0, which trains all weights, but the run goes to the %s, "+
-			"which trains adapters; give a rank such as 32, or base_url: local", b.Kind)
+		return b, fmt.Errorf("config: %s is 0, which trains all weights, but the run goes to the %s, which trains "+
+			"adapters; give a rank such as 32, or %s", name(rank, ""), b.Kind, name(url, "local"))
 	case c.Model.RandomInit:
 		return b, fmt.Errorf("config: model.random_init is true, but the run goes to the %s, which starts from its "+
-			"own weights; remove it, or give base_url: local", b.Kind)
+			"own weights; remove it, or give %s", b.Kind, name(url, "local"))
 	}
 	return b, nil
 }
 
-func choose(c *Config, getenv func(string) (string, bool)) Backend {
+func choose(c *Config, getenv func(string) (string, bool), name func(key, value string) string) Backend {
 	t, model := &c.Model.Tinker, c.Model.BaseModel()
 	keyEnv := firstSet(getenv, "TINKER_API_KEY", "TRINITY_API_KEY")
+	const key = "model.tinker.base_url"
+	url, local := name(key, ""), name(key, "local")
 	switch {
 	case !t.Enable:
 		return Backend{Reason: "training on the local engine (model.tinker.enable is false); set it to true to use a " +
 			"Tinker server or the hosted service"}
 	case strings.EqualFold(t.BaseURL, "local"):
-		return Backend{Reason: "training on the local engine (model.tinker.base_url is local); remove base_url to " +
-			"let the model or the environment decide"}
+		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is local); remove it to let the model or "+
+			"the environment decide", url)}
 	case t.BaseURL == "" && isLocalModel(model):
-		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is a local folder); set "+
-			"model.tinker.base_url to use a server", model)}
+		return Backend{Reason: fmt.Sprintf("training on the local engine (%s is a local folder); set %s to use a "+
+			"server", model, url)}
 	case t.BaseURL != "":
-		return Backend{Server, t.BaseURL, keyEnv, fmt.Sprintf("training on the server %s (model.tinker.base_url); "+
-			"set base_url: local for the local engine", t.BaseURL)}
+		return Backend{Server, t.BaseURL, keyEnv, fmt.Sprintf("training on the server %s (%s); set %s for the local "+
+			"engine", t.BaseURL, url, local)}
 	}
-	if url, _ := getenv("TINKER_BASE_URL"); url != "" {
-		return Backend{Server, url, keyEnv, fmt.Sprintf("training on the server %s (TINKER_BASE_URL); set "+
-			"model.tinker.base_url: local for the local engine", url)}
+	if at, _ := getenv("TINKER_BASE_URL"); at != "" {
+		return Backend{Server, at, keyEnv, fmt.Sprintf("training on the server %s (TINKER_BASE_URL); set %s for the "+
+			"local engine", at, local)}
 	}
 	if keyEnv != "" {
 		return Backend{Hosted, "", keyEnv, fmt.Sprintf("training on the hosted Tinker service (%s is set), which "+
-			"costs money; set model.tinker.base_url: local for the local engine", keyEnv)}
+			"costs money; set %s for the local engine", keyEnv, local)}
 	}
-	return Backend{Reason: "training on the local engine (no server and no key is given); set TINKER_API_KEY for the " +
-		"hosted service, or model.tinker.base_url for a server"}
+	return Backend{Reason: fmt.Sprintf("training on the local engine (no server and no key is given); set "+
+		"TINKER_API_KEY for the hosted service, or %s for a server", url)}
 }
 
 // firstSet returns the first of the names whose variable is not empty.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -23,34 +23,39 @@ func benchEngine(b *testing.B) *Engine {
 // shapeParams is the number of weights of benchEngine's model that a token is multiplied with, the tied head included.
 const shapeParams = 4*(128*128*2+128*64*2+3*128*384) + 1024*128
 
-// roundsOf times f beside the roof, which a pool of its own measures: the engine's sleeps between requests.
-func roundsOf(b *testing.B, e *Engine, f func()) []roofline.Round {
+// round is a timed piece of work and the peak of the arithmetic units at that time, GFLOP/s.
+type round struct{ seconds, peak float64 }
+
+// roundsOf times f beside the peak, which a pool of its own measures: the engine's sleeps between requests.
+func roundsOf(b *testing.B, e *Engine, f func()) (rounds []round) {
 	p := kernel.NewPool(e.opts.Threads)
 	defer p.Close()
-	meter, err := roofline.NewMeter(e.compute.K, p)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var rounds []roofline.Round
+	on := nn.Compute{K: e.compute.K, P: p}
 	for b.Loop() {
-		rounds = append(rounds, meter.Time(f))
+		_, before := on.Peaks(30 * time.Millisecond)
+		seconds := 1 / (1e9 * nn.Rate(200*time.Millisecond, 1, f))
+		_, after := on.Peaks(30 * time.Millisecond)
+		rounds = append(rounds, round{seconds, (before + after) / 2})
 	}
 	return rounds
 }
 
 // report prints medians of rounds of that many tokens: the rate, its share of what the arithmetic units allow, peak /
-// (flops per token and weight × weights), and the roof itself.
-func report(b *testing.B, rounds []roofline.Round, tokens, flops float64) {
-	for unit, of := range map[string]func(roofline.Round) float64{
-		"tokens/s": func(r roofline.Round) float64 { return tokens / r.Seconds },
-		"%peak": func(r roofline.Round) float64 {
-			return 100 * r.Roof.Seconds(tokens*flops*shapeParams,
-				0) / r.Seconds
+// (flops per token and weight × weights), and the peak.
+func report(b *testing.B, rounds []round, tokens, flops float64) {
+	for unit, of := range map[string]func(round) float64{
+		"tokens/s": func(r round) float64 { return tokens / r.seconds },
+		"%peak": func(r round) float64 {
+			return 100 * tokens * flops * shapeParams / (r.peak * 1e9) / r.seconds
 		},
-		"GFLOP/s-peak": func(r roofline.Round) float64 { return r.Roof.BF16 },
-		"GB/s-read":    func(r roofline.Round) float64 { return r.Roof.Bandwidth },
+		"GFLOP/s-peak": func(r round) float64 { return r.peak },
 	} {
-		b.ReportMetric(roofline.Median(rounds, of), unit)
+		var all []float64
+		for _, r := range rounds {
+			all = append(all, of(r))
+		}
+		slices.Sort(all)
+		b.ReportMetric((all[(len(all)-1)/2]+all[len(all)/2])/2, unit)
 	}
 	b.ReportMetric(0, "ns/op")
 }

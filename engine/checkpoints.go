@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/checkpoint"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/lifetime"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/merge"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
@@ -118,7 +119,7 @@ func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	tied, err := a.Tied(b.Dir)
+	tied, err := merge.Tied(a, b.Dir)
 	if err != nil || tied == nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/checkpoint"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/merge"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -55,7 +56,7 @@ func Merge(base string, a Adapter, out, template string) (warning, err error) {
 	if err := disk.MkdirAll(disk.OS(), filepath.Dir(out)); err != nil {
 		return warning, err
 	}
-	return warning, model.Merge(base, a.peft, out, template, disk.OS(), nn.Compute{K: k, P: pool})
+	return warning, merge.Write(base, a.peft, out, template, disk.OS(), nn.Compute{K: k, P: pool})
 }
 
 // CopyModel copies the model in the folder from to the folder out, which it makes: weights, configuration and

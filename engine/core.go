@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// core is what computes: an engine without models and checkpoints.
+// core computes: it is an engine without models and checkpoints.
 type core struct {
 	numerics  arithmetic
 	compute   nn.Compute

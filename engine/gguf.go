@@ -9,18 +9,19 @@ import (
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/merge"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/modelfile"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
-// GGUF is what GGUF files are written of.
+// GGUF is a model, with or without an adapter, to be written as GGUF files.
 type GGUF struct {
 	Base     string   // the folder of the model
 	Adapter  *Adapter // added to its weights; nil: nothing is
 	Name     string   // of the model in the file
-	Template string   // the chat template; "": that of Base
+	Template string   // the chat template; "" takes Base's
 }
 
 // Write writes the model with its adapter as one file. The sums of weights are rounded once, from float32. The file is
@@ -36,7 +37,7 @@ func (g GGUF) write(to disk.FS, kind modelfile.Kind, path string) (f *modelfile.
 	if g.Adapter != nil {
 		peft = &g.Adapter.peft
 	}
-	m, err := model.OpenMerged(g.Base, peft, k)
+	m, err := merge.Open(g.Base, peft, k)
 	if err != nil {
 		return nil, warning, err
 	}

@@ -3,10 +3,10 @@ package engine
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/local"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/weights"
 )
 
@@ -49,7 +49,7 @@ func (l *Local) Close() error {
 	return nil
 }
 
-// Executor returns the executor that this engine is itself, for answers of others that are checked or that nobody else
+// Executor returns this engine as an executor, for answers of others that are checked or that nobody else
 // gives. It computes with the engine's base models and threads; blobs gives adapters and full parameters.
 func (e *Engine) Executor(blobs executor.Blobs) executor.Executor {
 	return e.self.With(ownSource{blobs, e.memory})
@@ -71,7 +71,15 @@ func (s ownSource) Base(_ context.Context, v executor.Version) (string, error) {
 }
 
 // Kernel names the kernel path in use.
-func (c core) Kernel() string { return c.memory.Compute.K.Path().String() }
+func (c core) Kernel() string { return c.compute.K.Path().String() }
 
-// Speed is how fast the threads can multiply, in GFLOP/s; measuring takes about 0.1 s.
-func (c core) Speed() float64 { return roofline.Peak(c.memory.Compute.K, c.memory.Compute.P) }
+// Speed is how fast the threads can multiply, in GFLOP/s; measuring takes about 0.1 s. Without vector kernels it is an
+// estimate.
+func (c core) Speed() float64 {
+	const portable = 1 // about what portable Go reaches on one thread
+	f32, bf16 := c.compute.Peaks(30 * time.Millisecond)
+	if rate := max(f32, bf16); rate > 0 {
+		return rate
+	}
+	return portable * float64(c.compute.P.N())
+}

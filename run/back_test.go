@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -120,7 +119,7 @@ func TestGoesBackByItself(t *testing.T) {
 		r := &restarted{at: at, models: map[string]bool{}}
 		var out bytes.Buffer
 		o := options()
-		o.fleeting, o.Wrap, o.Out = forgets, r.wrap, &out
+		o.Fleeting, o.Wrap, o.Out = forgets, r.wrap, &out
 		sum, err := Run(t.Context(), load(t, t.TempDir(), few...), o)
 		if err != nil {
 			t.Fatalf("restarted at %v: %v\n%s", at, err, out.String())
@@ -138,11 +137,11 @@ func TestGoesBackByItself(t *testing.T) {
 func TestGoesBackOnlySoOften(t *testing.T) {
 	t.Parallel()
 	r := &restarted{models: map[string]bool{}}
-	for n := 1; n <= 2*remote.GoBacks; n++ {
+	for n := 1; n <= 2*goBacks; n++ {
 		r.at = append(r.at, n)
 	}
 	o := options()
-	o.fleeting, o.Wrap = forgets, r.wrap
+	o.Fleeting, o.Wrap = forgets, r.wrap
 	_, err := Run(t.Context(), load(t, t.TempDir(), append(small, "trainer.save_interval=2")...), o)
 	if !errors.Is(err, tinker.ErrLost) ||
 		!strings.Contains(err.Error(), "the server lost the run 6 times after the state of step 0") {

@@ -13,14 +13,13 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -30,65 +29,64 @@ const debugTable = "debug_buffer"
 // Debug runs the first task of a configuration's first taskset once with the model as it is, shows all that was said,
 // measured and rewarded, and keeps the experiences in dir/experiences.db. It trains nothing and leaves the job alone.
 func Debug(ctx context.Context, cfg *config.Config, o Options, dir string) (err error) {
-	o, quiet := o.withDefaults().withBusy(ctx)
-	defer quiet()
-	if o, err = o.withPython(ctx, cfg); err != nil {
+	root := job.New(cfg, o)
+	root.SayBusy(ctx)
+	defer func() { err = errors.Join(err, root.Close()) }()
+	root.Site.Show(root.Out)
+	if err := openOutside(ctx, root, namedIn(root)); err != nil {
 		return err
 	}
-	o = o.withServers(ctx, playedIDs(cfg)...)
-	defer func() { err = errors.Join(err, o.servers.Close(), o.python.Close()) }()
-	o.python.show(o.Out)
-	ctx, cancel := o.site().WhileWanted(ctx)
+	ctx, cancel := root.WhileWanted(ctx)
 	defer cancel()
-	backend, err := config.ChooseBackend(cfg, o.LookupEnv)
+	backend, err := config.ChooseBackend(cfg, root.LookupEnv)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(o.Out, backend.Reason)
+	fmt.Fprintln(root.Out, backend.Reason)
 	if len(cfg.Buffer.ExplorerInput.Training()) == 0 {
 		return errors.New("run: there is no taskset to take a task from; set buffer.explorer_input.taskset")
 	}
-	var closers site.Closers
-	defer func() { err = errors.Join(err, closers.Close()) }()
-	p := parts{setting: newSetting(cfg, backend, o, dir, &closers)}
-	if p.method, err = plan.Method(cfg, p.site.Own.Tables); err != nil {
+	j := root.For(cfg, backend, dir)
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if j.Method, err = plan.Method(cfg, j.Plugins.Tables()); err != nil {
 		return err
 	}
-	p.say.notes = site.NewNotes(o.Out)
-	if p.models, p.say.progress, err = openModels(ctx, &p.setting, o, p.method, nil); err != nil {
+	if err := openModels(ctx, j, nil); err != nil {
 		return err
 	}
-	p.tools = p.toolbox(func(note string) { p.say.progress.Say("note: " + note) })
-	if err := p.openOffers(); err != nil {
+	if _, _, err := openRollouts(j); err != nil {
 		return err
 	}
-	p.openCarriers(o.Out)
-	set, _, _, err := p.data().TrainTasksets(ctx)
+	return debugTask(ctx, j)
+}
+
+// debugTask runs the first task.
+func debugTask(ctx context.Context, j *job.Job) error {
+	set, _, _, err := data.TrainTasksets(ctx, j)
 	if err != nil {
 		return err
 	}
-	list, err := set.Tasks.Batch(1, cfg.Buffer.BatchSize)
+	list, err := set.Tasks.Batch(1, j.Config.Buffer.BatchSize)
 	if err != nil {
 		return err
 	}
 	task := list[0]
 	w, r := set.Way(task)
-	r.Sampler, err = p.models.service.API.SamplingClient(
-		ctx, tinker.SamplingClientRequest{BaseModel: p.models.base.Name})
+	r.Sampler, err = j.API.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: j.Model.Name})
 	if err != nil {
 		return err
 	}
-	seed := rng.New(p.id.Seed).Stream("debug")
-	task.Batch, task.ID, task.Repeat, task.Seed = "debug", "0", cfg.Algorithm.RepeatTimes, seed.Uint64()
-	begin := o.Now()
-	o.busy.With("running the task")
+	seed := j.ID.Stream("debug")
+	task.Batch, task.ID, task.Repeat, task.Seed = "debug", "0", j.Config.Algorithm.RepeatTimes, seed.Uint64()
+	begin := j.Now()
+	j.Busy.With("running the task")
 	experiences, err := w.Run(ctx, &r, task)
 	if err != nil {
-		showFailure(o.Out, err)
+		showFailure(j.Out, err)
 		return fmt.Errorf("run: the workflow failed: %w", err)
 	}
-	show(o.Out, task, experiences, o.Now().Sub(begin))
-	return keepDebug(ctx, o.Out, dir, experiences)
+	show(j.Out, task, experiences, j.Now().Sub(begin))
+	return keepDebug(ctx, j.Out, j.Dir.Path, experiences)
 }
 
 // show prints a task and its experiences for a person.
@@ -113,19 +111,23 @@ func show(out io.Writer, t workflow.Task, list []*experience.Experience, took ti
 
 // showFailure prints what was said before a workflow of Python failed, and where it did.
 func showFailure(out io.Writer, err error) {
-	var f *plugin.Failure
+	var f interface {
+		error
+		Transcript() (said []string, traceback string)
+	}
 	if !errors.As(err, &f) {
 		return
 	}
-	for i, text := range f.Said {
+	said, traceback := f.Transcript()
+	for i, text := range said {
 		what := "prompt"
 		if i%2 == 1 {
 			what = "answer"
 		}
 		fmt.Fprintf(out, "\n%s\n%s\n", what, inspect.Indent(text))
 	}
-	if f.Traceback != "" {
-		fmt.Fprintf(out, "\n%s\n", foreign.Plain(f.Traceback))
+	if traceback != "" {
+		fmt.Fprintf(out, "\n%s\n", foreign.Plain(traceback))
 	}
 }
 

@@ -4,96 +4,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/loop/gem"
+	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
-	environments "github.com/seed-d9ad8ee0/trinity/rl/env/python"
-	"github.com/seed-d9ad8ee0/trinity/rl/python"
-	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
+	"github.com/seed-d9ad8ee0/trinity/rl/outside"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Environments are those that a command plays: native ones, those in Python, those on OpenEnv servers and those of
-// verifiers. Close it.
+// Environments are those that a command plays: native ones, and those that join from outside. Close it.
 type Environments struct {
 	*env.Registry
-	source  *environments.Source
-	host    *python.Host
-	log     *pythonLog
-	servers *servers
-	carried *carriedEnvs
+	job *job.Job
 }
 
+// Close ends sessions and processes.
+func (e *Environments) Close() error { return e.job.Close() }
+
 // OpenEnvironments returns all native environments, with the data of the folder data, and starts Python if one of ids
-// is in Python. What is on OpenEnv servers is looked up when it is asked for.
+// is in Python. What is on servers is looked up when it is asked for.
 func OpenEnvironments(ctx context.Context, o Options, data string, ids ...string) (*Environments, error) {
-	o = o.withDefaults()
-	registry, err := game.Registry(data)
-	if err != nil {
-		return nil, err
+	e := &Environments{job: job.New(config.Default(), o)}
+	e.job.Config.Explorer.PythonProcesses = gemProcesses
+	var err error
+	if e.Registry, err = openEnvironments(ctx, e.job, data, nil, ids...); err != nil {
+		return nil, errors.Join(err, e.job.Close())
 	}
-	e := &Environments{Registry: registry, log: &pythonLog{}}
-	if e.servers = o.withServers(ctx, ids...).servers; e.servers != nil {
-		registry = registry.With(openenv.Prefix, e.servers.source.Spec)
-		e.Registry = registry
-	}
-	if e.carried = o.withCarried(ctx, ids...); e.carried != nil {
-		registry = registry.With(verifiers.Prefix, e.carried.Spec)
-		e.Registry = registry
-	}
-	if !slices.ContainsFunc(ids, environments.Is) {
-		return e, nil
-	}
-	e.host, err = python.Open(ctx, python.Options{Executable: o.Python.Executable, Dirs: o.Python.Path,
-		Imports: []string{environments.Module}, Processes: gemProcesses, Log: e.log.add})
-	if err != nil {
-		return nil, errors.Join(err, e.servers.Close(), e.carried.Close())
-	}
-	e.source = o.environmentsOn(ctx, e.host, e.log)
-	e.Registry = registry.With(environments.Prefix, e.source.Spec)
 	return e, nil
 }
 
-// gemProcesses is how many processes play the episodes of trinity gem.
-const gemProcesses = 2
-
-// Close ends sessions and processes.
-func (e *Environments) Close() error {
-	err := errors.Join(e.servers.Close(), e.carried.Close())
-	if e.host == nil {
-		return err
+// openEnvironments does so for a job. player plays environments that call the model themselves; nil is a player without
+// a model, who reads in the template of the shipped one.
+func openEnvironments(ctx context.Context, j *job.Job, data string, player func() (outside.Player, error),
+	ids ...string) (*env.Registry, error) {
+	if player == nil {
+		player = func() (outside.Player, error) {
+			m, err := job.LoadModel("policy", j.Find(shippedModel), nil)
+			if err != nil {
+				return outside.Player{}, err
+			}
+			return playerWith(j, m, tinker.DefaultSampling())
+		}
 	}
-	e.source.Close()
-	err = errors.Join(err, e.host.Close())
-	e.log.close()
-	return err
+	j.Site.Player = player
+	if err := openOutside(ctx, j, outside.Named{Environments: ids}); err != nil {
+		return nil, err
+	}
+	return j.Environments(data)
 }
 
-// logTo writes what Python prints to log/python.log in a folder, and what is on servers to files of its own.
-func (e *Environments) logTo(dir string) {
-	e.servers.keepIn(dir, "info")
-	if e.carried != nil {
-		e.carried.log.open(dir, "verifiers", "info")
-	}
-	if e.host != nil {
-		(&plugins{log: e.log}).logTo(dir, "info")
+// playerOf is a model that plays by the keys of trinity gem.
+func playerOf(j *job.Job, c *gem.Config, model func() (*job.Model, error)) func() (outside.Player, error) {
+	return func() (outside.Player, error) {
+		params := tinker.DefaultSampling()
+		params.MaxTokens, params.Temperature = c.MaxTokens, c.Temperature
+		m, err := model()
+		if err != nil {
+			return outside.Player{}, err
+		}
+		return playerWith(j, m, params)
 	}
 }
 
-// environmentsOn makes environments on a host. What is found out of them is told in a line; failed episodes are logged
-// with their tracebacks.
-func (o Options) environmentsOn(ctx context.Context, h *python.Host, log *pythonLog) *environments.Source {
-	return environments.New(ctx, h, environments.Options{Find: o.Find, Stop: o.Stop,
-		Note: func(text string) { fmt.Fprintln(o.Out, "note:", foreign.Text(text)) },
-		Failed: func(err error) {
-			log.add(python.Entry{Level: "error", Text: "an episode failed: " + err.Error()})
-		}})
+func playerWith(j *job.Job, m *job.Model, params tinker.SamplingParams) (p outside.Player, err error) {
+	if m.Template == nil {
+		if err := m.UseOwnTemplate(j.Now()); err != nil {
+			return p, err
+		}
+	}
+	text, err := m.Text()
+	if err != nil {
+		return p, err
+	}
+	offers := proxy.NewOffers(proxy.OfferOptions{Name: m.Name, Text: text, Now: j.Now})
+	return outside.Player{Name: m.Name, Params: params, Rollouts: offers, URL: offers.URL, Close: offers.Close}, nil
 }
 
-// playsPython reports whether a taskset of a configuration plays an environment in Python.
-func playsPython(cfg *config.Config) bool {
-	return slices.ContainsFunc(playedIDs(cfg), environments.Is)
+// wholePrompts has the player read what environments that call the model themselves say as it is: whole prompts, in the
+// model's own template.
+func wholePrompts(c *gem.Config) error {
+	if !callsModel(c.EnvID) {
+		return nil
+	}
+	usual := gem.Default()
+	if c.Template == usual.Template {
+		c.Template = env.NoTemplate
+	}
+	if c.EnvWrappers == usual.EnvWrappers {
+		c.EnvWrappers = ""
+	}
+	if c.Template != env.NoTemplate || c.EnvWrappers != "" || c.Tools != "" {
+		return fmt.Errorf("run: env_id=%s says whole prompts in the model's chat template, with the tools of the "+
+			"environment; leave out template=%s, env_wrappers=%s and tools=%s", c.EnvID, c.Template, c.EnvWrappers,
+			c.Tools)
+	}
+	return nil
 }

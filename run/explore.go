@@ -13,9 +13,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
-	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
-	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
@@ -33,116 +32,108 @@ type exploring struct {
 	evaluations *buffer.Store // finished tasks of mode bench; nil in other modes
 }
 
-// sinks are what an explorer writes to and hears from.
-type sinks struct {
-	travel   travel
-	exchange buffer.Exchange
-	monitor  *monitor.Monitor
-	raw      buffer.Copy   // of what was sampled, before the pipeline; nil: none
-	trained  trainer.State // where the trainer continues
-}
-
 // openExploring makes the explorer of a configuration, which begins with explore step first or an earlier one.
-func openExploring(ctx context.Context, p parts, to sinks, first int) (x exploring, err error) {
+func (l *loops) openExploring(ctx context.Context, first int) (x exploring, err error) {
 	x.first = first
-	if p.cfg.Mode != config.Bench {
-		x, err = openTrainTasks(ctx, p, first)
+	if l.Config.Mode != config.Bench {
+		x, err = openTrainTasks(ctx, l.Job, first)
 	} else {
-		x.evaluations, err = openEvaluations(p)
+		x.evaluations, err = openEvaluations(l.Job)
 	}
 	if err != nil {
 		return x, err
 	}
-	list := p.cfg.Buffer.ExplorerInput.EvalTasksets
+	list := l.Config.Buffer.ExplorerInput.EvalTasksets
 	for i := range list {
-		t, err := p.data().EvalTaskset(ctx, &list[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
+		t, err := data.EvalTaskset(ctx, l.Job, &list[i],
+			"buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
 		if err != nil {
 			return x, err
 		}
 		x.evals = append(x.evals, t)
 	}
-	if x.pending, err = openPending(p, to); err != nil {
+	if x.pending, err = l.openPending(); err != nil {
 		return x, err
 	}
-	x.explorer, err = newExplorer(p, x, to)
+	x.explorer, err = l.newExplorer(ctx, x)
 	return x, err
 }
 
 // openPending opens the metrics of explore steps that wait for their train steps, where the steps' experiences are kept
-// for good; nil where steps without a line are explored again.
-func openPending(p parts, to sinks) (*record.Pending, error) {
-	if to.exchange == nil || p.aside() {
+// for good; nil if steps without a line are explored again.
+func (l *loops) openPending() (*record.Pending, error) {
+	if l.exchange == nil || l.Beside() {
 		return nil, nil
 	}
-	if _, kept := to.exchange.Explored(); !kept {
+	if _, kept := l.exchange.Explored(); !kept {
 		return nil, nil
 	}
-	store, err := buffer.OpenStore(p.folder.File("buffer", "metrics"+p.folder.Suffix()), p.site.FS)
+	store, err := buffer.OpenStore(l.Dir.File("buffer", "metrics"+l.Dir.Suffix()), l.FS)
 	if err != nil {
 		return nil, err
 	}
-	p.opened(store.Close)
-	return &record.Pending{Store: store, Lines: linesOf(p, to)}, nil
+	l.Opened(store.Close)
+	return &record.Pending{Store: store, Lines: l.lines()}, nil
 }
 
 // openTrainTasks opens what is trained on, and the store of its groups.
-func openTrainTasks(ctx context.Context, p parts, first int) (x exploring, err error) {
+func openTrainTasks(ctx context.Context, j *job.Job, first int) (x exploring, err error) {
 	var t *data.Tasks
-	if x.train, t, x.steps, err = p.data().TrainTasksets(ctx); err != nil {
+	if x.train, t, x.steps, err = data.TrainTasksets(ctx, j); err != nil {
 		return x, err
 	}
 	x.adaptive = t.Adaptive()
-	if x.first, err = firstStep(explorerState(p), t, first); err != nil {
+	if x.first, err = firstStep(explorerState(j), t, first); err != nil {
 		return x, err
 	}
-	store, err := buffer.OpenStore(storePath(p.folder), p.site.FS)
+	store, err := buffer.OpenStore(storePath(j.Dir), j.FS)
 	if err != nil {
 		return x, err
 	}
-	p.opened(store.Close)
-	x.kept = &explorer.Kept{FS: p.site.FS, Path: explorerState(p), Store: store, Tasks: t,
-		Batch: p.cfg.Buffer.BatchSize}
+	j.Opened(store.Close)
+	x.kept = &explorer.Kept{FS: j.FS, Path: explorerState(j), Store: store, Tasks: t,
+		Batch: j.Config.Buffer.BatchSize}
 	return x, nil
 }
 
 // openEvaluations opens the finished tasks of an earlier call of mode bench with the same configuration that was
 // stopped.
-func openEvaluations(p parts) (*buffer.Store, error) {
-	raw, err := json.Marshal(p.cfg)
+func openEvaluations(j *job.Job) (*buffer.Store, error) {
+	raw, err := json.Marshal(j.Config)
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	sum := sha256.Sum256(raw)
-	store, err := buffer.OpenStore(p.folder.File("evaluating", hex.EncodeToString(sum[:8])), p.site.FS)
+	store, err := buffer.OpenStore(j.Dir.File("evaluating", hex.EncodeToString(sum[:8])), j.FS)
 	if err != nil {
 		return nil, err
 	}
-	p.opened(store.Close)
+	j.Opened(store.Close)
 	return store, nil
 }
 
-// explorerOptions are those of a configuration's explorer but for what it writes to.
-func explorerOptions(p parts, x exploring) (explorer.Options, error) {
-	operators, err := plan.Operators(p.cfg, p.site.Own.Operators)
+// explorerOptions returns the explorer's options, except what it writes to.
+func explorerOptions(j *job.Job, x exploring) (explorer.Options, error) {
+	operators, err := plan.Operators(j.Config, j.Operators)
 	if err != nil {
 		return explorer.Options{}, err
 	}
-	e := p.cfg.Explorer
+	e := j.Config.Explorer
 	o := explorer.Options{
-		Seed: p.id.Seed, First: x.first, Steps: x.steps, BatchSize: p.cfg.Buffer.BatchSize,
-		Runners: runnersOf(p.cfg, p.backend), EvalRunners: evalRunnersOf(p.cfg, p.backend),
+		Seed: j.ID.Seed, First: x.first, Steps: x.steps, BatchSize: j.Config.Buffer.BatchSize,
+		Runners: runnersOf(j.Config, j.Backend), EvalRunners: evalRunnersOf(j.Config, j.Backend),
 		Retries: e.MaxRetryTimes, Timeout: plan.Seconds(e.MaxTimeout),
-		EvalInterval: e.EvalInterval, EvalLast: p.aside(), Apart: p.aside(), Detailed: p.cfg.Monitor.DetailedStats,
-		Pipeline: operators, Advantage: p.method.Advantage, AdvantageName: p.cfg.Algorithm.AdvantageFn,
-		Greedy: p.method.Needs().Baseline, BaseModel: p.models.base.Name,
+		EvalInterval: e.EvalInterval, EvalLast: j.Beside(), Apart: j.Beside(), Detailed: j.Config.Monitor.DetailedStats,
+		Pipeline: operators, Advantage: j.Method.Advantage, AdvantageName: j.Config.Algorithm.AdvantageFn,
+		Greedy: j.Method.Needs().Baseline, BaseModel: j.Model.Name,
 		MaxRepeat: plan.Value(e.MaxRepeatTimesPerRunner), WaitAfterMin: plan.Seconds(e.OverRollout.WaitAfterMin),
-		Warn: p.say.progress.Warn, Busy: p.say.progress.Phase,
+		Warn: j.Progress.Warn, Busy: j.Progress.Phase,
 	}
 	if e.DynamicTimeout.Enable {
 		o.DynamicTimeout = e.DynamicTimeout.Ratio
 	}
 	if r := e.OverRollout.Ratio; r > 0 {
-		o.MinTasks = int(math.Ceil(float64(p.cfg.Buffer.BatchSize) * (1 - r)))
+		o.MinTasks = int(math.Ceil(float64(j.Config.Buffer.BatchSize) * (1 - r)))
 	}
 	return o, nil
 }
@@ -208,38 +199,41 @@ func firstStep(path string, t *data.Tasks, first int) (int, error) {
 }
 
 // newExplorer makes the explorer of what x has.
-func newExplorer(p parts, x exploring, to sinks) (*explorer.Explorer, error) {
-	o, err := explorerOptions(p, x)
+func (l *loops) newExplorer(ctx context.Context, x exploring) (*explorer.Explorer, error) {
+	o, err := explorerOptions(l.Job, x)
 	if err != nil {
 		return nil, err
 	}
-	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts")}
-	o.Raw, o.Evaluated, o.Note = to.raw, rollouts.Evaluated, to.travel.order.Sampling
+	if o.Raw, err = l.openRaw(ctx); err != nil {
+		return nil, err
+	}
+	rollouts := buffer.Rollouts{FS: l.FS, Dir: l.Dir.File("rollouts")}
+	o.Evaluated, o.Note = rollouts.Evaluated, l.order.Sampling
 	o.Evaluations = x.evaluations
 	var store *buffer.Store
 	if x.kept != nil {
 		store = x.kept.Store
 	}
-	sink := &record.Explored{Rollouts: rollouts, Monitor: to.monitor, Progress: p.say.progress, To: to.exchange,
-		Lines: linesOf(p, to), Aside: p.aside(), Kept: x.kept, Pending: x.pending}
+	sink := &record.Explored{Rollouts: rollouts, Monitor: l.monitor, Progress: l.Progress, To: l.exchange,
+		Lines: l.lines(), Aside: l.Beside(), Kept: x.kept, Pending: x.pending}
 	if x.pending != nil {
-		explored, _ := to.exchange.Explored() // no step up to this one is explored again for its samples
-		if err := sink.Resume(explored, to.trained.Step); err != nil {
+		explored, _ := l.exchange.Explored() // no step up to this one is explored again for its samples
+		if err := sink.Resume(explored, l.resumed.Step); err != nil {
 			return nil, err
 		}
 	}
 	o.LeftOut = sink.LeftOut
-	return explorer.New(o, p.models.service.API, to.travel.sync, store, sink, x.train, x.evals), nil
+	return explorer.New(o, l.API, l.sync, store, sink, x.train, x.evals), nil
 }
 
-// linesOf says in which line of metrics an explore step stands, for a trainer that continues at a state.
-func linesOf(p parts, to sinks) record.Lines {
-	if p.aside() {
+// lines says which line of metrics an explore step has, for a trainer that continues at a state.
+func (l *loops) lines() record.Lines {
+	if l.Beside() {
 		return record.OwnLines{}
 	}
-	n := plan.TrainSamples(p.cfg, p.method)
-	if _, queue := to.exchange.(*buffer.Handover); !queue {
-		return record.PlannedLines{Explored: plan.ExploreSamples(p.cfg), Trained: n}
+	n := plan.TrainSamples(l.Config, l.Method)
+	if _, queue := l.exchange.(*buffer.Handover); !queue {
+		return record.PlannedLines{Explored: plan.ExploreSamples(l.Config), Trained: n}
 	}
-	return record.NewTrainLines(to.trained, n, p.method.SampleStrategy.MinVersion)
+	return record.NewTrainLines(l.resumed.State, n, l.Method.SampleStrategy.MinVersion)
 }

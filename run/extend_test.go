@@ -83,8 +83,8 @@ func TestExtendExamples(t *testing.T) {
 			"algorithm.optimizer.lr_warmup_steps=1")...)...), o); err != nil {
 		t.Fatal(err)
 	}
-	if want := "steps 1 to 5 are those of a run of 5 steps, and from now on those of one of 6"; !strings.Contains(
-		out.String(), want) {
+	want := "steps 1 to 5 had the learning rates of a run of 5 steps; later ones have the rates of a run of 6"
+	if !strings.Contains(out.String(), want) {
 		t.Errorf("said\n%s\nwant %q", out.String(), want)
 	}
 }
@@ -180,7 +180,7 @@ func TestExtendFromSavedStates(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGoesBackToTheSavedState")
 	remote, lost := options(), options()
-	remote.LookupEnv, lost.fleeting = withKey, forgets
+	remote.LookupEnv, lost.Fleeting = withKey, forgets
 	args := and(tiny, "synchronizer.sync_offset=1", "synchronizer.sync_timeout=20")
 	want := runs(t, load(t, t.TempDir(), and(args, steps(4)...)...), options())
 	for name, o := range map[string]Options{"local": options(), "server": remote, "a service without models": lost} {

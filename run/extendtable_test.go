@@ -116,7 +116,7 @@ func (l lasting) killed(t *testing.T, url string, want []monitor.Line) {
 // crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
 func (l lasting) crash(t *testing.T, dir string, n, at int, half, url string) (lived bool, err error) {
 	o := options()
-	o.fs = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
+	o.FS = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
 	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disktest.ErrCrash) {
 		return false, err
 	}
@@ -150,7 +150,7 @@ func (l lasting) compare(t *testing.T, what string, got, want []monitor.Line) {
 	}
 }
 
-// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.fs is for if
+// start runs the job for n steps until it is done, or what o brings ends it: killed is the half that o.FS is for if
 // there are two.
 func (l lasting) start(t testing.TB, dir string, n int, o Options, killed, url string) ([]monitor.Line, error) {
 	t.Helper()
@@ -186,7 +186,7 @@ func (l lasting) startApart(t testing.TB, dir string, o Options, killed string, 
 	for half, more := range halves {
 		cfg, o := l.load(t, dir, and(args, more...)...), o
 		if killed != half {
-			o.fs = nil
+			o.FS = nil
 		}
 		go func() {
 			switch {

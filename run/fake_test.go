@@ -31,7 +31,7 @@ func options() Options {
 // saying are options of a run on a service without arithmetic whose models often say phrases.
 func saying(phrases ...string) Options {
 	o := onEngine()
-	o.machine = func(o engine.Options) (journal.Machine, error) { return fake.Open(o, phrases...) }
+	o.Machine = func(o engine.Options) (journal.Machine, error) { return fake.Open(o, phrases...) }
 	o.Plugins.Rewards = map[string]reward.Func{"math_reward": byChance}
 	return o
 }

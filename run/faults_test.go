@@ -14,10 +14,10 @@ import (
 // survivesFaults has the disk fail at operations, one in every so many, with each errno: at one operation, or from
 // there on in this process and in part of the next. The same command on a disk that works again must end with the
 // metrics of a job that never met a fault.
-func survivesFaults(t *testing.T, o Options, every int, start job) {
+func survivesFaults(t *testing.T, o Options, every int, start startJob) {
 	t.Helper()
 	count := &disktest.Fault{FS: &disktest.Crash{}}
-	o.fs, o.Out = count, io.Discard
+	o.FS, o.Out = count, io.Discard
 	want, err := start(t, disktest.TempDir(t), o)
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +59,9 @@ func faultOf(turn, at int) *disktest.Fault {
 }
 
 // meets runs a process on a disk. If that has a fault, the process may fail, and says why.
-func meets(t *testing.T, o Options, fs disk.FS, f *disktest.Fault, dir string, start job, want []monitor.Line) {
+func meets(t *testing.T, o Options, fs disk.FS, f *disktest.Fault, dir string, start startJob, want []monitor.Line) {
 	t.Helper()
-	o.fs = fs
+	o.FS = fs
 	got, err := start(t, dir, o)
 	switch {
 	case err == nil:
@@ -79,7 +79,7 @@ func TestSurvivesFaults(t *testing.T) {
 	t.Parallel()
 	ppo := append(tinyRun, "algorithm.algorithm_type=ppo", "trainer.save_interval=1", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "algorithm.advantage_fn_args={critic_bins: 5}")
-	jobs := map[string]job{
+	jobs := map[string]startJob{
 		"rft":   jobWith(and(tiny, "explorer.eval_interval=2")...),
 		"ppo":   jobWith(ppo...),
 		"table": jobWith(and(tiny, betweenTable)...),

@@ -30,7 +30,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	few := append(small, "trainer.save_interval=2")
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
-	o.fleeting = forgets
+	o.Fleeting = forgets
 	same(t, "unbroken", survivesKills(t, o, 13, jobWith(few...)), want)
 }
 
@@ -40,8 +40,8 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := options()
-	o.fleeting = forgets
-	o.fs = &stopBehind{FS: disk.OS(), step: 3}
+	o.Fleeting = forgets
+	o.FS = &stopBehind{FS: disk.OS(), step: 3}
 	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(
 		err, errEnough) {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestKeepsWhatItMayNeedAgain(t *testing.T) {
 	}
 	var out bytes.Buffer
 	stop := make(chan struct{})
-	o.fs, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
+	o.FS, o.Out, o.Stop = nil, io.MultiWriter(&out, &atStep{line: "resume", stop: stop}), stop
 	if _, err := Run(context.Background(), load(t, dir, append(small, "trainer.save_interval=2")...), o); !errors.Is(
 		err, ErrInterrupted) {
 		t.Fatal(err)

@@ -6,63 +6,56 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
-	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/sink"
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
 )
 
-// shippedModel is the model that plays when the local engine is to play and no model is named.
-const shippedModel = "examples/tiny/guess/model"
-
 // Gem trains a model on an environment: the command trinity gem. pairs are key=value, the later over the earlier.
-func Gem(ctx context.Context, pairs []string, o Options) error {
-	o, quiet := o.withDefaults().withBusy(ctx)
-	defer quiet()
+func Gem(ctx context.Context, pairs []string, o Options) (err error) {
+	g := &gemRun{Job: job.New(config.Default(), o)}
+	g.SayBusy(ctx)
+	defer func() { err = errors.Join(err, g.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var closers site.Closers
-	release := watchStop(ctx, o.Stop, func() { cancel(ErrInterrupted) })
-	g, err := openGem(ctx, pairs, o, &closers)
-	release()
-	if err != nil {
-		return errors.Join(err, closers.Close())
+	release := context.AfterFunc(g.Stopping(), func() { cancel(ErrInterrupted) })
+	err = g.open(ctx, pairs)
+	if !release() {
+		<-ctx.Done()
 	}
-	return errors.Join(g.run(ctx), closers.Close())
+	if err != nil {
+		return err
+	}
+	return g.run(ctx)
 }
 
-// gemRun is the parts of trinity gem: the model with its service, and the trainer.
+// gemRun is a run of trinity gem.
 type gemRun struct {
-	setting
+	*job.Job
 	c       gem.Config
 	logs    string // where metrics.jsonl is
-	server  remote.Server
 	trainer *gem.Trainer
 }
 
 // run trains, and tells the user how it ended.
 func (g *gemRun) run(ctx context.Context) error {
-	ctx, done := remote.WhileReachable(ctx, g.site.Stop, g.server)
+	ctx, done := g.WhileReachable(ctx)
 	defer done()
-	out, dir := g.site.Out, g.folder.Path
-	g.site.Busy.With("")
-	err := g.trainer.Run(ctx, g.site.Stop)
-	g.site.Busy.With("")
+	out, dir := g.Out, g.Dir.Path
+	g.Busy.With("")
+	err := g.trainer.Run(ctx, g.Stopping())
+	g.Busy.With("")
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
+	case err != nil && errors.Is(context.Cause(ctx), job.ErrUnreachable):
 		fmt.Fprintf(out, "stopped in the middle: %s; resume=%s continues after the last complete step\n",
 			foreign.Text(context.Cause(ctx).Error()), dir)
 		return ErrInterrupted
@@ -76,78 +69,60 @@ func (g *gemRun) run(ctx context.Context) error {
 	return nil
 }
 
-// openGem makes all parts. What is opened is added to closers, on an error too.
-func openGem(ctx context.Context, pairs []string, o Options, closers *site.Closers) (*gemRun, error) {
-	c, backend, dir, err := configureGem(pairs, o)
-	if err != nil {
-		return nil, err
-	}
-	cfg := gemConfig(&c)
-	cfg.Fleet.Listen = o.Fleet
-	g := &gemRun{c: c, setting: newSetting(cfg, backend, o, dir, closers)}
-	return g, g.open(ctx, o, dir)
-}
-
-// configureGem reads the pairs, on top of the keys of the run to continue: dir, "" for a new run.
-func configureGem(pairs []string, o Options) (c gem.Config, backend config.Backend, dir string, err error) {
+// configureGem reads the pairs, on top of the keys of the run to continue: dir, "" for a new run. The job gets what
+// parts of a run read of a configuration.
+func configureGem(j *job.Job, pairs []string) (c gem.Config, dir string, err error) {
 	c = gem.Default()
 	if err = c.SetAll(pairs); err != nil {
-		return c, backend, "", err
+		return c, "", err
 	}
 	note := ""
-	if backend, note, err = chooseForGem(&c, o); err != nil {
-		return c, backend, "", err
+	if note, err = chooseForGem(j, &c); err != nil {
+		return c, "", err
 	}
-	if dir, err = found(&c, o); err == nil && dir != "" {
+	if dir, err = found(j, &c); err == nil && dir != "" {
 		if c, err = gem.Continue(dir, pairs); err == nil {
-			backend, note, err = chooseForGem(&c, o)
+			note, err = chooseForGem(j, &c)
 		}
 	}
 	if err != nil {
-		return c, backend, "", err
+		return c, "", err
 	}
-	fmt.Fprintln(o.Out, backend.Reason+note)
+	fmt.Fprintln(j.Out, j.Backend.Reason+note)
 	if err := wholePrompts(&c); err != nil {
-		return c, backend, "", err
+		return c, "", err
 	}
-	return c, backend, dir, c.Validate()
+	return c, dir, c.Validate()
 }
 
-// gemConfig is what the parts of a run read of a configuration.
-func gemConfig(c *gem.Config) *config.Config {
-	cfg := config.Default()
-	cfg.Seed, cfg.Model.ModelPath = &c.Seed, c.ModelName
-	cfg.Model.Tinker.Enable, cfg.Model.Tinker.Rank, cfg.Model.Tinker.BaseURL = true, c.LoRARank, c.BaseURL
-	return cfg
-}
+// shippedModel is the model that plays when the local engine is to play and no model is named.
+const shippedModel = "examples/tiny/guess/model"
 
 // chooseForGem decides where a run trains, by the rules of config.ChooseBackend, and which model plays there. The note
 // is for the user.
-func chooseForGem(c *gem.Config, o Options) (b config.Backend, note string, err error) {
-	words := strings.NewReplacer("model.tinker.base_url: local", "base_url=local", "base_url: local", "base_url=local",
-		"model.tinker.base_url", "base_url", "model.tinker.rank", "lora_rank")
-	b, err = config.ChooseBackend(gemConfig(c), o.LookupEnv)
+func chooseForGem(j *job.Job, c *gem.Config) (note string, err error) {
+	j.Gem, j.Config = true, gemConfig(c)
+	j.Config.Fleet.Listen = j.Fleet
+	j.Backend, err = config.ChooseBackendAs(j.Config, j.LookupEnv, nameForGem)
 	if err != nil {
-		return b, "", errors.New(words.Replace(err.Error()))
+		return "", err
 	}
-	b.Reason = words.Replace(b.Reason)
-	if st, err := os.Stat(c.ModelName); b.Kind == config.Local && c.ModelName == gem.DefaultModel &&
-		(err != nil || !st.IsDir()) {
-		c.ModelName = shippedModel
+	if st, err := os.Stat(c.ModelName); j.Local() && c.ModelName == gem.DefaultModel && (err != nil || !st.IsDir()) {
+		c.ModelName, j.Config.Model.ModelPath = shippedModel, shippedModel
 		note = fmt.Sprintf("\nno model is named, so the shipped one plays: %s; model_name=FOLDER names another",
 			shippedModel)
 	}
-	return b, note, nil
+	return note, nil
 }
 
 // found is the folder of the run that resume names, "" for a new one.
-func found(c *gem.Config, o Options) (string, error) {
+func found(j *job.Job, c *gem.Config) (string, error) {
 	switch dir := c.Resume; {
 	case dir == "":
 		return "", nil
 	case dir == "latest":
 		if dir = gem.Latest(c); dir == "" {
-			fmt.Fprintf(o.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(),
+			fmt.Fprintf(j.Out, "note: there is no run of %s in %s to resume; a new one begins\n", c.Title(),
 				c.OutputDir)
 		}
 		return dir, nil
@@ -159,77 +134,73 @@ func found(c *gem.Config, o Options) (string, error) {
 	}
 }
 
-// open makes the parts from the model up. dir is the run to continue, "" for a new one.
-func (g *gemRun) open(ctx context.Context, o Options, dir string) error {
-	find := service.Finder{Site: g.site, Config: g.cfg, Backend: g.backend, Gem: true}
-	o.player = playerOf(&g.c, func() (*base.Model, error) { return find.Model(ctx, nil) })
-	registry, err := OpenEnvironments(ctx, o, g.c.DataDir, g.c.EnvID)
+// open opens the parts from the model up.
+func (g *gemRun) open(ctx context.Context, pairs []string) error {
+	var dir string
+	var err error
+	if g.c, dir, err = configureGem(g.Job, pairs); err != nil {
+		return err
+	}
+	g.Dir = jobdir.Of(g.Config, g.FS, dir)
+	model := func() (*job.Model, error) { return service.FindModel(ctx, g.Job, nil) }
+	registry, err := openEnvironments(ctx, g.Job, g.c.DataDir, playerOf(g.Job, &g.c, model), g.c.EnvID)
 	if err != nil {
 		return err
 	}
-	g.opened(registry.Close)
-	if _, err := registry.Make(g.c.EnvID, nil); err != nil {
-		return err
-	}
-	spec, err := registry.Spec(g.c.EnvID)
+	spec, err := g.checkEnvironment(registry)
 	if err != nil {
 		return err
 	}
-	if err := spec.CheckSeed(g.c.StrictSeed); err != nil {
+	if g.Model, err = model(); err != nil {
 		return err
 	}
-	m, err := find.Model(ctx, nil)
-	if err != nil {
+	if err := g.c.CheckTools(g.Outside.Tools); err != nil { // before anything is written
 		return err
 	}
-	tools := g.toolbox(func(note string) { fmt.Fprintln(g.site.Out, "note:", foreign.Text(note)) })
-	if err := CheckGemWrappers(&g.c, tools); err != nil { // before anything is written
-		return err
-	}
-	if _, err := tools.Wrappers(ctx, g.c.ToolSpec()); err != nil {
+	if _, err := g.Outside.Tools.Wrappers(ctx, g.c.ToolSpec()); err != nil {
 		return err
 	}
 	if err := g.makeDir(ctx, dir); err != nil {
 		return err
 	}
-	notes := notesOf(g.setting, m)
+	notes := notesOf(g.Job)
 	notes.Temperature, notes.TopP, notes.TopK = g.c.Temperature, 1, -1
-	if err := errors.Join(g.folder.KeepNotes(notes), m.UseOwnTemplate(g.id.Date)); err != nil {
+	if err := errors.Join(g.Dir.KeepNotes(notes), g.Model.UseOwnTemplate(g.ID.Date)); err != nil {
 		return err
 	}
-	registry.logTo(g.folder.Path)
-	create, err := maker(ctx, registry.Registry, g.c.EnvID, &g.c, m, tools)
+	g.Site.In(g.Job, "info")
+	create, err := maker(ctx, g.Job, registry, g.c.EnvID, &g.c)
 	if err != nil {
 		return err
 	}
-	x, err := openPlayed(ctx, g.setting, o, m)
-	if err != nil {
+	if err := g.OpenProgress(); err != nil {
 		return err
 	}
-	g.server = x.service.Server
+	if err := service.Open(ctx, g.Job); err != nil {
+		return err
+	}
+	if g.Context, err = service.Context(ctx, g.Job); err != nil {
+		return err
+	}
 	g.trainer, err = gem.New(gem.Options{
-		Config: g.c, Dir: g.folder.Path, LogDir: g.logs, Record: g.record(), FS: g.site.FS, Make: create,
-		Unsteady: spec.Unsteady,
-		Service:  x.service.API, Create: service.CreateRequest(g.cfg, g.id, m.Name, x.service.Durable),
-		Durable: x.service.Durable, Tokens: m.Tokenizer, Context: x.context,
-		Out: g.site.Out, Busy: g.site.Busy,
-		Color: g.site.Terminal && !isSet(g.site.LookupEnv, "NO_COLOR"), Now: g.site.Now,
+		Config: g.c, Dir: g.Dir.Path, LogDir: g.logs, Record: g.record(), FS: g.FS, Make: create,
+		Unsteady: spec.Unsteady, Service: g.API, Create: service.CreateRequest(g.Job), Durable: g.Durable,
+		Tokens: g.Model.Tokenizer, Context: g.Context, Out: g.Out, Busy: g.Busy,
+		Color: g.Terminal && !isSet(g.LookupEnv, "NO_COLOR"), Now: g.Now,
 	})
 	return err
 }
 
-// openPlayed opens the service of the model that plays.
-func openPlayed(ctx context.Context, set setting, o Options, m *base.Model) (x models, err error) {
-	x.base = m
-	progress, err := set.progress()
+// checkEnvironment refuses an environment that cannot be made or does not do what the keys ask of it.
+func (g *gemRun) checkEnvironment(registry *env.Registry) (env.Spec, error) {
+	if _, err := registry.Make(g.c.EnvID, nil); err != nil {
+		return env.Spec{}, err
+	}
+	spec, err := registry.Spec(g.c.EnvID)
 	if err != nil {
-		return x, err
+		return spec, err
 	}
-	if x.service, err = openService(ctx, set, o, x, progress); err != nil {
-		return x, err
-	}
-	x.context, err = service.Context(ctx, x.service.API, m.Name, algorithm.Needs{}, service.Teacher{})
-	return x, err
+	return spec, spec.CheckSeed(g.c.StrictSeed)
 }
 
 func isSet(lookup func(string) (string, bool), name string) bool {
@@ -242,55 +213,44 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// CheckGemWrappers refuses unknown wrappers and tools that cannot be used, without opening any. Whether the model has a
-// template is checked later.
-func CheckGemWrappers(c *gem.Config, tools env.Toolbox) error {
-	known, err := tools.Names(c.ToolSpec())
-	if err != nil {
-		return err
-	}
-	_, err = env.Wrappers(c.ToolSpec().Names(), (*chat.Template)(nil), known)
-	return err
-}
-
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
 func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	c := &g.c
 	if dir == "" {
-		first := filepath.Join(c.OutputDir, c.Title()+"_"+g.site.Now().Format("0102T15:04:05"))
+		first := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
 		dir = first
 		for n := 2; exists(dir); n++ {
 			dir = fmt.Sprintf("%s-%d", first, n)
 		}
 	}
-	g.folder.Path = dir
-	if err := disk.MkdirAll(g.site.FS, dir); err != nil {
+	g.Dir.Path = dir
+	if err := disk.MkdirAll(g.FS, dir); err != nil {
 		return fmt.Errorf("run: save path: %w", err)
 	}
-	if err := g.lock(ctx, jobdir.Trainer); err != nil {
+	if err := g.Lock(ctx, jobdir.Trainer); err != nil {
 		return err
 	}
 	if g.logs = dir; c.LogDir != "" {
 		g.logs = filepath.Join(c.LogDir, filepath.Base(dir))
 	}
-	if err := g.identify(); err != nil {
+	if err := g.Identify(); err != nil {
 		return err
 	}
-	fmt.Fprintf(g.site.Out, "save path %s\n", dir)
+	fmt.Fprintf(g.Out, "save path %s\n", dir)
 	if c.Metrics {
-		fmt.Fprintf(g.site.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
+		fmt.Fprintf(g.Out, "metrics go to %s\n", filepath.Join(g.logs, "metrics.jsonl"))
 		if c.WandbProject != "" {
-			fmt.Fprintf(g.site.Out, "wandb: kept offline; send it with: wandb sync %s\n",
+			fmt.Fprintf(g.Out, "wandb: kept offline; send it with: wandb sync %s\n",
 				filepath.Join(g.logs, "monitor", "wandb", "*", "offline-run-*"))
 		}
 	}
-	return g.c.Write(g.site.FS, dir)
+	return g.c.Write(g.FS, dir)
 }
 
-// record is what is recorded beside metrics.jsonl.
+// record says what is recorded beside metrics.jsonl.
 func (g *gemRun) record() monitor.Config {
-	c := monitor.Config{Project: g.c.WandbProject, Name: filepath.Base(g.folder.Path),
-		LookupEnv: g.site.LookupEnv, Settings: map[string]any{}}
+	c := monitor.Config{Project: g.c.WandbProject, Name: filepath.Base(g.Dir.Path),
+		LookupEnv: g.LookupEnv, Settings: map[string]any{}}
 	kind := "tensorboard"
 	if c.Project != "" {
 		kind = "wandb"
@@ -299,6 +259,6 @@ func (g *gemRun) record() monitor.Config {
 	for _, k := range g.c.Keys() {
 		c.Settings[k.Name] = k.Value
 	}
-	c.Warn = func(text string) { fmt.Fprintln(g.site.Out, foreign.Text(text)) }
+	c.Warn = func(text string) { fmt.Fprintln(g.Out, foreign.Text(text)) }
 	return c
 }

@@ -162,7 +162,7 @@ func TestGemInterruptAndResume(t *testing.T) {
 }
 
 // gemJob starts a run of trinity gem, or continues it.
-func gemJob(pairs ...string) job {
+func gemJob(pairs ...string) startJob {
 	return func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
 		err := Gem(t.Context(), short(dir, append([]string{"resume=latest", "use_rebn=False"}, pairs...)...), o)
 		if err != nil {
@@ -193,7 +193,7 @@ func TestGemGoesBackToTheSavedState(t *testing.T) {
 	t.Parallel()
 	_, want := gemRuns(t, options(), short(t.TempDir(), "use_rebn=False"))
 	o := options()
-	o.fleeting = forgets
+	o.Fleeting = forgets
 	same(t, "unbroken", survivesKills(t, o, 17, gemJob()), want)
 	o = options()
 	o.LookupEnv = withKey

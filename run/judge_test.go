@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // judged is a short run whose answers a judge compares.
@@ -70,7 +70,7 @@ func TestOpenAIJudge(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"URL": server.URL + "/v1/", "KEY": "secret"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	j, err := openai.Reach(lookup, "wise", "URL", "KEY")
+	j, err := job.ReachJudge(lookup, "wise", "URL", "KEY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +83,14 @@ func TestOpenAIJudge(t *testing.T) {
 		t.Errorf("the service got %s, want %s", raw, want)
 	}
 	env["KEY"] = "wrong"
-	if j, err = openai.Reach(lookup, "wise", "URL", "KEY"); err != nil {
+	if j, err = job.ReachJudge(lookup, "wise", "URL", "KEY"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Ask(context.Background(), nil, 0, 0); err == nil ||
 		!strings.Contains(err.Error(), "400 Bad Request") {
 		t.Errorf("a refusal gives %v", err)
 	}
-	if _, err := openai.Reach(lookup, "wise", "NOWHERE", "KEY"); err == nil ||
+	if _, err := job.ReachJudge(lookup, "wise", "NOWHERE", "KEY"); err == nil ||
 		!strings.Contains(err.Error(), "NOWHERE, which is not set") {
 		t.Errorf("without an address: %v", err)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// job starts a job in a folder, or continues it.
-type job func(t testing.TB, dir string, o Options) ([]monitor.Line, error)
+// startJob starts a job in a folder, or continues it.
+type startJob func(t testing.TB, dir string, o Options) ([]monitor.Line, error)
 
 // jobOf is a run of the configuration that load returns.
-func jobOf(load func(t testing.TB, dir string) *config.Config) job {
+func jobOf(load func(t testing.TB, dir string) *config.Config) startJob {
 	return func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
 		sum, err := Run(t.Context(), load(t, dir), o)
 		if err != nil {
@@ -26,17 +26,17 @@ func jobOf(load func(t testing.TB, dir string) *config.Config) job {
 }
 
 // jobWith is a run of the example with these overrides.
-func jobWith(args ...string) job {
+func jobWith(args ...string) startJob {
 	return jobOf(func(t testing.TB, dir string) *config.Config { return load(t, dir, args...) })
 }
 
 // survivesKills stops a job at operations on the disk, one in every so many from the first on, and wants the metrics of
 // the unbroken job, which it returns, of the next process. At each of them the process is killed or the power fails,
 // with or without the names that were not synced, in turns.
-func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line {
+func survivesKills(t *testing.T, o Options, every int, start startJob) []monitor.Line {
 	t.Helper()
 	count := &disktest.Crash{}
-	o.fs = count
+	o.FS = count
 	want, err := start(t, disktest.TempDir(t), o)
 	if err != nil {
 		t.Fatal(err)
@@ -51,17 +51,17 @@ func survivesKills(t *testing.T, o Options, every int, start job) []monitor.Line
 }
 
 // survives crashes one process and compares the next one with the unbroken job.
-func survives(t *testing.T, o Options, crash *disktest.Crash, start job, want []monitor.Line) {
+func survives(t *testing.T, o Options, crash *disktest.Crash, start startJob, want []monitor.Line) {
 	t.Helper()
 	name := fmt.Sprintf("at %d, power fails %v, names stay %v", crash.At, crash.PowerLoss, crash.NamesStay)
 	t.Run(name, func(t *testing.T) {
 		o, dir := o, disktest.TempDir(t)
-		o.fs, o.Out = crash, io.Discard
+		o.FS, o.Out = crash, io.Discard
 		if _, err := start(t, dir, o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("stopped at %s, the run failed otherwise: %v", crash.Last(), err)
 		}
 		crash.Now() // what it still does must not reach the next one's disk
-		o.fs = crash.Next()
+		o.FS = crash.Next()
 		got, err := start(t, dir, o)
 		if err != nil {
 			t.Fatalf("stopped at %s, the next process: %v", crash.Last(), err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -181,15 +182,14 @@ func TestStopEndsTheWaitForALock(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
 	stop := make(chan struct{})
-	o := Options{Out: &out, Stop: stop}.withDefaults()
-	d := jobdir.Dir{FS: disk.OS(), Path: dir}
-	unlock, err := lockDir(t.Context(), o.site(), d, jobdir.Trainer)
-	if err != nil {
+	j := job.New(config.Default(), Options{Out: &out, Stop: stop})
+	j.Dir = jobdir.Dir{FS: disk.OS(), Path: dir}
+	if err := j.Lock(t.Context(), jobdir.Trainer); err != nil {
 		t.Fatal(err)
 	}
-	defer unlock()
+	defer j.Close()
 	close(stop)
-	if _, err := lockDir(t.Context(), o.site(), d, jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
+	if err := j.Lock(t.Context(), jobdir.Trainer); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("%v; want ErrInterrupted", err)
 	}
 }

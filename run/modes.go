@@ -10,46 +10,44 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
-	"github.com/seed-d9ad8ee0/trinity/loop/bench"
-	"github.com/seed-d9ad8ee0/trinity/loop/remote"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // run runs the loops of the mode, and tells how it went.
 func (l *loops) run(ctx context.Context) (*console.Summary, error) {
-	ctx, cancel := remote.WhileReachable(ctx, l.site.Stop, l.models.service.Server)
+	ctx, cancel := l.WhileReachable(ctx)
 	defer cancel()
-	l.sayPlan()
-	l.site.Busy.With("measuring the engine")
+	l.printPlan()
+	l.Busy.With("measuring the engine")
 	forecast, err := l.forecast(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l.site.Busy.With("")
-	if !l.cfg.Mode.Serves() {
-		l.say.progress.Begin(max(0, l.monitor.Last()))
+	l.Busy.With("")
+	if !l.Config.Mode.Serves() {
+		l.Progress.Begin(max(0, l.monitor.Last()))
 	}
 	if forecast != "" {
-		fmt.Fprintln(l.site.Out, "time    ", forecast)
+		fmt.Fprintln(l.Out, "time    ", forecast)
 	}
-	err = l.offering(ctx, l.runMode)
+	err = l.serving(ctx, l.runMode)
 	if err == nil && l.training.trainer != nil {
 		err = l.training.events.KeepStates(ctx, l.training.trainer.Step())
 	}
-	l.say.progress.Done()
+	l.Progress.Done()
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), remote.ErrUnreachable):
-		fmt.Fprintf(l.site.Out, "stopped in the middle: %s; the same command continues after the last complete step\n",
+	case err != nil && errors.Is(context.Cause(ctx), job.ErrUnreachable):
+		fmt.Fprintf(l.Out, "stopped in the middle: %s; the same command continues after the last complete step\n",
 			foreign.Text(context.Cause(ctx).Error()))
 		return nil, ErrInterrupted
 	case errors.Is(err, ErrInterrupted):
-		fmt.Fprintln(l.site.Out, "stopped; the same command continues with the unfinished groups")
+		fmt.Fprintln(l.Out, "stopped; the same command continues with the unfinished groups")
 		return nil, err
 	case errors.Is(err, trainer.ErrInterrupted):
-		fmt.Fprintf(l.site.Out, "stopped after step %d and saved; the same command continues from there\n",
+		fmt.Fprintf(l.Out, "stopped after step %d and saved; the same command continues from there\n",
 			l.training.trainer.Step())
 		return nil, ErrInterrupted
 	case err != nil:
@@ -60,7 +58,7 @@ func (l *loops) run(ctx context.Context) (*console.Summary, error) {
 }
 
 func (l *loops) runMode(ctx context.Context) error {
-	switch m := l.cfg.Mode; m {
+	switch m := l.Config.Mode; m {
 	case config.Both, config.Colocate:
 		return l.both(ctx)
 	case config.Train:
@@ -85,26 +83,26 @@ func (l *loops) runMode(ctx context.Context) error {
 // summarize reads the records back, draws reward.svg and tells the user how it went and where everything is.
 func (l *loops) summarize() (*console.Summary, error) {
 	if l.training.trainer != nil {
-		if short := l.training.short(l.cfg); short != "" {
-			fmt.Fprintln(l.site.Out, "short   ", short)
+		if short := l.training.short(l.Config); short != "" {
+			fmt.Fprintln(l.Out, "short   ", short)
 		}
 		if over := l.over(); over != "" {
-			fmt.Fprintln(l.site.Out, "left    ", over)
+			fmt.Fprintln(l.Out, "left    ", over)
 		}
-		if text := endless(l.cfg.LoRA(), l.training.trainer.Ending()); text != "" {
-			fmt.Fprintln(l.site.Out, "endless ", text)
+		if text := endless(l.Config.LoRA(), l.training.trainer.Ending()); text != "" {
+			fmt.Fprintln(l.Out, "endless ", text)
 		}
 	}
-	s, err := console.Summarize(l.folder.Path, l.folder.Metrics())
+	s, err := console.Summarize(l.Dir.Path, l.Dir.Metrics())
 	if err != nil {
 		return nil, err
 	}
 	if l.exploring.explorer != nil && l.training.trainer != nil && s.Rewarded() {
-		if err := disk.Replace(l.site.FS, l.folder.File("reward.svg"), s.DrawRewards); err != nil {
+		if err := disk.Replace(l.FS, l.Dir.File("reward.svg"), s.DrawRewards); err != nil {
 			return nil, err
 		}
 	}
-	return s, s.Write(l.site.Out)
+	return s, s.Write(l.Out)
 }
 
 // both runs explorer and trainer side by side. Whichever fails ends the other; the trainer's end is the run's.
@@ -114,16 +112,16 @@ func (l *loops) both(ctx context.Context) error {
 	}
 	all := ctx
 	g, ctx := errgroup.WithContext(ctx)
-	finished := make(chan struct{}) // the trainer needs nothing more
+	wanted, finish := context.WithCancel(l.Stopping()) // until the trainer needs nothing more
 	g.Go(func() error {
-		err := l.exploring.explorer.Run(ctx, either(ctx, finished, l.site.Stop))
-		return errors.Join(err, l.between.exchange.Finish(ctx))
+		err := l.exploring.explorer.Run(ctx, wanted)
+		return errors.Join(err, l.exchange.Finish(ctx))
 	})
 	var trained error
 	g.Go(func() error {
-		defer l.travel.sync.Stop()
-		defer close(finished)
-		trained = l.training.trainer.Run(ctx, l.site.Stop)
+		defer l.sync.Stop()
+		defer finish()
+		trained = l.training.trainer.Run(ctx, l.Stopping())
 		return trained
 	})
 	err := g.Wait()
@@ -138,21 +136,21 @@ func (l *loops) both(ctx context.Context) error {
 
 // evaluateEnd evaluates what a run ends with that its data ended.
 func (l *loops) evaluateEnd(ctx context.Context) error {
-	ctx, cancel := l.site.WhileWanted(ctx)
+	ctx, cancel := l.WhileWanted(ctx)
 	defer cancel()
 	return l.training.events.Ended(ctx, l.training.trainer.Step())
 }
 
-// train runs the trainer, and tells explorers of other processes how it stands.
+// train runs the trainer, and tells explorers of other processes its state.
 func (l *loops) train(ctx context.Context) error {
-	if l.between.report == nil {
-		return l.training.trainer.Run(ctx, l.site.Stop)
+	if l.report == nil {
+		return l.training.trainer.Run(ctx, l.Stopping())
 	}
-	if err := l.between.table.Fed(); err != nil {
+	if err := l.table.Fed(); err != nil {
 		return err
 	}
-	err := l.training.trainer.Run(ctx, l.site.Stop)
-	return errors.Join(err, l.between.report.End(err == nil))
+	err := l.training.trainer.Run(ctx, l.Stopping())
+	return errors.Join(err, l.report.End(err == nil))
 }
 
 // explore runs the explorer beside a trainer in another process.
@@ -164,15 +162,13 @@ func (l *loops) explore(ctx context.Context) error {
 		if err := l.startUp(ctx); err != nil {
 			return err
 		}
-		if err := l.exploring.explorer.Run(ctx, l.site.Stop); err != nil {
+		if err := l.exploring.explorer.Run(ctx, l.Stopping()); err != nil {
 			return err
 		}
-		select {
-		case <-l.site.Stop:
-			return ErrInterrupted
-		default:
-			return l.between.exchange.Finish(ctx)
+		if err := l.Stopping().Err(); err != nil {
+			return err
 		}
+		return l.exchange.Finish(ctx)
 	})
 }
 
@@ -181,8 +177,8 @@ func (l *loops) explore(ctx context.Context) error {
 func (l *loops) following(ctx context.Context, work func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	follow, stop := context.WithCancel(ctx)
-	if l.between.table != nil {
-		g.Go(func() error { return l.travel.folder.Follow(follow, l.travel.sync, l.between.table.Total) })
+	if l.table != nil {
+		g.Go(func() error { return l.shared.Follow(follow, l.sync, l.table.Total) })
 	}
 	g.Go(func() error {
 		defer stop()
@@ -193,61 +189,30 @@ func (l *loops) following(ctx context.Context, work func(context.Context) error)
 
 // sayTrainerDone tells the user of an explorer that is planned longer that the trainer has to be started again too.
 func (l *loops) sayTrainerDone() error {
-	status, ok, err := l.travel.folder.Trainer()
+	status, ok, err := l.shared.Trainer()
 	if err == nil && ok && status.State == synchronizer.Done && l.exploring.first <= l.exploring.steps {
-		l.say.notes.Add(fmt.Sprintf("the trainer of this job was done with step %d; start it again with the longer "+
+		l.Notes.Add(fmt.Sprintf("the trainer of this job was done with step %d; start it again with the longer "+
 			"plan, or explore step %d may wait for its weights until synchronizer.sync_timeout is over",
 			status.Step, l.exploring.first))
 	}
 	return err
 }
 
-// bench evaluates the model as it is and the states that the job has saved.
-func (l *loops) bench(ctx context.Context) error {
-	ctx, cancel := l.site.WhileWanted(ctx)
-	defer cancel()
-	e := bench.Bench{Weights: l.weights, Explorer: l.exploring.explorer, Monitor: l.monitor, Progress: l.say.progress,
-		Role:  jobdir.Benchmark,
-		Start: l.models.start.Sampler, Samples: l.backend.Kind == config.Local,
-		First: l.cfg.Explorer.EvalOnStartup, Latest: l.cfg.Explorer.BenchOnLatestCheckpoint}
-	return e.Run(ctx)
-}
-
-// either is closed when a or b is.
-func either(ctx context.Context, a, b <-chan struct{}) <-chan struct{} {
-	c := make(chan struct{})
-	go func() {
-		defer close(c)
-		select {
-		case <-a:
-		case <-b:
-		case <-ctx.Done():
-		}
-	}()
-	return c
-}
-
 // startUp publishes version 0 and evaluates it, unless that was done.
 func (l *loops) startUp(ctx context.Context) error {
-	if l.cfg.Model.RandomInit {
+	if l.Config.Model.RandomInit {
 		return errors.New("run: model.random_init begins without a model to sample from; " +
 			"use it with mode train, and explore with what that run saved")
 	}
-	if !l.cfg.Explorer.EvalOnStartup || len(l.exploring.evals) == 0 || l.monitor.Last() >= 0 {
+	if !l.Config.Explorer.EvalOnStartup || len(l.exploring.evals) == 0 || l.monitor.Last() >= 0 {
 		return nil
 	}
-	l.say.progress.Phase("evaluating the model to begin with")
-	ctx, cancel := l.site.WhileWanted(ctx)
+	l.Progress.Phase("evaluating the model to begin with")
+	ctx, cancel := l.WhileWanted(ctx)
 	defer cancel()
-	metrics, err := l.exploring.explorer.Evaluate(ctx, 0, l.models.start.Sampler, "eval/")
+	metrics, err := l.exploring.explorer.Evaluate(ctx, 0, l.Start.Sampler, "eval/")
 	if err != nil {
 		return err
 	}
-	l.monitor.Add(0, "explorer", metrics)
-	line, err := l.monitor.Commit(0)
-	if err != nil {
-		return err
-	}
-	l.say.progress.Step(0, line)
-	return nil
+	return l.commitMetrics(0, "explorer", metrics)
 }

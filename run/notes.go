@@ -6,17 +6,17 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
 // notesOf are the notes of a run's model: where it is, also for who comes from another folder, and how it is asked.
-func notesOf(set setting, m *base.Model) jobdir.Notes {
-	cfg := set.cfg
+func notesOf(j *job.Job) jobdir.Notes {
+	cfg, m := j.Config, j.Model
 	n := jobdir.Notes{Model: m.Name, Thinking: m.Thinking, Temperature: cfg.Model.Temperature, TopP: cfg.Model.TopP,
 		TopK: cfg.Model.TopK}
 	for _, name := range []string{cfg.Model.ModelPath, m.Name} { // on a server, the first has the tokenizer
-		path := set.site.Find(name)
+		path := j.Find(name)
 		if _, err := os.Stat(path); err != nil {
 			continue
 		}
@@ -27,7 +27,7 @@ func notesOf(set setting, m *base.Model) jobdir.Notes {
 	}
 	if sets := cfg.Buffer.ExplorerInput.Training(); len(sets) > 0 {
 		t, r := &sets[0], sets[0].RolloutArgs
-		n.System = systemPrompt(t, set.site.Own.Own)
+		n.System = systemPrompt(t, j.Own)
 		n.Temperature, n.TopP, n.TopK = *r.Temperature, *r.TopP, *r.TopK
 	} else if b := cfg.Buffer.TrainerInput.ExperienceBuffer; b != nil {
 		n.System = b.Format.SystemPrompt
@@ -39,7 +39,7 @@ func notesOf(set setting, m *base.Model) jobdir.Notes {
 func systemPrompt(t *config.Taskset, own workflow.Own) string {
 	w, err := workflow.New(t.DefaultWorkflowType, own)
 	if err != nil {
-		return t.Format.SystemPrompt // whoever opens the tasks says what is wrong
+		return t.Format.SystemPrompt // the error comes when the tasks are opened
 	}
 	r := workflow.Rollout{RewardName: t.DefaultRewardFnType, SystemPrompt: t.Format.SystemPrompt, Args: t.WorkflowArgs}
 	if with, err := workflow.WithDefaults(t.DefaultWorkflowType, r, own); err == nil {

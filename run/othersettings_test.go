@@ -15,7 +15,7 @@ func TestOtherSettingsAfterAKill(t *testing.T) {
 	t.Parallel()
 	count := &disktest.Crash{}
 	o := options()
-	o.fs, o.Out = count, io.Discard
+	o.FS, o.Out = count, io.Discard
 	want := runs(t, load(t, disktest.TempDir(t), tiny...), o)
 	changes := []string{"algorithm.optimizer.lr=0.02", "trainer.save_interval=2", "trainer.save_interval=100",
 		"buffer.train_batch_size=2", "algorithm.kl_loss_fn=none", "synchronizer.sync_interval=3",
@@ -25,12 +25,12 @@ func TestOtherSettingsAfterAKill(t *testing.T) {
 		change := changes[turn%len(changes)]
 		dir, o := disktest.TempDir(t), o
 		crash := &disktest.Crash{At: at}
-		o.fs = crash
+		o.FS = crash
 		if _, err := jobWith(tiny...)(t, dir, o); !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("killed at %s: %v", crash.Last(), err)
 		}
 		crash.Now()
-		o.fs = crash.Next()
+		o.FS = crash.Next()
 		_, err := jobWith(and(tiny, change)...)(t, dir, o)
 		if err == nil {
 			continue

@@ -14,7 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // prepared is a run on tasks that a pipeline prepares: the example of upstream's guide, with a model that finds long
@@ -48,7 +48,7 @@ func prepared(t testing.TB, out, more string) []string {
 func judging(t testing.TB) Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body struct{ Messages []openai.Message }
+		var body struct{ Messages []job.ChatMessage }
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
@@ -61,7 +61,7 @@ func judging(t testing.TB) Options {
 				`"step_complexity": 1, "ambiguity": 1}}`)
 		json.NewEncoder(w).Encode(
 			map[string]any{"choices": []any{
-				map[string]any{"message": openai.Message{Role: "assistant", Content: answer}}}})
+				map[string]any{"message": job.ChatMessage{Role: "assistant", Content: answer}}}})
 	}))
 	t.Cleanup(server.Close)
 	o := options()
@@ -75,7 +75,7 @@ func TestTaskPipeline(t *testing.T) {
 	t.Parallel()
 	o := judging(t)
 	count := &disktest.Crash{FS: disk.OS()}
-	o.fs = count
+	o.FS = count
 	out, dir := filepath.Join(t.TempDir(), "made")+"/", t.TempDir()
 	args := prepared(t, out, "")
 	if b, err := reckon(t.Context(), load(t, dir, args...), o); err != nil || b.Rows != 5 {
@@ -95,12 +95,12 @@ func TestTaskPipeline(t *testing.T) {
 	for at := 3; at < 40; at += 4 {
 		out, dir := filepath.Join(t.TempDir(), "made"), t.TempDir()
 		args := prepared(t, out, "")
-		o.fs, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
+		o.FS, o.Out = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%8 == 3}, io.Discard
 		_, err := Run(context.Background(), load(t, dir, args...), o)
 		if err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatalf("kill at %d: %v", at, err)
 		}
-		o.fs = nil
+		o.FS = nil
 		same(t, "after a kill", runs(t, load(t, dir, args...), o), want)
 	}
 }

@@ -8,57 +8,48 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/proxy"
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
-// openOffers makes what serves the rollouts of rollout_workflow, if there are any or the caller gives an address for
-// them. The serve modes have rollouts of their own.
-func (p *parts) openOffers() error {
-	work, theirs := p.cfg.OffersRollouts(), len(p.site.Own.Workflows) > 0 || p.cfg.StartsPrograms()
+// openRollouts opens what serves the rollouts of rollout_workflow, if there are any or the caller gives an address for
+// them. The serve modes have rollouts of their own. served says that this is at the address of the configuration too.
+func openRollouts(j *job.Job) (o *proxy.Offers, served bool, err error) {
+	work, theirs := j.Config.OffersRollouts(), len(j.Own.Workflows) > 0 || j.Config.StartsPrograms()
 	switch {
-	case p.site.Rollouts != "" && p.cfg.Mode == config.Train && !p.staged:
-		return errors.New("run: --rollouts serves rollouts while a run explores, and mode train does not; start it " +
-			"with the process that explores")
-	case !p.cfg.Mode.Explores() || p.models.external != nil || !work && !theirs && p.site.Rollouts == "":
-		return nil
-	case p.models.base.Template == nil:
-		return nil
+	case j.Rollouts != "" && j.Config.Mode == config.Train && !j.Staged:
+		return nil, false, errors.New("run: --rollouts serves rollouts while a run explores, and mode train does " +
+			"not; start it with the process that explores")
+	case !j.Config.Mode.Explores() || j.External != nil || !work && !theirs && j.Rollouts == "":
+		return nil, false, nil
+	case j.Model.Template == nil:
+		return nil, false, nil
 	}
-	text, err := p.models.base.Text()
+	text, err := j.Model.Text()
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	p.offers = proxy.NewOffers(proxy.OfferOptions{Name: p.models.base.Name, Text: text, Now: p.site.Now,
-		Log: foreign.Limit(p.say.progress.Warn), Work: work})
-	p.listens = work || p.site.Rollouts != ""
-	p.opened(p.offers.Close)
-	p.url = p.offers.URL
-	return nil
+	o = proxy.NewOffers(proxy.OfferOptions{Name: j.Model.Name, Text: text, Now: j.Now,
+		Log: foreign.Limit(j.Progress.Warn), Work: work})
+	j.Opened(o.Close)
+	j.RolloutServer, j.URL = o, o.URL
+	return o, work || j.Rollouts != "", nil
 }
 
-// rollouts is where workflows open rollouts; nil: nowhere.
-func (p parts) rollouts() workflow.Rollouts {
-	if p.offers == nil {
-		return nil
-	}
-	return p.offers
-}
-
-// offering does work while programs can carry rollouts out, if there are any.
-func (l *loops) offering(ctx context.Context, work func(context.Context) error) error {
-	if l.offers == nil || !l.listens {
+// serving does work while programs can carry rollouts out, if there are any.
+func (l *loops) serving(ctx context.Context, work func(context.Context) error) error {
+	if l.rollouts == nil || !l.served {
 		return work(ctx)
 	}
-	listener, err := listen(l.parts)
+	listener, err := listen(l.Job)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(l.site.Out, "rollouts http://%s (POST /rollouts/next hands them out)\n", listener.Addr())
+	fmt.Fprintf(l.Out, "rollouts http://%s (POST /rollouts/next hands them out)\n", listener.Addr())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop, served := make(chan struct{}), make(chan error, 1)
 	go func() {
-		err := l.offers.Serve(ctx, listener, stop)
+		err := l.rollouts.Serve(ctx, listener, stop)
 		if err != nil {
 			cancel(err)
 		}

@@ -92,7 +92,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 	for _, service := range []string{"durable", "fleeting"} {
 		o := options()
 		if service == "fleeting" {
-			o.fleeting = forgets
+			o.Fleeting = forgets
 		}
 		survivesKills(t, o, 17, jobWith(cfg...))
 	}
@@ -106,16 +106,16 @@ func TestAdaptiveSelectorKeepsWeights(t *testing.T) {
 	for _, every := range []string{"3", "10"} {
 		cfg := and(two(t, "difficulty_based"), "synchronizer.sync_offset=1", "trainer.save_interval="+every)
 		o, count := options(), &killBehind{Crash: &disktest.Crash{FS: disk.OS()}}
-		o.fs = count
+		o.FS = count
 		want := runs(t, load(t, t.TempDir(), cfg...), o)
 		for at := 1; at <= count.seen; at++ {
 			dir := t.TempDir()
-			o.fs, o.Out = &killBehind{Crash: &disktest.Crash{FS: disk.OS()}, at: at}, io.Discard
+			o.FS, o.Out = &killBehind{Crash: &disktest.Crash{FS: disk.OS()}, at: at}, io.Discard
 			if _, err := Run(context.Background(), load(t, dir, cfg...), o); err != nil &&
 				!errors.Is(err, disktest.ErrCrash) {
 				t.Fatal(err)
 			}
-			o.fs = nil
+			o.FS = nil
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			sum, err := Run(ctx, load(t, dir, cfg...), o)
 			cancel()

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub/hubtest"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server"
 )
@@ -100,7 +101,7 @@ func TestTokenizerOfServer(t *testing.T) {
 				overrides = []string{"model.model_path=" + tt.path, "model.tinker.base_model=" + base,
 					"model.tinker.base_url=" + url}
 			}
-			dir, err := finder(t, hub.New(o), overrides...).Tokenizer(t.Context())
+			dir, err := service.FindTokenizer(t.Context(), finder(t, hub.New(o), overrides...))
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("%q, %v; want an error with %q", dir, err, tt.fails)
@@ -169,7 +170,7 @@ func TestTokenizerFromServer(t *testing.T) {
 	find := finder(t,
 		hub.New(hub.Options{Cache: filepath.Join(dir, "hub"), Endpoint: empty.URL, Pause: time.Millisecond}),
 		"model.model_path=mine/tiny/model", "model.tinker.base_url="+h.URL)
-	got, err := find.Tokenizer(t.Context())
+	got, err := service.FindTokenizer(t.Context(), find)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,13 +185,12 @@ func TestTokenizerFromServer(t *testing.T) {
 }
 
 // finder finds models as a run of the small example does.
-func finder(t *testing.T, h *hub.Hub, overrides ...string) service.Finder {
+func finder(t *testing.T, h *hub.Hub, overrides ...string) *job.Job {
 	t.Helper()
 	cfg := load(t, t.TempDir(), slices.Concat(small, overrides)...)
 	backend, err := config.ChooseBackend(cfg, withKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Hub: h, LookupEnv: withKey}.withDefaults()
-	return service.Finder{Site: o.site(), Config: cfg, Backend: backend}
+	return job.New(cfg, Options{Hub: h, LookupEnv: withKey}).For(cfg, backend, "")
 }

@@ -103,7 +103,7 @@ func (squares) Use(_ context.Context, action string) (env.ToolUse, error) {
 // withSquares are options in which the player asks for the square of every number, and the count of its calls.
 func withSquares() (Options, *atomic.Int32) {
 	o, calls := playing(), new(atomic.Int32)
-	o.tools = fluent{squares{}, func(number string) string { return "<square>" + number + "</square>" }, calls}
+	o.Toolbox = fluent{squares{}, func(number string) string { return "<square>" + number + "</square>" }, calls}
 	return o, calls
 }
 
@@ -177,7 +177,7 @@ func TestGemWithADeadServer(t *testing.T) {
 	defer box.Close()
 	o, calls := playing(), new(atomic.Int32)
 	call := "<tool_call><tool_name>hint</tool_name><arguments>{}</arguments></tool_call>"
-	o.tools = fluent{box, func(string) string { return call }, calls}
+	o.Toolbox = fluent{box, func(string) string { return call }, calls}
 	pairs := short(t.TempDir(), "tools=mcp:"+h.URL, "max_steps=1", "eval_every=0", "num_env=2", "batch_size=2",
 		"max_tokens=64")
 	_, lines := gemRuns(t, o, pairs)

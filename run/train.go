@@ -6,13 +6,12 @@ import (
 	"strconv"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/record"
 	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
-	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
@@ -27,15 +26,14 @@ type training struct {
 }
 
 // recoverVersions finds the weights that the job has published, and deletes what a killed process meant to.
-func recoverVersions(ctx context.Context, p parts, l *loops, asking record.Asking, steps int) (*synchronizer.Versions,
-	error) {
+func (l *loops) recoverVersions(ctx context.Context, asking record.Asking, steps int) (*synchronizer.Versions, error) {
 	x, at := l.exploring, l.resumed
-	v := &synchronizer.Versions{Weights: l.weights, Sync: l.travel.sync, Start: p.models.start.Sampler,
-		Durable: p.models.service.Durable,
-		Here:    x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: p.say.notes.Add,
-		Warn: p.say.progress.Warn}
+	v := &synchronizer.Versions{Weights: l.weights, Sync: l.sync, Start: l.Start.Sampler,
+		Durable: l.Durable,
+		Here:    x.explorer != nil, Over: steps > 0 && at.Step >= steps, Note: l.Notes.Add,
+		Warn: l.Progress.Warn}
 	v.Begin()
-	if !p.cfg.Mode.Trains() || !asking.Explores && !asking.Serves && l.between.report == nil {
+	if !l.Config.Mode.Trains() || !asking.Explores && !asking.Serves && l.report == nil {
 		return v, nil
 	}
 	needed, err := asking.Oldest(at.State)
@@ -47,7 +45,7 @@ func recoverVersions(ctx context.Context, p parts, l *loops, asking record.Askin
 	}
 	// perhaps the selectors learn from before: what they know was written after the trainer's state
 	if x.explorer != nil {
-		needed = min(needed, l.travel.sync.Needed(x.first))
+		needed = min(needed, l.sync.Needed(x.first))
 	}
 	if err := v.Recover(ctx, at.Step, needed); err != nil || x.explorer == nil {
 		return v, err
@@ -56,99 +54,93 @@ func recoverVersions(ctx context.Context, p parts, l *loops, asking record.Askin
 }
 
 // openTraining makes the trainer and its source.
-func openTraining(
-	ctx context.Context, p parts, l *loops, versions *synchronizer.Versions, asking record.Asking, steps int,
+func (l *loops) openTraining(
+	ctx context.Context, versions *synchronizer.Versions, asking record.Asking, steps int,
 ) (t training, err error) {
-	source, t, err := openSource(ctx, p, l.between.exchange, l.resumed.Position, steps)
+	source, t, err := l.openSource(ctx, steps)
 	if err != nil {
 		return t, err
 	}
-	rates, err := plan.Rates(p.cfg, t.steps)
+	o, err := trainerOptions(l.Job, t.steps)
 	if err != nil {
 		return t, err
 	}
-	if err := sayChanges(ctx, p, l.resumed.State, t.steps, rates); err != nil {
+	if err := l.noteChanges(ctx, o); err != nil {
 		return t, err
 	}
-	t.events = &record.Trained{Monitor: l.monitor, Progress: p.say.progress, Weights: l.weights,
-		Keep:     p.cfg.Trainer.MaxCheckpoints,
-		Versions: versions, Report: l.between.report, Durable: p.models.service.Durable}
+	t.events = &record.Trained{Monitor: l.monitor, Progress: l.Progress, Weights: l.weights,
+		Keep:     l.Config.Trainer.MaxCheckpoints,
+		Versions: versions, Report: l.report, Durable: l.Durable}
 	if t.samples != nil {
-		t.events.Sampled = &record.Sampled{Table: l.between.table, Kept: l.exploring.kept,
+		t.events.Sampled = &record.Sampled{Table: l.table, Kept: l.exploring.kept,
 			Pending: l.exploring.pending, Asking: asking}
 	}
 	if l.exploring.explorer != nil && len(l.exploring.evals) > 0 {
-		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.travel.sync}
+		t.events.Final = &record.Evaluation{Step: t.steps, Explorer: l.exploring.explorer, Sync: l.sync}
 	}
 	t.events.Begin(l.resumed.Step)
-	o := trainerOptions(p, t.steps, rates)
 	o.Republish = versions.Republish()
-	o.Publisher = l.travel.publisher(p.cfg, l.between.report != nil, p.staged, t.steps, t.samples)
-	t.trainer = trainer.New(o, p.models.service.API, source, t.events, l.resumed.State)
+	o.Publisher = l.publisher(t.steps, t.samples)
+	t.trainer = trainer.New(o, l.API, source, t.events, l.resumed.State)
 	return t, nil
 }
 
-// trainerOptions are those of a configuration's trainer but for what it publishes.
-func trainerOptions(p parts, steps int, rates algorithm.Schedule) trainer.Options {
-	verl := p.cfg.Verl()
+// trainerOptions returns the trainer's options, except what it publishes.
+func trainerOptions(j *job.Job, steps int) (trainer.Options, error) {
+	rates, err := plan.Rates(j.Config, steps)
+	verl := j.Config.Verl()
 	var ends []int32
-	if m := p.models.base; m.Tokenizer != nil {
+	if m := j.Model; m.Tokenizer != nil {
 		ends, _ = m.Ends() // for a note alone
 	}
+	rollouts := buffer.Rollouts{FS: j.FS, Dir: j.Dir.File("rollouts")}
 	return trainer.Options{
-		Name: p.cfg.Trainer.Name, JobDir: p.folder.Path, Prefix: jobdir.Prefix(p.cfg), TotalSteps: steps,
-		BatchSize: p.cfg.Buffer.TrainBatchSize, SaveInterval: p.cfg.Trainer.SaveInterval,
-		Method: p.method, Schedule: rates, Adam: plan.Adam(p.cfg),
-		Create: service.CreateRequest(p.cfg, p.id, p.models.base.Name, p.models.service.Durable),
-		From:   p.models.start.State, Sampler: p.models.start.Sampler, Teacher: p.models.teacher.Request,
-		Reference: referenceOf(p),
-		Vocab:     service.Vocabulary(p.models.base),
-		Epochs:    verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: p.site.FS,
-		Durable: p.models.service.Durable, Measured: measured(p), Ends: ends,
-	}
+		Name: j.Config.Trainer.Name, JobDir: j.Dir.Path, Prefix: jobdir.Prefix(j.Config), TotalSteps: steps,
+		BatchSize: j.Config.Buffer.TrainBatchSize, SaveInterval: j.Config.Trainer.SaveInterval,
+		Method: j.Method, Schedule: rates, Adam: plan.Adam(j.Config),
+		Create: service.CreateRequest(j),
+		From:   j.Start.State, Sampler: j.Start.Sampler, Teacher: j.Teacher.Request,
+		Reference: referenceOf(j),
+		Vocab:     service.Vocabulary(j.Model),
+		Epochs:    verl.Epochs, CriticEpochs: verl.CriticEpochs, Recompute: verl.Recompute, FS: j.FS,
+		Durable: j.Durable, Measured: rollouts.Measured, Ends: ends,
+	}, err
 }
 
-// measured keeps entropies beside the records of the samples.
-func measured(p parts) func(int, []*experience.Experience, [][]float32) {
-	rollouts := buffer.Rollouts{FS: p.site.FS, Dir: p.folder.File("rollouts")}
-	return func(step int, batch []*experience.Experience, h [][]float32) { rollouts.Entropies(step-1, batch, h) }
-}
-
-// sayChanges tells the user what is not as the configuration makes one believe.
-func sayChanges(ctx context.Context, p parts, state trainer.State, steps int, rates algorithm.Schedule) error {
-	note, err := plan.Changed(p.cfg, state, steps, rates)
+// noteChanges tells the user what is not as the configuration makes one believe.
+func (l *loops) noteChanges(ctx context.Context, o trainer.Options) error {
+	note, err := plan.Changed(l.Config, l.resumed.State, o.TotalSteps, o.Schedule)
 	if err != nil {
 		return err
 	}
 	if note != "" {
-		p.say.notes.Add(note)
+		l.Notes.Add(note)
 	}
-	return sayEntropies(ctx, p.models.service.API, p.cfg, p.method, p.site.Out)
+	return noteEntropies(ctx, l.Job)
 }
 
 // referenceOf is the path of the weights that the loss compares with: in a later stage, as upstream has it, those
 // that the stage began with; else none, which is the base model.
-func referenceOf(p parts) string {
-	if p.stage.State == "" {
+func referenceOf(j *job.Job) string {
+	if j.Stage.State == "" {
 		return ""
 	}
-	return p.models.start.Sampler
+	return j.Start.Sampler
 }
 
 // openSource makes the trainer's source, at the place where the job continues: the samples of the exchange, or a data
 // set.
-func openSource(
-	ctx context.Context, p parts, from buffer.Exchange, pos buffer.Position, steps int,
-) (trainer.Source, training, error) {
-	if from == nil {
-		rows, err := p.data().Train(ctx, pos)
+func (l *loops) openSource(ctx context.Context, steps int) (trainer.Source, training, error) {
+	pos := l.resumed.Position
+	if l.exchange == nil {
+		rows, err := data.Train(ctx, l.Job, pos)
 		if err != nil {
 			return nil, training{}, err
 		}
 		return rows, training{steps: rows.Reader.Steps()}, nil
 	}
-	samples := &buffer.Samples{From: from, Strategy: p.method.SampleStrategy, Warn: p.say.progress.Warn}
-	expert, err := p.data().Expert(ctx, pos, steps)
+	samples := &buffer.Samples{From: l.exchange, Strategy: l.Method.SampleStrategy, Warn: l.Progress.Warn}
+	expert, err := data.Expert(ctx, l.Job, pos, steps)
 	if err != nil {
 		return nil, training{}, err
 	}
@@ -162,34 +154,30 @@ func openSource(
 // their checkpoint.
 func (l *loops) exportModel() error {
 	step := l.training.trainer.Step()
-	if l.cfg.LoRA().Rank > 0 || l.cfg.Trainer.SaveHFCheckpoint == "never" || step == 0 {
+	if l.Config.LoRA().Rank > 0 || l.Config.Trainer.SaveHFCheckpoint == "never" || step == 0 {
 		return nil
 	}
 	path, err := l.weights.State(step)
 	if err != nil {
 		return fmt.Errorf("run: export: %w", err)
 	}
-	from, err := engine.CheckpointFolder(l.folder.Checkpoints(), path)
-	if err != nil {
-		return fmt.Errorf("run: export: %w", err)
-	}
-	return l.folder.ExportModel(step, from)
+	return l.Dir.Export(step, path)
 }
 
 // over says that a run which trained all its steps left samples that the plan did not reckon with; "" when it did not.
 func (l *loops) over() string {
-	t, made := l.training, plan.ExploreSamples(l.cfg)
+	t, made := l.training, plan.ExploreSamples(l.Config)
 	if l.exploring.explorer == nil || t.samples == nil || t.trainer.Step() < t.steps {
 		return ""
 	}
 	h, ok := t.samples.From.(*buffer.Handover)
-	n := plan.TrainSamples(l.cfg, l.method)
+	n := plan.TrainSamples(l.Config, l.Method)
 	if !ok || h.Left() < max(0, l.exploring.steps*made-t.steps*n)+n {
 		return ""
 	}
 	return fmt.Sprintf("%d samples were not trained: rollouts gave more than the %d of an explore step that "+
 		"buffer.batch_size and algorithm.repeat_times say; raise buffer.train_batch_size (%d) to train on all of them",
-		h.Left(), made, l.cfg.Buffer.TrainBatchSize)
+		h.Left(), made, l.Config.Buffer.TrainBatchSize)
 }
 
 // short says why a run that is done trained fewer steps than were planned; "" when it did not.

@@ -207,7 +207,7 @@ func oneDies(t *testing.T, dir, killed string, crash disk.FS, base ...string) er
 			overrides = asExplorer
 		}
 		if half == killed {
-			o.fs = crash
+			o.FS = crash
 		}
 		o.Out = io.Discard
 		cfg := load(t, dir, and(base, overrides...)...)

@@ -41,7 +41,7 @@ func TestContinuesUpstreamsJob(t *testing.T) {
 	dir := t.TempDir()
 	job := filepath.Join(dir, "trinity-tiny", "gsm8k")
 	o := options()
-	o.fleeting = forgets
+	o.Fleeting = forgets
 	runs(t, load(t, dir, and(tiny, "trainer.total_steps=2")...), o)
 	asUpstream(t, job)
 	lines := runs(t, load(t, dir, tiny...), o)
@@ -77,7 +77,7 @@ func TestContinuesUpstreamsJobBetweenSaves(t *testing.T) {
 		dir := t.TempDir()
 		job := filepath.Join(dir, "trinity-tiny", "gsm8k")
 		o := options()
-		o.fleeting = forgets
+		o.Fleeting = forgets
 		runs(t, load(t, dir, and(tiny, "trainer.total_steps=2")...), o)
 		asUpstream(t, job)
 		gone, err := filepath.Glob(filepath.Join(job, "tinker", "checkpoints", "*", "sampler_weights", "*"))

@@ -9,7 +9,7 @@ type Checkpoint struct {
 	BaseModel string
 	LoRA      LoRA
 	Optimizer bool // it holds the optimizer's state
-	// OptimizerType is that of the run that saved it, as in CreateModelRequest.
+	// OptimizerType is the saved run's, as in CreateModelRequest.
 	OptimizerType string
 	Time          time.Time
 	Size          int64 // bytes

@@ -1,7 +1,7 @@
 package tinker
 
 // Matrix has two dimensions. Dense, Values are its cells row by row. Sparse (compressed rows), Values are the cells
-// that Columns lists: those of row i are Values[Start[i]:Start[i+1]].
+// that Columns lists: row i has Values[Start[i]:Start[i+1]].
 type Matrix[T int32 | float32] struct {
 	Shape   [2]int  `json:"shape"`
 	Values  []T     `json:"values"`

@@ -14,7 +14,7 @@ type SampleRequest struct {
 	PromptLogprobs     bool           `json:"prompt_logprobs,omitempty"`
 	TopKPromptLogprobs int            `json:"topk_prompt_logprobs,omitempty"`
 	TopKSampleLogprobs int            `json:"topk_sample_logprobs,omitempty"` // SampledSequence.TopKLogprobs
-	// TargetPromptLogprobs [len(prompt)-1, K] are tokens to score: those of row i at prompt position i+1; -1 asks for
+	// TargetPromptLogprobs [len(prompt)-1, K] are tokens to score: row i at prompt position i+1; -1 asks for
 	// nothing.
 	TargetPromptLogprobs *Matrix[int32] `json:"target_prompt_logprobs,omitempty"`
 	// PromptAltTokens is the number of tokens drawn at each prompt position after the first, independently and with

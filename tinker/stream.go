@@ -12,7 +12,7 @@ import (
 // protocol has none, since that protocol returns whole answers. [OpenStream] works with both.
 type Streamer interface {
 	SamplingClient
-	// Stream is Sample with the tokens as they are drawn: those of the result, with the same bits. A reader that is
+	// Stream is Sample with the tokens as they are drawn, with the bits of the result. A reader that is
 	// slow or has stopped delays no other request. When ctx ends, the request is cancelled as in Sample.
 	Stream(ctx context.Context, req SampleRequest) (*Stream, error)
 }
@@ -26,8 +26,8 @@ type Drawn struct {
 	Stop    StopReason     // why the sample ends with this token; "" if it continues
 }
 
-// Stream is the tokens of one request while they are drawn. One goroutine reads it. It keeps what was not read yet,
-// at most the tokens of the result.
+// Stream is the tokens of one request while they are drawn. One goroutine reads it. It keeps tokens that were not read
+// yet, at most the tokens of the result.
 type Stream struct {
 	result *Future[SampleResponse]
 	wake   chan struct{} // holds one value when there may be fresh tokens
@@ -99,8 +99,9 @@ func (s *Stream) Next(ctx context.Context) ([]Drawn, error) {
 	}
 }
 
-// NextFrom is Next for a reader that does not want every token by itself. It waits for the first token that is drawn at
-// or after from, for the end of a sample, or until the time until, and then returns all that were drawn, as Next does.
+// NextFrom is Next for a reader that does not want every token on its own. It waits for the first token that is drawn
+// at or after from, for the end of a sample, or until the time until, and then returns all that were drawn, as Next
+// does.
 func (s *Stream) NextFrom(ctx context.Context, from, until time.Time) ([]Drawn, error) {
 	s.setRest(from)
 	late := time.NewTimer(time.Until(until))

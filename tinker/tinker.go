@@ -14,7 +14,7 @@ import "context"
 // Service is a training and sampling service for one or more base models. All methods are safe for concurrent use.
 //
 // Errors that the caller can correct are of type *Error with Category User; ErrNotFound and ErrExists are wrapped
-// where they apply.
+// if they apply.
 type Service interface {
 	// Capabilities lists the base models and the guarantees of the service.
 	Capabilities(ctx context.Context) (Capabilities, error)
@@ -67,7 +67,7 @@ type SamplingClient interface {
 	Sample(ctx context.Context, req SampleRequest) (*Future[SampleResponse], error)
 }
 
-// Capabilities is what a Service can do.
+// Capabilities describes a Service.
 type Capabilities struct {
 	Models []SupportedModel `json:"supported_models"`
 	// ExactLogprobs: a sampler's logprobs and the forward's at the same weights are the same bits.

@@ -35,7 +35,7 @@ type CreateFromStateRequest struct {
 	ModelSeqID int64  `json:"model_seq_id"`
 	Path       string `json:"path"`      // tinker://…/weights/<name>
 	Optimizer  bool   `json:"optimizer"` // restore the optimizer too
-	// OptimizerType is that of the new run, as in CreateModelRequest. With Optimizer set it must be "" or the
+	// OptimizerType is the new run's, as in CreateModelRequest. With Optimizer set it must be "" or the
 	// checkpoint's.
 	OptimizerType string `json:"optimizer_type,omitempty"`
 	Owner         string `json:"owner,omitempty"` // as of CreateModelRequest
@@ -213,7 +213,7 @@ type LoadRequest struct {
 	Optimizer bool   `json:"optimizer"`
 }
 
-// LoadOutput reports what was loaded.
+// LoadOutput names the loaded checkpoint.
 type LoadOutput struct {
 	Path string `json:"path"`
 }

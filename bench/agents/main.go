@@ -25,7 +25,7 @@ func main() {
 	job.Main("agents", func(ctx context.Context) error { return agents(ctx, *python) })
 }
 
-// packages are those of the agents' frameworks.
+// packages lists the agents' frameworks.
 func packages() []string { return []string{"langchain-openai", "langgraph", "openai", "openai-agents"} }
 
 func agents(ctx context.Context, python string) error {
@@ -65,7 +65,7 @@ func agents(ctx context.Context, python string) error {
 	return errors.Join(problems...)
 }
 
-// versions prints those of the packages.
+// versions prints the versions of the packages.
 func versions(ctx context.Context, python string) error {
 	const script = `import importlib.metadata as m, sys; print("; ".join(p + " " + m.version(p) for p in sys.argv[1:]))`
 	out, err := exec.CommandContext(ctx, python, append([]string{"-c", script}, packages()...)...).CombinedOutput()

@@ -46,7 +46,7 @@ func main() {
 	})
 }
 
-// brief is what most algorithms train with: 20 steps of 8 problems, held-out accuracy before and after.
+// brief has the overrides of most algorithms: 20 steps of 8 problems, held-out accuracy before and after.
 func brief(more ...string) []string {
 	return append([]string{"seed=1", "buffer.batch_size=8", "buffer.total_steps=20", "trainer.total_steps=20",
 		"explorer.eval_interval=20", "trainer.save_interval=0"}, more...)

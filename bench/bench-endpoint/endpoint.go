@@ -76,7 +76,7 @@ func (l *endpoint) stream(n, most int) (answer, error) {
 	return read(body, begun, false)
 }
 
-// event is what is read of an answer, or of an event of a stream.
+// event has the fields read from an answer, or from an event of a stream.
 type event struct {
 	Choices []struct {
 		Text string
@@ -88,7 +88,7 @@ type event struct {
 	}
 }
 
-// answer is what was read of an answer.
+// answer is an answer, as far as it was read.
 type answer struct {
 	first  time.Duration // to a stream's first text
 	tokens int

@@ -126,7 +126,7 @@ func (l *endpoint) firstTokens(trips int) error {
 }
 
 // streamedAndWhole measures n clients at a time, whose answers are streams or whole, in turn. The ratio is the median
-// of those of neighbours, since the machine's speed changes meanwhile.
+// of the ratios of neighbours, since the machine's speed changes meanwhile.
 func (l *endpoint) streamedAndWhole(n, rounds, answers int) error {
 	var rates [2][]float64
 	var ratios []float64

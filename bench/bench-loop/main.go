@@ -22,7 +22,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/bench/program"
 )
 
-// parts are what the program measures.
+// parts lists what can be measured.
 var parts = []string{"start", "step", "memory", "reward"}
 
 func main() {

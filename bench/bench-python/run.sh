@@ -6,4 +6,4 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 go test ./rl/python -run 'TestManyEpisodes$' -bench 'BenchmarkCall$' -count 1 -v
 go test ./rl/plugin -run '^$' -bench Reward -benchtime 3s
-go test ./rl/env/python -run 'TestThousandEpisodes$' -count 1 -v
+go test ./rl/env/pythonenv -run 'TestThousandEpisodes$' -count 1 -v

@@ -63,7 +63,7 @@ func (n *nats) restart(wipe bool) error {
 // serverRole is the argument of a process that is a nats-server; its address and the folder of its store follow.
 const serverRole = "nats-server"
 
-// ready is what the server says when it accepts connections.
+// ready is printed when the server accepts connections.
 const ready = "nats-server is ready"
 
 // serveNATS is that process. It serves until it is killed.

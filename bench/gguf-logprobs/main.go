@@ -149,7 +149,7 @@ func sameTensors(ours, theirs string) (tensors, values int, err error) {
 	return tensors, values, nil
 }
 
-// logprobs are those of the tokens after the first.
+// logprobs returns the log-probabilities of the tokens after the first.
 func logprobs(ctx context.Context, e *engine.Engine, model string, tokens []int32) ([]float32, error) {
 	c, err := e.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: model})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 type Rollouts struct{ Calls, Branches float64 }
 
 // Carried trains two steps of the tiny example cut down to a second, with rollouts that other programs carry out, as
-// the overrides of the taskset say. It holds that what is trained is what was sampled, to the bit, and that no task
+// the overrides of the taskset say. It checks that training sees the samples to the bit, and that no task
 // fails.
 func Carried(ctx context.Context, what string, p run.Python, overrides ...string) (r Rollouts, err error) {
 	sum, err := Job{File: "examples/tiny/gsm8k.yaml", Options: run.Options{Python: p}, Overrides: append([]string{

@@ -46,7 +46,7 @@ func Exact(lines []monitor.Line) (measured int, err error) {
 	return measured, nil
 }
 
-// Same reports the first difference between the bits of two runs' metrics, without those of the clock.
+// Same reports the first difference between the bits of two runs' metrics, except times.
 func Same(got, want []monitor.Line) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d lines of metrics, want %d", len(got), len(want))

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	steps := flag.Int("steps", 20, "the steps of each run; what it promises is said of 20")
+	steps := flag.Int("steps", 20, "steps of each run; the bounds are for 20")
 	python := flag.String("verifiers", "bin/verifiers/venv/bin/python", "a Python with verifiers; none: only the agent")
 	flag.Parse()
 	job.Main("learn-agents", func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (c carried) learn(ctx context.Context) error {
 		sum, runs = sum+rise, runs+1
 	}
 	if runs == 3 && sum/3 > 0.08 {
-		problems = append(problems, fmt.Errorf("%s: held-out accuracy rises by %.3f in the mean, want at most 0.08",
+		problems = append(problems, fmt.Errorf("%s: held-out accuracy rises by %.3f on average, want at most 0.08",
 			control.what, sum/3))
 	}
 	return errors.Join(problems...)

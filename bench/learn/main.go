@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	steps := flag.Int("steps", 50, "the steps of each run; what it promises is said of 50")
+	steps := flag.Int("steps", 50, "steps of each run; the bounds are for 50")
 	flag.Parse()
 	job.Main("learn", func(ctx context.Context) error {
 		problems := []error{base(ctx)}

@@ -1,4 +1,4 @@
-// Command mutations damages 3,000 data folders of a server, and the log and checkpoints by themselves: each must be
+// Command mutations damages 3,000 data folders of a server, and logs and checkpoints alone: each must be
 // refused by name or answer as before. It repeats the tests that damage, each time with other damage, and adds up.
 //
 // Needs: nothing

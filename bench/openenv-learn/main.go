@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	steps := flag.Int("steps", 20, "the steps of each run; what it promises is said of 20")
+	steps := flag.Int("steps", 20, "steps of each run; the bounds are for 20")
 	python := flag.String("python", "", "a Python with openenv, whose real server plays; \"\" is a server in Go")
 	compare := flag.Bool("compare", false, "instead, compare three steps on the real server with the one in Go")
 	flag.Parse()

@@ -153,7 +153,7 @@ func (c contest) settings(p peer, r row) []setting {
 const hopeless = 2.5
 
 // best tries each setting twice, the first time to warm up, and returns the fastest. Settings that fail are left out;
-// if all fail, the error is that of the last one. Once a setting is known, another has a minute, to load the model too,
+// if all fail, the last one's error is returned. Once a setting is known, another has a minute, to load the model too,
 // and as long as the first takes to be hopeless.
 func (c contest) best(job workRequest, settings []setting, them *program, r row) (setting, error) {
 	var found setting

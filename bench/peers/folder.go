@@ -87,7 +87,7 @@ func (s shape) blank() []safetensors.Tensor {
 	return list
 }
 
-// filler fills tensors with the top halves of float32s, which is what bf16 is. Each value is one of 65,536 draws from
+// filler fills tensors with the top halves of float32s: bf16. Each value is one of 65,536 draws from
 // a normal distribution, which is fast enough for billions.
 func filler() func(safetensors.Tensor) ([]byte, error) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -157,7 +157,7 @@ func (o options) rows(ctx context.Context) ([]row, error) {
 	return choose(s.rows(), o.Rows)
 }
 
-// environment is that of the peers.
+// environment is the peers' environment.
 func (o options) environment() []string {
 	env := os.Environ()
 	if o.Path == "avx2" {

@@ -32,7 +32,7 @@ type row struct {
 	common    bool // measured if no rows are chosen, in a run of half an hour
 }
 
-// rows lists all rows, those of one model together: each model is loaded once.
+// rows lists all rows, grouped by model: each model is loaded once.
 func rows() []row {
 	var list []row
 	for _, s := range shapes() {

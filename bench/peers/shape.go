@@ -10,7 +10,7 @@ type shape struct {
 	dir, gguf string
 }
 
-// shapes are the measured models: that of examples/tiny (0.9 million parameters), one of 9.4 million, and three real
+// shapes lists the measured models: examples/tiny (0.9 million parameters), one of 9.4 million, and three real
 // ones.
 func shapes() []shape {
 	return []shape{

@@ -66,7 +66,7 @@ func (c *Crew) Close() {
 	}
 }
 
-// Said is what all workers said.
+// Said returns the output of all workers.
 func (c *Crew) Said() string { return said(c.all) }
 
 // Disturbed runs the head of a job until it ends, and again whenever disturb killed it. join starts the workers, once

@@ -70,7 +70,7 @@ func (j Job) Over(variant string, start func(creds string) error, more ...string
 	return j.Outcome(variant)
 }
 
-// Outcome is what may not differ by a bit.
+// Outcome has the results that must be equal to the bit.
 type Outcome struct {
 	Metrics []monitor.Line // without times
 	Weights []string       // hashes of the saved tensors, sorted

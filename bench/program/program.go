@@ -82,7 +82,7 @@ func (p Program) Run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// FreeAddress is a port of this machine that nobody listens on.
+// FreeAddress returns an unused port of this machine.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

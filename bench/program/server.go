@@ -83,7 +83,7 @@ func (s *Server) Close() {
 	}
 }
 
-// Said is what all processes of the server said.
+// Said returns the output of all processes of the server.
 func (s *Server) Said() string { return said(s.all) }
 
 func said(all []*Process) string {

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	steps := flag.Int("steps", 20, "the steps of each run; what it promises is said of 20")
+	steps := flag.Int("steps", 20, "steps of each run; the bounds are for 20")
 	flag.Parse()
 	job.Main("python-learn", func(ctx context.Context) error {
 		var problems []error

@@ -28,7 +28,7 @@ func main() {
 const guide = "run/testdata/guide"
 
 // seeds trains every configuration of upstream's guides, byte for byte as it stands there: the rewards of all must
-// rise, and those of the two backends must end at the same.
+// rise, and the two backends must end at the same one.
 func seeds(ctx context.Context, dir string, steps int) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 )
 
-// example is one file and what stands in for what it names.
+// example is one file, with substitutes for the models and data that it names.
 type example struct {
 	file    string
 	root    string // of all examples' folders

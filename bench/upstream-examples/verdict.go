@@ -21,7 +21,7 @@ func offline(root string) run.Options {
 	return run.Options{Hub: hub.New(hub.Options{Cache: filepath.Join(root, "no-such-cache"), Offline: true})}
 }
 
-// verdict is what validate and run say of a configuration.
+// verdict has the answers of validate and run to a configuration.
 type verdict struct {
 	validate, run string
 	refused       bool // by validate

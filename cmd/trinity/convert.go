@@ -172,7 +172,7 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 		"nothing was saved at this step; choose another one", step)
 }
 
-// convert writes full weights to out, from a folder with an adapter or a model. name is what the user calls the folder.
+// convert writes full weights to out, from a folder with an adapter or a model. name is the user's name for the folder.
 func (c *convertCmd) convert(s *surroundings, dir, name, out string) error {
 	if c.GGUF != "" {
 		return c.gguf(s, dir, name, out)

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/env/pythonenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run"
@@ -68,14 +68,14 @@ func gemNames(s *surroundings, c *gem.Config, ids ...string) error {
 		return err
 	}
 	for _, id := range ids {
-		if python.Is(id) || openenv.Is(id) || verifiers.Is(id) {
+		if pythonenv.Is(id) || openenv.Is(id) || verifiers.Is(id) {
 			continue // looked up when Python runs, or at the server
 		}
 		if _, err := registry.Make(strings.TrimSpace(id), nil); err != nil {
 			return err
 		}
 	}
-	return run.CheckGemWrappers(c, tool.NewBox(tool.Options{LookupEnv: s.env}))
+	return c.CheckTools(tool.NewBox(tool.Options{LookupEnv: s.env}))
 }
 
 // gemPairs are the pairs of a file followed by those of the command line.

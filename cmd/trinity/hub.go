@@ -30,8 +30,8 @@ func (s *surroundings) finder() modelname.Finder {
 		Note: func(text string) { fmt.Fprintln(s.err, foreign.Text(text)) }}
 }
 
-// ollama are the places of Ollama's store: where OLLAMA_MODELS says, the user's, that of the service its installer
-// makes on Linux, and those of distributions' packages.
+// ollama lists the places where Ollama may store models: OLLAMA_MODELS, the user's folder, the folder of the Linux
+// service, and the folders of distributions' packages.
 func (s *surroundings) ollama() (roots []string) {
 	if dir, ok := s.env("OLLAMA_MODELS"); ok && dir != "" {
 		roots = append(roots, dir)

@@ -19,7 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/load"
 )
 
-// loadsCmd is what can be measured.
+// loadsCmd is trinity bench: a server, or the head of a fleet.
 type loadsCmd struct {
 	Server loadCmd      `cmd:"" default:"withargs" help:"Put a Tinker server under load and measure it."`
 	Fleet  loadFleetCmd `cmd:"" help:"Measure how the head of a fleet scales, with simulated workers."`

@@ -62,7 +62,7 @@ type commands struct {
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
-// surroundings is what a command gets from its process.
+// surroundings connects a command to its process.
 type surroundings struct {
 	ctx      context.Context
 	stop     <-chan struct{} // closed at the first Ctrl-C
@@ -70,8 +70,8 @@ type surroundings struct {
 	terminal bool
 	env      func(string) (string, bool)
 	cacheDir string       // for files that the program carries; "" if there is none
-	packed   *sync.Once   // says that they could not be unpacked; nil: nobody is told
-	brief    *atomic.Bool // set by a command that has nothing to finish; nil: nobody asks
+	packed   *sync.Once   // says that they could not be unpacked; may be nil
+	brief    *atomic.Bool // set by a command that has nothing to finish; may be nil
 }
 
 func main() {

@@ -46,14 +46,14 @@ func (c *pythonFlags) python(s *surroundings) run.Python {
 	return p
 }
 
-// options are what a run gets from this process.
+// options connects a run to this process.
 func (s *surroundings) options(threads int) run.Options {
 	return run.Options{Out: s.out, Terminal: s.terminal, Stop: s.stop, LookupEnv: s.env, Threads: threads,
 		Memory: machine.Memory(), Find: s.find, Hub: s.hub(), Cache: s.cacheDir, Ollama: s.ollama(), Sandboxes: true,
 		Version: version()}
 }
 
-// engineFlags are those of the local engine of a job.
+// engineFlags configure a job's local engine.
 type engineFlags struct {
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
 	Order   string `help:"Of a new job's sums: blocked or sequential." enum:"blocked,sequential," default:""`

@@ -56,7 +56,7 @@ func (f edgeFlags) set(o *server.Options) {
 	o.Access.Origins = f.CORSOrigin
 }
 
-// hosts are the names under which clients reach the server, besides those of loopback; nil is any name. On loopback,
+// hosts are the names under which clients reach the server, besides loopback's; nil is any name. On loopback,
 // where callers may come without a key, the names are always checked. Elsewhere every call needs a key, which a page
 // that was brought here under a name of its own does not have, so that the names are checked only if --allow-host lists
 // them.

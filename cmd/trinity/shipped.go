@@ -32,7 +32,7 @@ func (s *surroundings) find(path string) string {
 		})
 	}
 	if err != nil {
-		return path // whoever opens the file reports that it does not exist
+		return path // opening it reports that it does not exist
 	}
 	return filepath.Join(root, filepath.FromSlash(rel))
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,9 +20,9 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
-	"github.com/seed-d9ad8ee0/trinity/studio"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/run/speaker"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 )
 
 type studioCmd struct {
@@ -103,7 +102,7 @@ func beside(s *surroundings, addr string, dirs ...string) (stop func()) {
 	}
 }
 
-// options are what the studio gets from this process.
+// options connects the studio to this process.
 func (c *studioCmd) options(s *surroundings) (studio.Options, error) {
 	o := studio.Options{Token: c.Token, Hosts: c.AllowHost, Webhook: c.Webhook, Key: c.Key, Version: version(),
 		Model: s.cachedModel, Log: slog.New(foreign.Handler(slog.NewTextHandler(s.err,
@@ -145,22 +144,13 @@ func serveStudio(ctx context.Context, s *surroundings, addr string, o studio.Opt
 	}
 	fmt.Fprintf(s.out, "studio   %s\n", studioURL(l.Addr(), o.Token))
 	st := studio.New(o)
-	srv := web.Server(st, web.Options{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)})
-	l = web.Listen(l, web.Connections{PerAddress: 256, Total: 1024, Log: o.Log})
+	e := web.Edge{Options: web.Options{ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)},
+		Connections: web.Connections{PerAddress: 256, Total: 1024, Log: o.Log}, End: time.Second}
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error { return st.Run(ctx) })
 	work.Go(func() error {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := e.Serve(ctx, nil, l, st); err != nil {
 			return fmt.Errorf("studio: %w", err)
-		}
-		return nil
-	})
-	work.Go(func() error {
-		<-ctx.Done()
-		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if srv.Shutdown(wait) != nil {
-			srv.Close()
 		}
 		return nil
 	})

@@ -29,7 +29,7 @@ func wordsLast(node *kong.Node, args []string) []string {
 		switch {
 		case arg == "--":
 			return append(append(flags, arg), append(words, args[i+1:]...)...)
-		case len(words) == 0 && child != nil: // the flags before it are those of the command above
+		case len(words) == 0 && child != nil: // the flags before it belong to the command above
 			flags, node = append(flags, arg), child
 		case len(arg) < 2 || arg[0] != '-':
 			words = append(words, arg)

@@ -128,7 +128,7 @@ func (c *workerCmd) memory() int64 {
 	return machine.Memory() / 2
 }
 
-// about is what the head is told. The kernels have tested themselves when it is known.
+// about describes this machine to the head. The kernels have tested themselves when it is known.
 func (c *workerCmd) about(w *worker.Worker) (fleet.About, error) {
 	c.Threads = spareProcessors(c.Threads)
 	a := fleet.About{Name: c.Name, Version: dispatch.WorkerVersion(version()),
@@ -144,7 +144,7 @@ func (c *workerCmd) about(w *worker.Worker) (fleet.About, error) {
 	return a, err
 }
 
-// fromHub returns the folder of a model of the hub at a commit: that of the cache, or a download.
+// fromHub returns the folder of a model of the hub at a commit, from the cache or downloaded.
 func (s *surroundings) fromHub(ctx context.Context, repo, commit string) (string, error) {
 	name := repo
 	if commit != "" {

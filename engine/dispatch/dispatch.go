@@ -59,7 +59,7 @@ type Pool struct {
 
 var _ executor.Pool = (*Pool)(nil)
 
-// New returns a pool. speed is that of this process, in the unit of the carrier's.
+// New returns a pool. speed is this process's, in the carrier's unit.
 func New(c Carrier, speed float64) *Pool {
 	return &Pool{carrier: c, speed: speed, offered: map[string][]*executor.Blob{}}
 }
@@ -70,7 +70,7 @@ func (p *Pool) Executors() int           { return p.carrier.Workers() }
 func (p *Pool) Speed() float64           { return p.carrier.Speed() }
 func (p *Pool) Changed() <-chan struct{} { return p.carrier.Changed() }
 
-// OwnSpeed is the speed of New or SetSpeed.
+// OwnSpeed returns the speed that New or SetSpeed got.
 func (p *Pool) OwnSpeed() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 )
 
-// Head is what a pool needs of a *fleet.Head.
+// Head is the part of *fleet.Head that a pool needs.
 type Head interface {
 	Do(ctx context.Context, t fleet.Task) (fleet.Result, error)
 	Offer(hash string, size int64, open func() (io.ReadCloser, error))
@@ -21,7 +21,7 @@ type Head interface {
 	Used(fleet.Task, fleet.Result)
 }
 
-// Over is the carrier that a fleet is.
+// Over makes a fleet a carrier.
 func Over(h Head) Carrier { return overFleet{h} }
 
 type overFleet struct{ Head }

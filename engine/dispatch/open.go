@@ -21,7 +21,7 @@ type Fleet struct {
 	own      atomic.Pointer[func(executor.Blobs) executor.Executor]
 }
 
-// Engine is what a fleet needs of the engine that it computes for.
+// Engine is the part of the engine that a fleet needs.
 type Engine interface {
 	Executor(executor.Blobs) executor.Executor
 	Speed() float64
@@ -68,11 +68,11 @@ func (f *Fleet) compute(ctx context.Context, t fleet.Task, have func(string) (st
 	return executor.Answer(ctx, t.Payload, func(string) (executor.Executor, error) { return (*own)(blobs(have)), nil })
 }
 
-// blobs makes a fleet's way to get blobs that of an executor.
+// blobs lets an executor get blobs as the fleet does.
 type blobs func(hash string) (string, error)
 
 // Path implements executor.Blobs.
 func (b blobs) Path(_ context.Context, hash string) (string, error) { return b(hash) }
 
-// WorkerVersion is what a worker of a version of the program says that it is.
+// WorkerVersion is the version that a worker announces for a version of the program.
 func WorkerVersion(program string) string { return fmt.Sprintf("%s (%s)", program, executor.Protocol) }

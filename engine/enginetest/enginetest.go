@@ -11,7 +11,7 @@ import (
 )
 
 // Model writes a model folder with that config.json and random weights, and returns it. Matrices are scale times as
-// large as those of an untrained model: with scale 8 the distribution of the next token is far from flat. The same
+// large as an untrained model's: with scale 8 the distribution of the next token is far from flat. The same
 // arguments give the same bytes.
 func Model(t testing.TB, config []byte, scale float32) string {
 	t.Helper()

@@ -1,13 +1,12 @@
 // Package executor is the seam below the engine's state machine: the pure functions that everything expensive consists
-// of. Whoever computes one, and wherever, the result has the same bits. So the state machine, the optimizer, the
+// of. The result has the same bits on every machine. So the state machine, the optimizer, the
 // versions of the weights and the journal stay in one process, and other machines may compute the rest, twice if need
 // be.
 //
-// A call names its weights by a Version, which consists of hashes. The bytes behind the hashes are blobs: whoever has a
-// version offers them, and an executor gets those that it lacks (see Blobs).
+// A call names its weights by a Version, which consists of hashes. The bytes behind the hashes are blobs: the owner of
+// a version offers them, and an executor gets those that it lacks (see Blobs).
 //
-// The codec (task.go, result.go) turns calls and results into bytes: equal calls into equal bytes. Package
-// engine/executor/executortest is the contract as a test suite.
+// The codec (task.go, result.go) turns calls and results into bytes: equal calls into equal bytes.
 package executor
 
 import (
@@ -62,7 +61,7 @@ type Batch struct {
 	Data   []tinker.Datum // text only; with exactly the inputs that the loss reads
 }
 
-// Output is what a datum gives. Slices have the bits that the engine computes.
+// Output is the result of a datum. Slices have the bits that the engine computes.
 type Output struct {
 	Logprobs        []float32 // [N,K] nats, temperature 1
 	Entropy, Centre []float32 // [N]; nil unless Config has tinker.EntropyCoef
@@ -70,7 +69,7 @@ type Output struct {
 }
 
 // Gradient is the gradient of a Batch, begun at zero: one slice for each trainable tensor in order of their names. A
-// tied embedding, which is used at both ends of the model, has two at the end instead: that of the embedding and that
+// tied embedding, which is used at both ends of the model, has two at the end instead: one of the embedding and one
 // of the head.
 type Gradient [][]float32
 
@@ -82,7 +81,7 @@ type Gradient [][]float32
 // passes. A call ends soon after its ctx, with ctx's cause.
 //
 // An error means that there is no result, and nothing else: the caller may ask another executor. It says nothing about
-// the request, since a machine can fail at what another one can do; whoever answers for the request computes it itself
+// the request, since a machine can fail at what another one can do; the caller computes it itself
 // to find out.
 type Executor interface {
 	// Sample returns N samples, in order.
@@ -119,7 +118,7 @@ type Pool interface {
 	// Room is how many calls the executors would begin at once now, beyond those in progress.
 	Room() int
 	// Executors is the number of executors, 0 if there are none now, and Speed their speed together, in an arbitrary
-	// unit in which OwnSpeed is that of this process.
+	// unit of OwnSpeed, the speed of this process.
 	Executors() int
 	Speed() float64
 	OwnSpeed() float64

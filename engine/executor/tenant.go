@@ -11,7 +11,7 @@ func WithTenant(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, name)
 }
 
-// Tenant is whose calls those of a context are; "" is a tenant too.
+// Tenant is the tenant of a context's calls; "" is a tenant too.
 func Tenant(ctx context.Context) string {
 	name, _ := ctx.Value(tenantKey{}).(string)
 	return name

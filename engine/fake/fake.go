@@ -49,7 +49,7 @@ type base struct {
 }
 
 // Open opens the fake in place of an engine. It uses the options Dir, Models and FS, and a model's config.json. The
-// phrases are what its models often say, such as what a game or a tool understands.
+// models often say the phrases, such as moves of a game or calls of a tool.
 func Open(o engine.Options, phrases ...string) (*Service, error) {
 	if o.FS == nil {
 		o.FS = disk.OS()
@@ -81,7 +81,7 @@ func newBase(name string, m engine.Model, phrases []string) (*base, error) {
 		table: newTable(salt.Sum64(), c.Vocab, append([]int32{c.End}, m.EndTokens...), list)}, nil
 }
 
-// description is what the fake reads of config.json.
+// description has the keys of config.json that the fake reads.
 type description struct {
 	Vocab   int   `json:"vocab_size"`
 	Context int   `json:"max_position_embeddings"`

@@ -6,14 +6,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
-// classes is the number of classes of tokens besides that of the end tokens.
+// classes is the number of classes of tokens besides the class of the end tokens.
 const classes = 128
 
 // The shape of the distributions.
 const (
 	spread    = 300 // a class has a weight of 1 to 1 + spread
 	gain      = 24  // of a bias
-	endWeight = 100 // of the class of end tokens, so that some samples end by themselves
+	endWeight = 100 // of the class of end tokens, so that some samples end before the limit
 	least     = 1e-200
 )
 
@@ -55,7 +55,7 @@ func newTable(salt uint64, vocab int, ends []int32, said [][]int32) table {
 	return t
 }
 
-// prefix is what the tokens before a position leave: their hash, and the node of a phrase.
+// prefix stands for the tokens before a position: their hash, and the node of a phrase.
 type prefix struct {
 	hash uint64
 	node int
@@ -85,7 +85,7 @@ type row struct {
 	mass [classes + 1]float64 // of the class
 }
 
-// factors are what the biases of a state multiply the weights of the classes by; the largest is 1.
+// factors multiply the weights of the classes by the biases of a state; the largest factor is 1.
 func (t *table) factors(bias *[classes + 1]float64) (f [classes + 1]float64) {
 	top := slices.Max(bias[:])
 	for c, b := range bias {

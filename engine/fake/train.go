@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// state is what requests change. Its bias of class c is gain·A·B[c]: a LoRA adapter of rank 1.
+// state is changed by requests. Its bias of class c is gain·A·B[c]: a LoRA adapter of rank 1.
 type state struct {
 	Kind    string // of the optimizer
 	A, B    []float32
@@ -115,7 +115,7 @@ func (r *run) forward(req tinker.ForwardRequest, back bool) (out tinker.ForwardO
 	return out, nil
 }
 
-// gradient is that of a request by the biases.
+// gradient is the gradient of a request by the biases.
 type gradient struct {
 	table   *table
 	factors [classes + 1]float64

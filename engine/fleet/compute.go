@@ -28,7 +28,7 @@ func (w *worker) awaitChange(ctx context.Context) {
 	}
 }
 
-// receive takes a task. One that is held already was sent again. ctx is that of the tasks.
+// receive takes a task. One that is held already was sent again. ctx is the tasks'.
 func (w *worker) receive(ctx context.Context, data []byte) {
 	h := &held{}
 	body, err := message.Decode(data, &h.Task)

@@ -37,7 +37,7 @@ type member struct {
 	past     schedule.Report // of its earlier times here
 }
 
-// name is a worker's name for people. The caller holds the lock.
+// name is a worker's readable name. The caller holds the lock.
 func (h *Head) name(worker string) string {
 	if m := h.crew[worker]; m != nil && m.about.Name != "" {
 		return fmt.Sprintf("%s (%.8s)", m.about.Name, worker)

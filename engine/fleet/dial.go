@@ -26,7 +26,7 @@ const (
 	reconnectBuf = -1 // while there is no connection, publishing fails at once: the caller sends again
 )
 
-// connect opens a connection to NATS that reconnects by itself for ever.
+// connect opens a connection to NATS that reconnects for ever.
 func connect(url string, c access.Credentials, name, inbox string, more ...nats.Option) (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name(name), nats.CustomInboxPrefix(inbox), nats.Timeout(dialPatience),

@@ -27,7 +27,7 @@ type open struct {
 	err      error
 }
 
-// answer is what a worker gave.
+// answer is a worker's answer.
 type answer struct {
 	worker  string
 	payload []byte

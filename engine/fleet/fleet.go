@@ -19,7 +19,7 @@ import (
 // Need is a blob that a worker must hold to compute a task.
 type Need = message.Need
 
-// About is what a worker announces about itself.
+// About describes a worker in its own words.
 type About = message.About
 
 // Task is one call of a pure function.

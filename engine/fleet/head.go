@@ -85,7 +85,7 @@ type counts struct {
 }
 
 // Open starts a head: it makes or reads the fleet's keys, starts the embedded server or connects to a cluster, writes
-// worker.creds and admin.creds into Dir, and takes workers from then on. The context is that of the start alone.
+// worker.creds and admin.creds into Dir, and takes workers from then on. The context covers the start alone.
 func Open(ctx context.Context, o HeadOptions) (*Head, error) {
 	if err := o.check(); err != nil {
 		return nil, err

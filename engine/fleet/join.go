@@ -95,7 +95,7 @@ func (w *worker) enrolUndrained(ctx context.Context) (access.Credentials, error)
 	return c, err
 }
 
-// enrol asks the head for credentials of this worker's own. Where the head makes none, those of the file are used.
+// enrol asks the head for credentials of this worker's own. If the head makes none, the file's are used.
 func (w *worker) enrol(ctx context.Context) (access.Credentials, error) {
 	own := w.creds
 	nc, err := w.dial(ctx, w.creds, w.names.Inbox("enrol")+"."+w.id)

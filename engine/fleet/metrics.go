@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 )
 
-// serveMetrics answers GET /metrics until the head is closed. Whoever reaches the address may read them.
+// serveMetrics answers GET /metrics until the head is closed. Anybody who reaches the address may read them.
 func (h *Head) serveMetrics() error {
 	l, err := net.Listen("tcp", h.o.Metrics)
 	if err != nil {

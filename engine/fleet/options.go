@@ -10,7 +10,7 @@ import (
 // HeadOptions say how a head works. Dir and Listen or URL are required.
 type HeadOptions struct {
 	Dir string // of keys, credentials and the embedded server's store: JOB/fleet
-	Job string // a name for people, and the beginning of the subjects
+	Job string // a readable name, and the beginning of the subjects
 
 	Listen    string // host:port of the embedded server
 	Advertise string // host:port that workers are told; "": Listen's

@@ -47,8 +47,8 @@ func (h *Head) admit(worker string, a About, holds []string) (again []string, ok
 	return again, true
 }
 
-// roomInCrew makes room for one more member. Whoever has the fleet's credentials can come under any number of keys, so
-// the head forgets those that are gone when it knows too many. The caller holds the lock.
+// roomInCrew makes room for one more member. A client with the fleet's credentials can come under any number of keys,
+// so the head forgets those that are gone when it knows too many. The caller holds the lock.
 func (h *Head) roomInCrew() bool {
 	if len(h.crew) >= mostCrew {
 		maps.DeleteFunc(h.crew, func(_ string, m *member) bool { return !m.here })

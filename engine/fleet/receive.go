@@ -20,7 +20,7 @@ const (
 	chunkWait    = 10 * time.Second
 )
 
-// errGone means that chunks are not in the store; whoever had them stores them again.
+// errGone means that chunks are not in the store; their owner stores them again.
 var errGone = errors.New("fleet: chunks are missing in the store")
 
 // subscribe listens to workers and operators.
@@ -221,7 +221,7 @@ func stored(ctx context.Context, nc *nats.Conn, stream, subject string) ([]byte,
 	return m.Data, nil
 }
 
-// fail notes that a worker could not compute a task. After several, its error is that of the task, unless Local can
+// fail notes that a worker could not compute a task. After several, its error is the task's, unless Local can
 // tell.
 func (h *Head) fail(worker, id string, err error) {
 	h.mu.Lock()

@@ -18,7 +18,7 @@ const (
 	beatsKept       = 5 // beats that a worker's entry in the KV bucket lives
 )
 
-// streams are what the head keeps in JetStream. Nothing in them is missed when it is lost.
+// streams are the head's streams in JetStream. Nothing in them is missed when it is lost.
 func (h *Head) streams() []jetstream.StreamConfig {
 	share := h.o.Store / 3
 	return []jetstream.StreamConfig{
@@ -90,7 +90,7 @@ func (h *Head) mending() {
 		}
 		err := h.probe()
 		if errors.Is(err, context.DeadlineExceeded) && !h.broken.Load() && slow < mostSlow {
-			slow++ // a busy server, unless it goes on like this
+			slow++ // a busy server, unless it continues
 			wait(h.ctx, probePatience)
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 //
 // The head chooses a share of the tasks by a keyed hash of their ids; workers do not have the key, so they cannot tell
 // which. A chosen task is computed by two workers, or by one and the head, and Do returns when both answers are equal.
-// Where they differ the head computes the task itself, or without a Local function asks more workers until two agree.
+// If they differ, the head computes the task itself, or without a Local function asks more workers until two agree.
 // Who gave another answer is set aside: it is disconnected, its key is revoked, what it holds goes to others. Doubts
 // then tells callers which of the answers they have were given by it and never compared. What they have used already is
 // computed again and compared, so that the log says whether anything was wrong.

@@ -74,7 +74,7 @@ func (h *Head) wanted(worker string) {
 	}
 }
 
-// sendChunk answers with a chunk. Whoever asks for that had another one from the store, so the store is repaired too.
+// sendChunk answers with a chunk. A worker that asks got another one from the store, so the store is repaired too.
 func (h *Head) sendChunk(m *nats.Msg, w message.Want, key storeKey, o *offer) {
 	block, err := h.blocks.get(key, func() ([][]byte, error) { return readBlock(key, o) })
 	if err != nil {

@@ -63,7 +63,7 @@ func newWorker(o JoinOptions, f Function, c access.Credentials, key nkeys.KeyPai
 		held: map[string]*held{}, changed: make(chan struct{})}
 }
 
-// signal wakes whoever waits for a change. The caller holds the lock.
+// signal wakes those that wait for a change. The caller holds the lock.
 func (w *worker) signal() {
 	close(w.changed)
 	w.changed = make(chan struct{})

@@ -16,7 +16,7 @@ import (
 // outside reports whether a failure is not the request's own: it may succeed at another time.
 func outside(category tinker.Category) bool { return category != tinker.User }
 
-// halts returns why a model stops at a request that ended with err, or has stopped before it; nil if it goes on.
+// halts returns why a model stops at a request that ended with err, or has stopped before it; nil if it continues.
 func (m *trainingClient) halts(seq int64, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -119,8 +119,8 @@ func (j *Journal) pending() (ends []<-chan struct{}) {
 	return ends
 }
 
-// completeSaves gives a save without a result that of a later save of the same checkpoint, since executing it again
-// would replace the later one's files. Both results are the path alone.
+// completeSaves gives a save without a result the result of a later save of the same checkpoint, since executing it
+// again would replace the later one's files. Both results are the path alone.
 func completeSaves(records []any, known map[operationKey]loggedResult) {
 	type checkpoint struct{ model, op, name string }
 	newest := map[checkpoint]loggedResult{}

@@ -28,7 +28,7 @@ type segments struct {
 
 	compacting sync.Mutex // held while segments are removed
 
-	mu      sync.Mutex // taken after that of a model
+	mu      sync.Mutex // taken after a model's
 	current *wal.Log
 	ordinal int
 	maxSeq  map[string]int64 // per model, the last SeqID of an operation in the current segment

@@ -16,7 +16,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/dispatch/dispatchtest"
 	"github.com/seed-d9ad8ee0/trinity/engine/enginetest"
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
-	"github.com/seed-d9ad8ee0/trinity/engine/executor/executortest"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -25,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const vocab = 97
 
 // record trains one step of an adapter and of full parameters, and returns the pool that noted their versions.
-func record(t *testing.T) *executortest.Recorder {
+func record(t *testing.T) *recorder {
 	t.Helper()
 	c, err := json.Marshal(map[string]any{"architectures": []string{"Qwen3ForCausalLM"}, "vocab_size": vocab,
 		"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
@@ -34,7 +33,7 @@ func record(t *testing.T) *executortest.Recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := &executortest.Recorder{Dir: t.TempDir()}
+	rec := &recorder{Dir: t.TempDir()}
 	e, err := engine.Open(engine.Options{Dir: t.TempDir(), Pool: rec, PoolOnly: true,
 		Models: map[string]engine.Model{"tiny": {Dir: enginetest.Model(t, c, 8)}}})
 	if err != nil {
@@ -81,12 +80,12 @@ func step(t *testing.T, m tinker.TrainingClient, after bool) {
 }
 
 // subject is the versions that were noted: of a new adapter, a trained one, and full parameters.
-func subject(t *testing.T, rec *executortest.Recorder, e executor.Executor) executortest.Subject {
-	versions, errs := rec.Versions()
+func subject(t *testing.T, rec *recorder, e executor.Executor) contract {
+	versions, errs := rec.noted()
 	if len(versions) != 4 || len(errs) != 0 {
 		t.Fatalf("%d versions were noted, %v", len(versions), errs)
 	}
-	return executortest.Subject{Executor: e, Vocab: vocab, Versions: map[string]executor.Version{
+	return contract{Executor: e, Vocab: vocab, Versions: map[string]executor.Version{
 		"adapter": versions[1], "full": versions[3]}}
 }
 
@@ -112,23 +111,23 @@ func TestContract(t *testing.T) {
 	rec := record(t)
 	w := newWorker(t, Options{})
 	t.Run("local", func(t *testing.T) {
-		versions, _ := rec.Versions()
+		versions, _ := rec.noted()
 		l, err := w.local(versions[0].Numerics)
 		if err != nil {
 			t.Fatal(err)
 		}
 		have := func(hash string) (string, error) { return rec.Path(t.Context(), hash) }
-		executortest.Run(t, subject(t, rec, l.With(source{&w.models, have})))
+		subject(t, rec, l.With(source{&w.models, have})).run(t)
 	})
 	t.Run("pool", func(t *testing.T) {
 		carrier := dispatchtest.New(t, w, newWorker(t, Options{MaxMemory: 16 << 20}))
 		offer(t, carrier, rec)
-		executortest.Run(t, subject(t, rec, dispatch.New(carrier, 1)))
+		subject(t, rec, dispatch.New(carrier, 1)).run(t)
 	})
 }
 
 // offer offers all blobs.
-func offer(t *testing.T, carrier *dispatchtest.Carrier, rec *executortest.Recorder) {
+func offer(t *testing.T, carrier *dispatchtest.Carrier, rec *recorder) {
 	entries, err := os.ReadDir(rec.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +141,7 @@ func offer(t *testing.T, carrier *dispatchtest.Carrier, rec *executortest.Record
 // A base model comes from the cache, else from the hub, else from the head; what has another hash is not used.
 func TestBaseModels(t *testing.T) {
 	rec := record(t)
-	versions, _ := rec.Versions()
+	versions, _ := rec.noted()
 	v := versions[1]
 	manifest, err := os.ReadFile(filepath.Join(rec.Dir, v.Manifest))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package bound limits what is read from others: servers beside a run, programs it starts, anybody. An answer is
+// Package bound limits messages of others: servers beside a run, programs it starts, anybody. An answer is
 // bounded in bytes before it is read, and in values and depth before it is decoded: a list of empty objects takes 30
 // times its bytes as Go values.
 package bound
@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Limits are what one message may have.
+// Limits bound one message.
 type Limits struct {
 	Bytes  int64
 	Values int // null, truth, number and text count one, a list two and an object or map eight
@@ -28,7 +28,7 @@ func Of(bytes int64) Limits {
 	return Limits{Bytes: bytes, Values: int(bytes / perValue), Depth: maxDepth}
 }
 
-// Error says that a message is beyond a limit.
+// Error is the error of a message beyond a limit.
 type Error struct {
 	What string // bytes, values or levels of nesting
 	Most int64
@@ -53,7 +53,7 @@ func (l Limits) Read(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// Check counts the bytes, values and levels of a JSON text. Whether it is JSON is not its question.
+// Check counts the bytes, values and levels of a JSON text. It does not check that it is JSON.
 func (l Limits) Check(data []byte) error {
 	if int64(len(data)) > l.Bytes {
 		return l.TooLong()

@@ -1,6 +1,6 @@
 package bound
 
-// What a list and an object count as, because of what they take in memory.
+// The counts of a list and of an object follow their memory.
 const (
 	List   = 2
 	Object = 8

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessorTime is what this process has used, and PeakMemory the most that it had in memory, in bytes.
+// ProcessorTime is the processor time of this process, and PeakMemory its peak memory in bytes.
 func ProcessorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -67,8 +67,8 @@ func (b *Bodies) Handler(h http.Handler) http.Handler {
 	})
 }
 
-// ReadWeighed is Read with the share of the request's context, which then holds what the decoded body takes too. A body
-// with too many parts is refused.
+// ReadWeighed is Read with the share of the request's context, which then holds the memory of the decoded body too. A
+// body with too many parts is refused.
 func (b *Bodies) ReadWeighed(r *http.Request, most int64) ([]byte, error) {
 	share := ShareOf(r.Context())
 	body, err := b.Read(r, share, most, "the limit of one request")

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Budget is the memory of all requests in flight: their bodies as bytes arrive, and what they decode to. A tenant's
+// Budget is the memory of all requests in flight: their bodies as bytes arrive, and their decoded form. A tenant's
 // share may not exceed the remaining capacity: one tenant alone fills at most half, and a new tenant always finds
 // room.
 type Budget struct {
@@ -33,7 +33,7 @@ type Share struct {
 // Share returns a share of the tenant that holds nothing yet.
 func (b *Budget) Share(tenant string) *Share { return &Share{b: b, tenant: tenant} }
 
-// Take reserves n more bytes. A request that is too large by itself is refused permanently (413). One for which there
+// Take reserves n more bytes. A request that alone is too large is refused permanently (413). One for which there
 // is no room now may be sent again (503).
 func (h *Share) Take(n int64) error {
 	if h == nil {

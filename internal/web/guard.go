@@ -26,7 +26,7 @@ type Guard struct {
 // Foreign is the error of a request that a Guard refuses.
 type Foreign struct{ Header, Value string }
 
-// Error says what a person can do about it.
+// Error names a remedy.
 func (f *Foreign) Error() string {
 	if f.Header == "Host" {
 		return fmt.Sprintf("Host is %q, which is not a name of this server; reach it by its address or as localhost",

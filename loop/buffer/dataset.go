@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
 )
 
-// DataSet is what a trainer reads without an explorer, and the expert's data that Samples mixes in.
+// DataSet feeds a trainer that has no explorer, and gives Samples the expert's data that it mixes in.
 type DataSet struct{ *supervised.Examples }
 
 // Read implements trainer.Source. n rows are a batch, which of pairs has twice as many experiences.

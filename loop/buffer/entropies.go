@@ -10,6 +10,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
+// Measured is Entropies for the step that trains the tokens, on the weights of the version before.
+func (r Rollouts) Measured(step int, list []*experience.Experience, h [][]float32) {
+	r.Entropies(step-1, list, h)
+}
+
 // Entropies appends the entropies of trained tokens, nats, to the files beside the records; h is of each token of each
 // response, under the weights of a version. Nobody but a reader of records needs them, so a failure does not matter.
 func (r Rollouts) Entropies(version int, list []*experience.Experience, h [][]float32) {

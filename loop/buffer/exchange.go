@@ -6,7 +6,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Exchange is what lies between the explorer and the trainer: Handover inside one process, Table between processes,
+// Exchange carries experiences from the explorer to the trainer: Handover inside one process, Table between processes,
 // and File, which keeps what nobody trains on. One goroutine puts and one takes.
 type Exchange interface {
 	// Put hands over the experiences of an explore step; a step that was put before is not put again.
@@ -34,7 +34,7 @@ type Position struct {
 	Expert int `json:"expert,omitempty"`
 }
 
-// Waiter hears whether the trainer waits for experiences. A Synchronizer is one.
+// Waiter is told whether the trainer waits for experiences. A Synchronizer is one.
 type Waiter interface {
 	SetIdle(idle bool)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// File keeps experiences as JSON lines, for people and other programs: they have no tokens, so nothing trains on
+// File keeps experiences as JSON lines for other programs: they have no tokens, so nothing trains on
 // them. As an Exchange it only takes in.
 type File struct {
 	lines *JSONL
@@ -22,7 +22,7 @@ type File struct {
 	state fileState
 }
 
-// fileState is what the last whole step left: the lines of a step cut short by a kill are cut off.
+// fileState notes where the last whole step ended: the lines of a step cut short by a kill are cut off.
 type fileState struct {
 	Step  int   `json:"latest_iteration"`
 	Bytes int64 `json:"bytes"`
@@ -51,7 +51,7 @@ func OpenFile(dfs disk.FS, path, state string) (*File, error) {
 	return f, nil
 }
 
-// makeParent makes the folder that a file is to stand in.
+// makeParent makes a file's folder.
 func makeParent(dfs disk.FS, path string) error {
 	if err := disk.MkdirAll(dfs, filepath.Dir(path)); err != nil {
 		return fmt.Errorf("buffer: %w", err)

@@ -22,8 +22,8 @@ type Handover struct {
 type stepSize struct{ step, n int }
 
 // NewHandover makes a Handover that begins at pos: the first pos.Count experiences of explore step pos.Step are left
-// out. A new run has the zero position, and its first explore step is 1. It owns the queue. trainer hears when a reader
-// waits; all that is put goes to copy too, if that is not nil.
+// out. A new run has the zero position, and its first explore step is 1. It owns the queue. trainer is told when a
+// reader waits; all that is put goes to copy too, if that is not nil.
 func NewHandover(q *Queue, trainer Waiter, copy Copy, pos Position) *Handover {
 	q.Starved = trainer.SetIdle
 	return &Handover{queue: q, copy: copy, pos: Position{Step: max(1, pos.Step), Count: pos.Count}}
@@ -47,8 +47,8 @@ func (h *Handover) Put(ctx context.Context, step int, list []*experience.Experie
 	return err
 }
 
-// unread is what of a step has not been read yet; wanted is false for one that is explored again only for what is
-// learned from it.
+// unread is the part of a step that has not been read yet; wanted is false for one that is explored again only for what
+// is learned from it.
 func (h *Handover) unread(step int, list []*experience.Experience) (left []*experience.Experience, wanted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

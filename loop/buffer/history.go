@@ -13,7 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// History is what a proxy has recorded: experiences that wait for a reward, and then for the commit that hands them on.
+// History keeps what a proxy records: experiences that wait for a reward, and then for the commit that hands them on.
 // Its table has upstream's name, proxy_history, and columns, and beside them the step that took an experience.
 type History struct{ db *database }
 
@@ -63,7 +63,7 @@ func (h *History) Record(ctx context.Context, id string, list []*experience.Expe
 	})
 }
 
-// Grade is what an experience is worth, and the group that it belongs to.
+// Grade is an experience's reward and group.
 type Grade struct {
 	Task   string
 	Run    int
@@ -225,7 +225,7 @@ func (h *History) Recent(ctx context.Context, most int) (list []*experience.Expe
 	return list, err
 }
 
-// Step returns the experiences of a step, those of one task together, with their rewards, tasks and runs.
+// Step returns the experiences of a step, grouped by task, with their rewards, tasks and runs.
 func (h *History) Step(ctx context.Context, step int) (list []*experience.Experience, err error) {
 	err = h.db.retry(ctx, fmt.Sprintf("reading step %d", step), func(tx *sql.Tx) error {
 		list = nil

@@ -23,7 +23,7 @@ type JSONL struct {
 }
 
 // OpenJSONL opens or makes a file, and its folder, for appending. It is first cut to keep bytes, what the last
-// committed state says it had (Size), so that steps done again do not stand twice; with keep < 0 only a last line that
+// committed state says it had (Size), so that steps done again are not there twice; with keep < 0 only a last line that
 // a crash left unfinished is cut.
 func OpenJSONL(to disk.FS, path string, keep int64) (*JSONL, error) {
 	if err := disk.MkdirAll(to, filepath.Dir(path)); err != nil {

@@ -1,6 +1,6 @@
-// Package buffer is what lies between the explorer and the trainer: a Queue hands finished experiences over inside one
-// process, a SQL table hands them over between processes, a Store keeps them on disk until they have been trained so
-// that a killed run does not sample them again, and a JSONL file keeps a copy for people to read.
+// Package buffer carries experiences from the explorer to the trainer: a Queue hands finished experiences over inside
+// one process, a SQL table hands them over between processes, a Store keeps them on disk until they have been trained
+// so that a killed run does not sample them again, and a JSONL file keeps a readable copy.
 package buffer
 
 import (

@@ -80,7 +80,7 @@ func (r Rollouts) texts(name string, list []*experience.Experience) {
 	_ = rollout.WriteTexts(r.Dir, name, r.Tokenizer, samples...)
 }
 
-// note adds the file to the index of the job. Whoever looks at a file that is not in it makes its index then, so a
+// note adds the file to the index of the job. A reader indexes files that are missing in it, so a
 // failure does not matter.
 func (r Rollouts) note(path string, seg *rollout.Segment) {
 	st, err := os.Stat(path)

@@ -30,7 +30,7 @@ type Rows struct {
 	ids []int64
 }
 
-// rowSchema is what a table's rows mean: the columns read, and the row of a dataset that they make.
+// rowSchema says what a table's rows mean: the columns read, and the row of a dataset that they make.
 type rowSchema struct {
 	columns []string
 	row     func(values []any) (dataset.Row, error)

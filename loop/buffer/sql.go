@@ -42,7 +42,7 @@ type SQLOptions struct {
 	// before the buffer was opened, with fewer, are expected to begin again: the job is planned longer now. Epochs is
 	// the same where the plan counts passes over the tasks; a writer that finishes notes how many were its plan.
 	Steps, Epochs int
-	// Starved, if set, hears each time that a Read finds too few experiences how many had been put in all.
+	// Starved, if set, is told how many experiences had been put in all, each time that a Read finds too few.
 	Starved func(put int) error
 }
 

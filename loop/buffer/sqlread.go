@@ -14,8 +14,8 @@ import (
 // pollPause is how long a reader waits before it looks again: databases of this kind do not call back.
 const pollPause = 100 * time.Millisecond
 
-// Read waits for n experiences and returns them: those of read number (1, 2, …) if it was given before, else the oldest
-// that nobody has read, or those of the highest Priority. Those sampled by a version below minVersion are left out when
+// Read waits for n experiences and returns them: the same ones if read number (1, 2, …) was given before, else the
+// oldest unread ones, or the ones with the highest Priority. Samples of a version below minVersion are left out when
 // minVersion > 0.
 //
 // The error is ErrTimeout when nothing new came for the whole time, ErrClosed when all writers have finished and fewer

@@ -26,7 +26,7 @@ type Table struct {
 	total int // experiences in the table when this process's explorer put last; more than there can be while it puts
 }
 
-// Listener hears how the trainer of a table stands, for explorers of other processes.
+// Listener is told the state of the trainer of a table, for explorers of other processes.
 type Listener interface {
 	// Starved: the trainer found too few experiences when seen had been put in all.
 	Starved(seen int) error
@@ -96,7 +96,7 @@ func (t *Table) putting(total int) {
 	t.trainer.SetIdle(false)
 }
 
-// starved hears how many experiences there were when the trainer found too few.
+// starved is told how many experiences there were when the trainer found too few.
 func (t *Table) starved(seen int) error {
 	t.mu.Lock()
 	t.trainer.SetIdle(seen >= t.total)

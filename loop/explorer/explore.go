@@ -216,8 +216,8 @@ func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
 	return list, err
 }
 
-// whole is what a workflow returned, if it is what Workflow.Run promises: no experiences beside an error, no nil among
-// them, and numbers that training can use.
+// whole returns what a workflow returned, if that keeps the promise of Workflow.Run: no experiences beside an error, no
+// nil among them, and numbers that training can use.
 func whole(list []*experience.Experience, err error) ([]*experience.Experience, error) {
 	if err == nil && slices.Contains(list, nil) {
 		err = errors.New("the workflow returned a nil experience without an error; " +

@@ -3,7 +3,7 @@
 //
 // Each finished group is stored before it counts. After a restart the loop runs only the tasks that have no stored
 // group, so nothing is sampled twice; and because every draw derives from the run's seed and the names of step, task
-// and repetition, what it samples is what an unbroken run would have sampled.
+// and repetition, it samples the same as an unbroken run.
 package explorer
 
 import (
@@ -51,7 +51,7 @@ type Options struct {
 	EvalLast      bool
 	Pipeline      []pipeline.Step // of the experiences, before they are scored
 	Advantage     algorithm.Advantage
-	AdvantageName string // of Advantage, for people
+	AdvantageName string // of Advantage, for messages
 	Greedy        bool   // run each task once more at temperature 0, for the reward that its samples are compared with
 	BaseModel     string
 	Warn          func(string) // called from several goroutines
@@ -146,20 +146,11 @@ func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, sto
 		version: -1, slots: make(chan struct{}, max(1, o.Runners))}
 }
 
-// Run explores until Steps or the end of the tasks. When stop is closed it returns at once: finished groups are stored.
-func (x *Explorer) Run(ctx context.Context, stop <-chan struct{}) error {
+// Run explores until Steps or the end of the tasks. When stop ends it returns at once: finished groups are stored.
+func (x *Explorer) Run(ctx, stop context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	done := make(chan struct{})
-	defer func() { cancel(nil); <-done }()
-	go func() {
-		defer close(done)
-		select {
-		case <-stop:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(stop, func() { cancel(errStopped) })()
 	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
 		err := x.step(ctx, step)
 		switch {
@@ -223,7 +214,7 @@ func (x *Explorer) step(ctx context.Context, step int) error {
 	return x.sink.Explored(ctx, step, metrics, list)
 }
 
-// without is the experiences whose ids are not among those of others.
+// without returns the experiences whose ids no experience of others has.
 func without(list, others []*experience.Experience) []*experience.Experience {
 	kept := make(map[experience.EID]bool, len(others))
 	for _, e := range others {

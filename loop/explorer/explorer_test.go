@@ -139,7 +139,7 @@ func (f *fixture) run(t *testing.T, w work, first int) error {
 			f.warns = append(f.warns, m)
 		}}
 	return New(o, service{}, f.sync, f.store, f.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: w, Repeat: 2},
-		nil).Run(t.Context(), nil)
+		nil).Run(t.Context(), context.Background())
 }
 
 func TestStepsInOrderWithTheirVersions(t *testing.T) {
@@ -178,7 +178,7 @@ func TestStoredGroupsAreNotSampledAgain(t *testing.T) {
 		Warn: func(string) {}},
 		service{}, broken.sync, broken.store, broken.sink, Taskset{Name: "n", Tasks: numbers(3), Workflow: first,
 			Repeat: 2}, nil)
-	if err := x.Run(ctx, nil); !errors.Is(err, dead) {
+	if err := x.Run(ctx, context.Background()); !errors.Is(err, dead) {
 		t.Fatalf("the run ended with %v", err)
 	}
 	broken.store.Close()
@@ -242,7 +242,7 @@ func TestFailedStepBeginsAnew(t *testing.T) {
 func TestEndOfAConnection(t *testing.T) {
 	f := newFixture(t, t.TempDir(), 0)
 	err := New(Options{First: 1, BatchSize: 3, Advantage: keep{}}, closing{}, f.sync, f.store, f.sink,
-		Taskset{Tasks: numbers(3), Workflow: newWork()}, nil).Run(t.Context(), nil)
+		Taskset{Tasks: numbers(3), Workflow: newWork()}, nil).Run(t.Context(), context.Background())
 	if !errors.Is(err, io.EOF) {
 		t.Errorf("the run ended with %v", err)
 	}

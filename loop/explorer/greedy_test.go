@@ -42,7 +42,7 @@ func TestGreedyBaseline(t *testing.T) {
 		x := New(Options{Seed: 5, First: 1, BatchSize: 3, Runners: 2, Greedy: true, Advantage: keep{},
 			BaseModel: "base", Warn: func(string) {}},
 			service{}, f.sync, f.store, sink, set, nil)
-		if err := x.Run(t.Context(), nil); err != nil {
+		if err := x.Run(t.Context(), context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if len(got) != 6 {
@@ -69,7 +69,7 @@ func TestGreedyFailure(t *testing.T) {
 	x := New(Options{Seed: 5, First: 1, BatchSize: 1, Runners: 1, Greedy: true, Advantage: keep{}, BaseModel: "base",
 		Warn: func(m string) { warns = append(warns, m) }},
 		service{}, f.sync, f.store, f.sink, set, nil)
-	err := x.Run(t.Context(), nil)
+	err := x.Run(t.Context(), context.Background())
 	if err == nil || !slices.ContainsFunc(warns,
 		func(m string) bool { return strings.Contains(m, "greedy rollout: no answer") }) {
 		t.Errorf("error %v, warnings %q", err, warns)

@@ -76,7 +76,7 @@ func explore(t *testing.T, o Options, w workflow.Workflow, steps, repeat int) (r
 	})
 	begin := time.Now()
 	err = New(o, service{}, sync_, store, sink, Taskset{Name: "n", Tasks: numbers(steps), Workflow: w, Repeat: repeat},
-		nil).Run(t.Context(), nil)
+		nil).Run(t.Context(), context.Background())
 	res.elapsed = time.Since(begin)
 	return res, err
 }

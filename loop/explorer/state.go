@@ -12,7 +12,7 @@ import (
 )
 
 // State is <name>_meta.json as upstream writes it: how many explore steps are trained, and the rows they took. This
-// program continues from the trainer's state; the file is there for upstream, for people, and for what selectors of
+// program continues from the trainer's state; the file is there for upstream, for readers, and for what selectors of
 // tasks have learned.
 type State struct {
 	Step     int             `json:"latest_iteration"`
@@ -34,7 +34,7 @@ func ReadState(path string) (s State, there bool, err error) {
 	return s, true, nil
 }
 
-// Kept is what an explorer has on the disk until it is trained: its groups, and which tasks it has dealt out.
+// Kept is the data that an explorer keeps on disk until it is trained: its groups, and which tasks it has dealt out.
 type Kept struct {
 	FS    disk.FS
 	Path  string // of the State
@@ -49,7 +49,7 @@ type Dealt interface {
 	Before(step, batch int) (json.RawMessage, error)
 }
 
-// Done notes that the steps up to step are done, and lets go of the groups up to that of step drop.
+// Done notes that the steps up to step are done, and deletes the groups up to step drop.
 func (k *Kept) Done(step, drop int) error {
 	states, err := k.Tasks.Before(step+1, k.Batch)
 	if err != nil {

@@ -41,7 +41,8 @@ func timesOfTasks(t *testing.T) {
 	train := Taskset{Name: "n", Tasks: numbers(1), Workflow: w, Repeat: 2}
 	held := Taskset{Name: "e", Tasks: numbers(1), Workflow: w, Repeat: 2}
 	for range 2 { // the second run reads the groups back
-		if err := New(o, service{}, f.sync, f.store, s, train, []Taskset{held}).Run(t.Context(), nil); err != nil {
+		x := New(o, service{}, f.sync, f.store, s, train, []Taskset{held})
+		if err := x.Run(t.Context(), context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}

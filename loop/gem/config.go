@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/spell"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -62,11 +63,22 @@ type Config struct {
 	StrictSeed bool `key:"strict_seed"`
 }
 
-// ToolSpec is what the configuration says of tools.
+// ToolSpec returns the keys about tools.
 func (c *Config) ToolSpec() env.ToolSpec {
 	return env.ToolSpec{Tools: c.Tools, Wrappers: c.EnvWrappers, Python: c.Python, Sandbox: c.Sandbox,
 		Timeout: c.ToolTimeout, SearchURL: c.SearchURL, Rules: env.ToolOptions{Reward: c.ToolReward,
 			SuccessReward: c.ToolSuccessReward, ErrorReward: c.ToolErrorReward, MaxUses: c.MaxToolUses}}
+}
+
+// CheckTools refuses unknown wrappers and tools that cannot be used, without opening any. Whether the model has a
+// template is checked later.
+func (c *Config) CheckTools(tools env.Toolbox) error {
+	known, err := tools.Names(c.ToolSpec())
+	if err != nil {
+		return err
+	}
+	_, err = env.Wrappers(c.ToolSpec().Names(), (*chat.Template)(nil), known)
+	return err
 }
 
 // DefaultModel is the seed's model_name. Where no backend knows it and none was asked for, the shipped model plays.

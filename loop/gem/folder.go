@@ -30,7 +30,7 @@ func Continue(dir string, pairs []string) (Config, error) {
 	return now, sameRun(&before, &now, dir)
 }
 
-// sameRun refuses changes of what a run is: its metrics would not be those of any one configuration.
+// sameRun refuses changes of keys that define a run: no one configuration would give its metrics.
 func sameRun(before, now *Config, dir string) error {
 	may := []string{"max_steps", "save_every", "eval_every", "resume", "wandb_project", "wandb_name", "log_dir",
 		"output_dir",
@@ -83,7 +83,7 @@ func worked(dir string) time.Time {
 // keysFile is the file with the keys of a run.
 const keysFile = "config.json"
 
-// Write writes the keys to the folder of a run, for resume and for people.
+// Write writes the keys to the folder of a run, for resume and for readers.
 func (c *Config) Write(fs disk.FS, dir string) error {
 	keys := map[string]string{}
 	for _, k := range c.Keys() {

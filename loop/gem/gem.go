@@ -37,7 +37,7 @@ type Options struct {
 	Service tinker.Service
 	Create  tinker.CreateModelRequest
 	Make    func() (env.Env, error) // a new environment with its wrappers
-	// Unsteady says that seeds do not decide how episodes begin: each is reset by itself, those of a group too.
+	// Unsteady says that seeds do not decide how episodes begin: each is reset on its own, in a group too.
 	Unsteady bool
 	Tokens   Tokenizer
 	Context  int // tokens that the model can read and write in all; 0: not known
@@ -92,9 +92,9 @@ func New(o Options) (*Trainer, error) {
 // Step is the number of committed steps.
 func (t *Trainer) Step() int { return t.done }
 
-// Run trains up to max_steps and saves. When stop is closed it finishes the step under way, saves and returns
+// Run trains up to max_steps and saves. When stop ends it finishes the step under way, saves and returns
 // trainer.ErrInterrupted. When ctx ends it stops where it is.
-func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) (err error) {
+func (t *Trainer) Run(ctx, stop context.Context) (err error) {
 	state, again, err := t.resume()
 	if err != nil {
 		return err

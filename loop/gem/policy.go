@@ -69,5 +69,6 @@ func (p *Policy) sample(ctx context.Context, prompt []int32, seed uint64) (exper
 		Stop: experience.StopReason(q.StopReason)}, nil
 }
 
-// Action is what the environment hears: the answer without the tokens that only mark its end, which the seed leaves in.
+// Action returns what the environment is told: the answer without the tokens that only mark its end, which the seed
+// leaves in.
 func (p *Policy) Action(answer []int32) string { return p.Tokens.Decode(answer, true) }

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// write writes the scored turns of a step to rollouts/, for people to read.
+// write writes the scored turns of a step to rollouts/.
 func (t *Trainer) write(step int, episodes []Turns) error {
 	var all []*experience.Experience
 	for _, e := range episodes {

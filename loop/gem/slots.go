@@ -16,7 +16,7 @@ type opened struct {
 	seq chat.Sequence
 }
 
-// slots are the episodes of a round. With grpo those of a group begin in one state.
+// slots are the episodes of a round. With grpo the episodes of a group begin in one state.
 func (t *Trainer) slots(ctx context.Context, step, round int) []slot {
 	slots := make([]slot, t.Config.NumEnv)
 	size := 1

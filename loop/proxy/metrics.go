@@ -18,7 +18,7 @@ type count struct {
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	list, err := s.counts(r.Context())
 	if err != nil {
-		s.door.fail(w, err)
+		s.handler.fail(w, err)
 		return
 	}
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {

@@ -16,7 +16,7 @@ import (
 // Offers serves the rollouts that a workflow opens, beside a loop that explores. It implements workflow.Rollouts.
 // Close it.
 type Offers struct {
-	door *door
+	handler *handler
 
 	mu     sync.Mutex
 	url    string // for programs on this machine; "": it does not listen yet
@@ -36,37 +36,37 @@ type OfferOptions struct {
 
 // NewOffers makes Offers.
 func NewOffers(o OfferOptions) *Offers {
-	d := newDoor(o.Name, o.Text, o.Now, o.Log)
+	d := newHandler(o.Name, o.Text, o.Now, o.Log)
 	d.calls.work = o.Work
-	return &Offers{door: d, stop: make(chan struct{}), served: make(chan error, 1)}
+	return &Offers{handler: d, stop: make(chan struct{}), served: make(chan error, 1)}
 }
 
 // Open implements workflow.Rollouts.
 func (o *Offers) Open(opening workflow.Opening) (workflow.Offered, error) {
-	return o.door.calls.Open(opening)
+	return o.handler.calls.Open(opening)
 }
 
 // Handler returns the endpoints.
 func (o *Offers) Handler() http.Handler {
 	m := http.NewServeMux()
 	for below := range asking(nil) {
-		m.HandleFunc("POST "+pathOf(below), o.door.inSession(below, o.outside))
+		m.HandleFunc("POST "+pathOf(below), o.handler.inSession(below, o.outside))
 	}
-	m.HandleFunc("GET /v1/models", o.door.models)
+	m.HandleFunc("GET /v1/models", o.handler.models)
 	m.HandleFunc("GET /health", health)
-	o.door.routes(m)
-	return o.door.bodies.Handler(m)
+	o.handler.routes(m)
+	return o.handler.bodies.Handler(m)
 }
 
 // outside refuses calls outside rollouts: weights belong to the rollouts of a step.
 func (o *Offers) outside(w http.ResponseWriter, _ *http.Request) {
-	o.door.fail(w, problem(http.StatusNotFound, "no_rollout", "this run answers below the URLs of rollouts alone: "+
+	o.handler.fail(w, problem(http.StatusNotFound, "no_rollout", "this run answers below the URLs of rollouts alone: "+
 		"POST /rollouts/next gives the base_url of one"))
 }
 
 // Serve answers on l until stop is closed or ctx ends. It closes l.
 func (o *Offers) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
-	return o.door.serve(ctx, o.Handler(), l, stop)
+	return o.handler.serve(ctx, o.Handler(), l, stop)
 }
 
 // errClosed ends rollouts with the run.
@@ -99,7 +99,7 @@ func (o *Offers) Close() error {
 		return nil
 	}
 	o.closed = true
-	o.door.calls.end(errClosed)
+	o.handler.calls.end(errClosed)
 	close(o.stop)
 	if o.url == "" {
 		return nil

@@ -1,4 +1,4 @@
-// Package proxy is serve mode: an HTTP server that speaks OpenAI's interface (package openai) over the run's sampling
+// Package proxy is serve mode: an HTTP server that speaks OpenAI's interface (package endpoint) over the run's sampling
 // client and records every answer as experiences. So any program that uses this API can be the agent that is trained:
 // it asks, rewards the answers afterwards by their ids (POST /feedback), and commits the rewarded answers as a step
 // (POST /commit).
@@ -37,9 +37,9 @@ type Options struct {
 // Server is the proxy. It answers once Use has given it a sampler.
 type Server struct {
 	Options
-	asked  atomic.Int64
-	recall *recall
-	door   *door
+	asked   atomic.Int64
+	recall  *recall
+	handler *handler
 
 	mu      sync.RWMutex
 	sampler tinker.SamplingClient
@@ -55,8 +55,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, step: last, recall: newRecall(), door: newDoor(o.Name, o.Text, o.Now, o.Log)}
-	s.door.calls.begin = s.begin
+	s := &Server{Options: o, step: last, recall: newRecall(), handler: newHandler(o.Name, o.Text, o.Now, o.Log)}
+	s.handler.calls.begin = s.begin
 	recent, err := o.History.Recent(ctx, recallBytes)
 	for _, e := range recent {
 		if e.TrainableTokens() == e.ResponseLength() { // others are rollouts of several calls
@@ -92,15 +92,15 @@ func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
 	api := endpoint.New(newest{s}, s.Now)
 	for below, h := range asking(api) {
-		m.HandleFunc("POST "+pathOf(below), s.door.inSession(below, s.door.post(h)))
+		m.HandleFunc("POST "+pathOf(below), s.handler.inSession(below, s.handler.post(h)))
 	}
-	m.HandleFunc("GET /v1/models", s.door.models)
+	m.HandleFunc("GET /v1/models", s.handler.models)
 	m.HandleFunc("GET /health", health)
-	s.door.routes(m)
+	s.handler.routes(m)
 	m.HandleFunc("GET /metrics", s.metrics)
 	m.HandleFunc("POST /feedback", s.feedback)
 	m.HandleFunc("POST /commit", s.commit)
-	return s.door.bodies.Handler(m)
+	return s.handler.bodies.Handler(m)
 }
 
 func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
@@ -110,24 +110,24 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		Task   string   `json:"task_id"`
 		Run    int      `json:"run_id"`
 	}
-	if err := s.door.read(r, &in); err != nil {
-		s.door.fail(w, err)
+	if err := s.handler.read(r, &in); err != nil {
+		s.handler.fail(w, err)
 		return
 	}
 	if in.Reward == nil || len(in.IDs) == 0 {
-		s.door.fail(w, bad("reward and msg_ids are needed: the ids are ids of answers"))
+		s.handler.fail(w, bad("reward and msg_ids are needed: the ids are ids of answers"))
 		return
 	}
 	if !experience.Finite(*in.Reward) {
-		s.door.fail(w, bad("reward is %v; it must be a finite number", *in.Reward))
+		s.handler.fail(w, bad("reward is %v; it must be a finite number", *in.Reward))
 		return
 	}
-	one, err := s.door.calls.ofAnswers(in.IDs)
+	one, err := s.handler.calls.ofAnswers(in.IDs)
 	if err == nil && one != nil {
-		err = s.door.reward(r.Context(), one, grade{reward: *in.Reward, task: in.Task, run: in.Run})
+		err = s.handler.reward(r.Context(), one, grade{reward: *in.Reward, task: in.Task, run: in.Run})
 	}
 	if err != nil || one != nil {
-		s.door.answerReward(w, err)
+		s.handler.answerReward(w, err)
 		return
 	}
 	if in.Task == "" {
@@ -139,7 +139,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		err = refused(wrong)
 	}
 	if err != nil {
-		s.door.fail(w, err)
+		s.handler.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n})
@@ -167,7 +167,7 @@ func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		s.door.fail(w, err)
+		s.handler.fail(w, err)
 		return
 	}
 	reply(w, http.StatusOK, map[string]any{"status": "success", "experiences": n, "explore_step_num": s.step})

@@ -76,8 +76,8 @@ func (r *rollout) reward(ctx context.Context, g grade) error {
 		return bad("reward is %v; it must be a finite number", g.reward)
 	}
 	if len(r.tree.calls) == 0 {
-		return problem(http.StatusConflict, "rollout_empty", "rollout %q has no call yet, so that there is nothing to "+
-			"reward; DELETE /sessions/%s gives it up", r.id, r.id)
+		return problem(http.StatusConflict, "rollout_empty", "rollout %q has no call yet to reward; "+
+			"DELETE /sessions/%s gives it up", r.id, r.id)
 	}
 	e := r.tree.experience()
 	e.SetReward(g.reward)

@@ -146,7 +146,7 @@ func TestRolloutsInEveryInterface(t *testing.T) {
 			t.Errorf("%s: %d, overrode %q: %s", c.path, status, got, body)
 		}
 	}
-	one, err := f.proxy.door.calls.known("r")
+	one, err := f.proxy.handler.calls.known("r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestOfferedRolloutsEnd(t *testing.T) {
 		t.Errorf("Wait: %v", err)
 	}
 	two.Close()
-	if n := len(o.door.calls.open) + len(o.door.calls.waiting) + o.door.calls.bytes; n != 0 {
+	if n := len(o.handler.calls.open) + len(o.handler.calls.waiting) + o.handler.calls.bytes; n != 0 {
 		t.Errorf("%d rollouts and bytes are left", n)
 	}
 }

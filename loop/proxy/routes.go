@@ -13,7 +13,7 @@ import (
 )
 
 // routes adds the URLs of rollouts to m.
-func (d *door) routes(m *http.ServeMux) {
+func (d *handler) routes(m *http.ServeMux) {
 	m.HandleFunc("POST /rollouts/next", d.next)
 	m.HandleFunc("POST /sessions", d.create)
 	m.HandleFunc("POST /traces/query", d.query)
@@ -26,7 +26,7 @@ func (d *door) routes(m *http.ServeMux) {
 
 // under serves the paths below a prefix and the id of a rollout, which may have slashes: after the last /v1/ there is
 // a path of OpenAI's interface. feedback and traces are found beside v1 and below it.
-func (d *door) under(prefix string) http.HandlerFunc {
+func (d *handler) under(prefix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rest := strings.TrimPrefix(r.URL.Path, prefix)
 		head, last := path.Split(rest)
@@ -49,7 +49,7 @@ func (d *door) under(prefix string) http.HandlerFunc {
 
 // lightning serves Agent Lightning's URLs: {id}/attempt/{n}/mode/{m}/openai/v1/… for calls, {id}/attempt/{n}/events for
 // rewards.
-func (d *door) lightning(prefix string) http.HandlerFunc {
+func (d *handler) lightning(prefix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rest := strings.TrimPrefix(r.URL.Path, prefix)
 		head, below, calls := strings.Cut(rest, "/openai/v1/")
@@ -78,7 +78,7 @@ func (d *door) lightning(prefix string) http.HandlerFunc {
 }
 
 // attempt is the id of an attempt at a rollout: if rollouts begin with their first call, each attempt is one.
-func (d *door) attempt(id, n string) string {
+func (d *handler) attempt(id, n string) string {
 	if d.calls.begin == nil {
 		return id
 	}
@@ -92,8 +92,8 @@ func unknownPath(r *http.Request) error {
 }
 
 // model serves a path of OpenAI's interface for a rollout.
-func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
-	m := &during{door: d, id: id, session: r.Header.Get(session)}
+func (d *handler) model(w http.ResponseWriter, r *http.Request, id, below string) {
+	m := &rolloutModels{handler: d, id: id, session: r.Header.Get(session)}
 	api := endpoint.New(m, d.now)
 	if head, ok := strings.CutSuffix(id, "/inference"); ok && below == "generate" {
 		m.id, below = head, "inference/v1/generate"
@@ -110,7 +110,7 @@ func (d *door) model(w http.ResponseWriter, r *http.Request, id, below string) {
 }
 
 // sendModels answers with the models, in the form of the client that asks.
-func (d *door) sendModels(w http.ResponseWriter, r *http.Request, api *endpoint.API) {
+func (d *handler) sendModels(w http.ResponseWriter, r *http.Request, api *endpoint.API) {
 	var err error
 	if endpoint.ForAnthropic(r) {
 		err = api.ListAnthropic(r.Context(), w, "", r.URL.Query())
@@ -138,7 +138,7 @@ func pathOf(below string) string {
 }
 
 // next hands out a rollout that nobody has taken.
-func (d *door) next(w http.ResponseWriter, r *http.Request) {
+func (d *handler) next(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Wait float64 `json:"wait"` // seconds
 	}
@@ -177,7 +177,7 @@ func urlOf(r *http.Request, kind, id string) string {
 }
 
 // feedback gives a rollout its reward.
-func (d *door) feedback(w http.ResponseWriter, r *http.Request, id string) {
+func (d *handler) feedback(w http.ResponseWriter, r *http.Request, id string) {
 	var in struct {
 		Reward *float64 `json:"reward"`
 		Value  *float64 `json:"value"`
@@ -197,7 +197,7 @@ func (d *door) feedback(w http.ResponseWriter, r *http.Request, id string) {
 }
 
 // event takes Agent Lightning's reward events.
-func (d *door) event(w http.ResponseWriter, r *http.Request, id string) {
+func (d *handler) event(w http.ResponseWriter, r *http.Request, id string) {
 	var in struct {
 		Type string `json:"event_type"`
 		Data struct {
@@ -215,7 +215,7 @@ func (d *door) event(w http.ResponseWriter, r *http.Request, id string) {
 	d.grade(w, r, id, grade{reward: *in.Data.Value})
 }
 
-func (d *door) grade(w http.ResponseWriter, r *http.Request, id string, g grade) {
+func (d *handler) grade(w http.ResponseWriter, r *http.Request, id string, g grade) {
 	one, err := d.calls.find(r.Context(), id, false)
 	if err == nil {
 		err = d.reward(r.Context(), one, g)
@@ -224,7 +224,7 @@ func (d *door) grade(w http.ResponseWriter, r *http.Request, id string, g grade)
 }
 
 // answerReward tells a program whether its reward was taken.
-func (d *door) answerReward(w http.ResponseWriter, err error) {
+func (d *handler) answerReward(w http.ResponseWriter, err error) {
 	if err != nil {
 		d.fail(w, err)
 		return
@@ -233,7 +233,7 @@ func (d *door) answerReward(w http.ResponseWriter, err error) {
 }
 
 // reward gives a rollout its reward and forgets its calls.
-func (d *door) reward(ctx context.Context, one *rollout, g grade) error {
+func (d *handler) reward(ctx context.Context, one *rollout, g grade) error {
 	if err := one.reward(context.WithoutCancel(ctx), g); err != nil { // a reward is given whole or not at all
 		return err
 	}

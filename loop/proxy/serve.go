@@ -21,33 +21,13 @@ const endTimeout = 10 * time.Second
 
 // Serve answers on l until stop is closed or ctx ends; answers under way have some time to be finished. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener, stop <-chan struct{}) error {
-	return s.door.serve(ctx, s.Handler(), l, stop)
+	return s.handler.serve(ctx, s.Handler(), l, stop)
 }
 
-func (d *door) serve(ctx context.Context, h http.Handler, l net.Listener, stop <-chan struct{}) error {
-	server := web.Server(web.Guard{}.Handler(h), web.Options{})
-	served := make(chan error, 1)
-	go func() {
-		served <- server.Serve(web.Listen(l, web.Connections{PerAddress: connections}))
-	}()
-	defer d.close()
-	select {
-	case <-stop:
-	case <-ctx.Done():
-	case err := <-served:
-		return err
-	}
-	d.close()
-	end, release := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer release()
-	err := server.Shutdown(end)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // answers that take longer are cut off
-	}
-	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
-		err = errors.Join(err, failed)
-	}
-	return err
+func (d *handler) serve(ctx context.Context, h http.Handler, l net.Listener, stop <-chan struct{}) error {
+	e := web.Edge{Guard: &web.Guard{}, Connections: web.Connections{PerAddress: connections}, End: endTimeout,
+		Ending: d.close}
+	return e.Serve(ctx, stop, l, h)
 }
 
 // Follow gives the server each version of the weights as it comes, until ctx ends. Version 0 without a path is the

@@ -44,7 +44,7 @@ func TestStopCutsLongAnswersOff(t *testing.T) {
 			cut <- time.Now()
 		})
 		served := make(chan error, 1)
-		go func() { served <- newDoor("m", nil, time.Now, nil).serve(t.Context(), slow, l, stop) }()
+		go func() { served <- newHandler("m", nil, time.Now, nil).serve(t.Context(), slow, l, stop) }()
 		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
 )
 
-func (d *door) traceOf(session string, c *call) endpoint.Trace {
+func (d *handler) traceOf(session string, c *call) endpoint.Trace {
 	t := endpoint.Trace{ID: c.id, Session: session, Model: d.name, Messages: c.messages, PromptIDs: c.prompt,
 		Message: c.message, IDs: c.sampled, Logprobs: c.logprobs, Finish: string(c.stop), Version: c.version}
 	return t.Finished(c.begun, c.took)
 }
 
 // traces lists the calls of an open rollout.
-func (d *door) traces(w http.ResponseWriter, r *http.Request, id string) {
+func (d *handler) traces(w http.ResponseWriter, r *http.Request, id string) {
 	one, err := d.calls.find(r.Context(), id, false)
 	if err != nil {
 		d.fail(w, err)
@@ -23,7 +23,7 @@ func (d *door) traces(w http.ResponseWriter, r *http.Request, id string) {
 	reply(w, http.StatusOK, d.list(nil, one))
 }
 
-func (d *door) list(list []endpoint.Trace, one *rollout) []endpoint.Trace {
+func (d *handler) list(list []endpoint.Trace, one *rollout) []endpoint.Trace {
 	if list == nil {
 		list = []endpoint.Trace{}
 	}
@@ -34,7 +34,7 @@ func (d *door) list(list []endpoint.Trace, one *rollout) []endpoint.Trace {
 }
 
 // query lists the calls of several rollouts; those that are not open have none.
-func (d *door) query(w http.ResponseWriter, r *http.Request) {
+func (d *handler) query(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		IDs []string `json:"session_ids"`
 	}
@@ -52,7 +52,7 @@ func (d *door) query(w http.ResponseWriter, r *http.Request) {
 }
 
 // create opens a session before its first call.
-func (d *door) create(w http.ResponseWriter, r *http.Request) {
+func (d *handler) create(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ID       string          `json:"session_id"`
 		Metadata json.RawMessage `json:"metadata"` // not used
@@ -72,7 +72,7 @@ func (d *door) create(w http.ResponseWriter, r *http.Request) {
 }
 
 // drop gives a rollout up: it has no reward, and is not trained.
-func (d *door) drop(w http.ResponseWriter, r *http.Request, id string) {
+func (d *handler) drop(w http.ResponseWriter, r *http.Request, id string) {
 	one, err := d.calls.find(r.Context(), id, false)
 	if err != nil {
 		d.fail(w, err)

@@ -1,4 +1,4 @@
-// Package record writes down what the two loops do: Explored hears of each explore step, Trained of each train step.
+// Package record writes down what the two loops do: Explored records each explore step, Trained each train step.
 // They hand on, keep and let go of what has to survive a kill; the loops themselves know nothing of files, metrics or
 // terminals.
 package record
@@ -24,10 +24,10 @@ type Explored struct {
 	Lines    Lines
 	Pending  *Pending       // nil: what has no line yet is explored again after a restart
 	Aside    bool           // the trainer is in another process: there is a line of metrics for each explore step
-	Kept     *explorer.Kept // what the explorer keeps; nil where a program samples for itself
+	Kept     *explorer.Kept // what the explorer keeps; nil if a program samples for itself
 
 	left   map[int][]*experience.Experience // by step, until the step is written
-	line   int                              // that of the last step
+	line   int                              // of the last step
 	counts map[string]float64               // of its line so far
 
 	resumed int // the metrics of the steps up to this one are from before a restart
@@ -85,7 +85,7 @@ func (r *Explored) add(step, line int, metrics map[string]float64) {
 }
 
 // count adds what the steps before in the same line counted, such as tasks that failed. Of other metrics the last
-// step's stand there.
+// step's are there.
 func (r *Explored) count(line int, metrics map[string]float64) {
 	if line != r.line {
 		r.line, r.counts = line, map[string]float64{}

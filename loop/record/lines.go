@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
-// Lines says in which line of metrics.jsonl the metrics of an explore step stand. It is asked once for each explore
-// step, in order, with the experiences that the step hands on. 0: it stands in one already.
+// Lines says in which line of metrics.jsonl the metrics of an explore step are. It is asked once for each explore
+// step, in order, with the experiences that the step hands on. 0: it has one already.
 type Lines interface {
 	Line(step int, list []*experience.Experience) int
 }
@@ -34,7 +34,7 @@ func (l PlannedLines) Line(step int, _ []*experience.Experience) int {
 // TrainLines has the metrics of an explore step in the line of the first train step that trains on it. One that is
 // passed over as a whole has the line of the train step that passes over it, and one that hands on nothing that of what
 // follows it. The line depends on what was handed on, and not on which of the two loops is faster, so it is the same in
-// every run. Where several steps have one line, the last one's metrics stand there.
+// every run. If several steps share a line, it has the metrics of the last.
 type TrainLines struct {
 	trained int                // experiences of a train step
 	oldest  func(step int) int // the oldest weights that what a train step trains on may be of

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// Served scores the experiences that a program made by itself and hands them on.
+// Served scores the experiences that a program made and hands them on.
 type Served struct {
 	Scorer *explorer.Explorer
 	Sink   *Explored

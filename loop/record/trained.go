@@ -48,7 +48,7 @@ type Sampled struct {
 // Begin says which step is committed when the run begins.
 func (r *Trained) Begin(step int) { r.step.Store(int64(step)) }
 
-// Line implements Lines for programs that sample for themselves: what they commit is of any size, so it stands with
+// Line implements Lines for programs that sample for themselves: what they commit is of any size, so it goes with
 // the next step.
 func (r *Trained) Line(int, []*experience.Experience) int { return int(r.step.Load()) + 1 }
 
@@ -132,7 +132,7 @@ func (r *Trained) Committed(ctx context.Context, state trainer.State) error {
 	return r.retireOld(ctx, state, back)
 }
 
-// KeepStates deletes the oldest saved states, if there are too many with that of step saved, the last.
+// KeepStates deletes the oldest saved states if there are too many, counting the last, of step saved.
 func (r *Trained) KeepStates(ctx context.Context, saved int) error {
 	if r.Keep == nil || saved == 0 {
 		return nil

@@ -59,10 +59,10 @@ func (f Folder) write(name string, status any) error {
 	return disk.WriteFile(f.FS, filepath.Join(dir, name), append(data, '\n'))
 }
 
-// WriteTrainer says how the trainer stands.
+// WriteTrainer says the state of the trainer.
 func (f Folder) WriteTrainer(s TrainerStatus) error { return f.write("trainer.json", s) }
 
-// WriteExplorer says how an explorer stands.
+// WriteExplorer says the state of an explorer.
 func (f Folder) WriteExplorer(name string, s ExplorerStatus) error {
 	return f.write("explorer-"+name+".json", s)
 }
@@ -81,12 +81,12 @@ func read[T any](path string) (status T, ok bool, err error) {
 	return status, true, nil
 }
 
-// Trainer is how the trainer stands; ok is false when none was ever there.
+// Trainer is the state of the trainer; ok is false when none was ever there.
 func (f Folder) Trainer() (status TrainerStatus, ok bool, err error) {
 	return read[TrainerStatus](filepath.Join(f.Dir, "sync", "trainer.json"))
 }
 
-// Explorers are how the explorers stand.
+// Explorers are the states of the explorers.
 func (f Folder) Explorers() ([]ExplorerStatus, error) {
 	paths, err := disk.Glob(f.Dir, "sync/explorer-*.json")
 	if err != nil {
@@ -145,7 +145,7 @@ func (f Folder) Versions() (map[int]string, error) {
 // lookPause is the time between two looks at the folder: files do not call back everywhere.
 const lookPause = 100 * time.Millisecond
 
-// Follow tells s, until ctx ends, what the trainer of another process publishes and how it stands. put says how many
+// Follow tells s, until ctx ends, what the trainer of another process publishes and its state. put says how many
 // experiences there are by now: a trainer that waits and has not seen all of them is about to continue. A trainer that
 // was done before is one of a shorter plan: whoever follows waits for the next, and until then the newest weights are
 // those that it left.

@@ -24,7 +24,7 @@ func (p OnSchedule) Publishes(_ context.Context, step int) (bool, error) {
 // OnRequest publishes when an explorer asks for weights, and the weights of the last step.
 type OnRequest struct {
 	Sync    *Synchronizer // of the explorer of this process
-	Folder  Folder        // of those of others
+	Folder  Folder        // for explorers of other processes
 	Order   *Order        // where each choice is noted
 	Samples Samples
 	Batch   int // experiences of a step

@@ -1,6 +1,6 @@
 package synchronizer
 
-// Report tells explorers of other processes how a trainer stands. Its methods are called by the trainer's goroutine.
+// Report tells explorers of other processes the state of a trainer. Its methods are called by the trainer's goroutine.
 type Report struct {
 	folder  Folder
 	trained int
@@ -10,7 +10,7 @@ type Report struct {
 // NewReport makes a Report of a trainer that has trained steps up to trained.
 func NewReport(f Folder, trained int) *Report { return &Report{folder: f, trained: trained} }
 
-// Trained hears of a step that is committed. It is told with what is written next.
+// Trained takes a committed step. It is written with the next status.
 func (r *Report) Trained(step int) { r.trained = step }
 
 // Starved says that the trainer waits, and found too few experiences when seen had been put in all.

@@ -1,4 +1,4 @@
-// Package synchronizer is what lies between the loops about weights: which version an explore step samples with, and
+// Package synchronizer decides which weights each explore step samples with, waits for them, and
 // the wait until the trainer has published it.
 //
 // A version is the train step after which weights were published; version 0 is the weights a run starts from. In style
@@ -35,8 +35,8 @@ var ErrStopped = errors.New("synchronizer: the trainer has stopped")
 // Synchronizer holds the published versions. It is safe for concurrent use.
 type Synchronizer struct {
 	Schedule
-	// Tell, if set before use, hears what the explorer is about to do: it asks for weights, or samples a step with the
-	// version it names.
+	// Tell, if set before use, is told what the explorer is about to do: it asks for weights, or samples a step with
+	// the version it names.
 	Tell func(ExplorerStatus) error
 
 	style   Style
@@ -109,8 +109,8 @@ func (s *Synchronizer) keepOnly(there map[int]string) {
 const replacedWithin = 5 * time.Second
 
 // Replaced waits until a version's weights are elsewhere than at path, or not known any more. It returns false when
-// they stay there for some seconds: then they are gone for good. Only whoever follows the trainer of another process
-// hears of it.
+// they stay there for some seconds: then they are gone for good. Only an explorer that follows the trainer of another
+// process learns of it.
 func (s *Synchronizer) Replaced(ctx context.Context, version int, path string) bool {
 	give := time.NewTimer(replacedWithin)
 	defer give.Stop()

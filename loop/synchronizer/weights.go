@@ -22,7 +22,7 @@ const (
 	wholeNote   = ".full_checkpoint" // says that a saved state is whole
 )
 
-// Weights are what a job has saved on its service, with the notes of it in the job directory.
+// Weights are the weights that a job has saved on its service, with their notes in the job directory.
 type Weights struct {
 	FS      disk.FS
 	Dir     string // the job directory
@@ -49,7 +49,7 @@ func (w Weights) noted(name string) ([]string, error) {
 	return files, nil
 }
 
-// published is what a job directory says of published weights.
+// published is what a job directory notes of published weights.
 type published struct {
 	version int
 	path    string
@@ -99,7 +99,7 @@ func (w Weights) removeEmpty(dir string) error {
 	return w.FS.Remove(dir)
 }
 
-// KeepStates deletes the oldest saved states, so that most are left with that of step saved, which stays.
+// KeepStates deletes the oldest saved states, so that most are left, with the state of step saved, which stays.
 func (w Weights) KeepStates(ctx context.Context, most, saved int) error {
 	files, err := w.noted(wholeNote)
 	if err != nil {

@@ -24,7 +24,7 @@ func (t *Trainer) adapt(n int, metrics map[string]float64) {
 	}
 }
 
-// coefs is what must be kept of the coefficients.
+// coefs returns the coefficients that must be kept.
 func (t *Trainer) coefs() Coefs {
 	m := t.Method
 	if !m.Objective.KL.Adaptive() && !m.Penalty.Adaptive() {

@@ -103,7 +103,7 @@ func (c *critic) probe(ctx context.Context) error {
 	return nil
 }
 
-// foresight is what a critic says of a batch, for each experience.
+// foresight is a critic's values and logprobs of a batch, by experience.
 type foresight struct {
 	values   [][]float32 // before each response token, [R]
 	logprobs [][]float32 // of the reserved tokens there, row-major [R,K]

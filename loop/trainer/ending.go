@@ -11,12 +11,12 @@ import (
 // Ending is how the answers of a step end.
 type Ending struct {
 	Examples    int     // that are trained to end with one of Options.Ends
-	Probability float64 // of that token there, in the mean, under the weights that the step began with
+	Probability float64 // the mean probability of that token there, under the weights that the step began with
 	Sampled     int     // answers that were sampled
-	Cut         int     // those of them that reached the maximum length
+	Cut         int     // of which reached the maximum length
 }
 
-// Ending is that of the last step of this process; zero where there was none.
+// Ending is how the answers of the last step of this process ended; zero if there was no step.
 func (t *Trainer) Ending() Ending { return t.ending }
 
 // endingOf looks at a batch and at what the algorithm saw of it.

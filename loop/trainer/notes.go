@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Kind is what a checkpoint holds and why it was saved.
+// Kind says what a checkpoint contains and why it was saved.
 type Kind int
 
 // The kinds of checkpoints.

@@ -63,15 +63,14 @@ func (t *Trainer) sendGradient(ctx context.Context, step int, req tinker.Forward
 			return nil, err
 		}
 		p.left = make([]bool, len(batch))
+		moves := func(g float32) bool { return g != 0 }
 		for i := range batch {
-			p.left[i] = t.silent && req.LossFnConfig == nil && !slices.ContainsFunc(grad[i], nonzero)
+			p.left[i] = t.silent && req.LossFnConfig == nil && !slices.ContainsFunc(grad[i], moves)
 		}
 		return withoutLeft(batch, apart(batch, grad, 1), p.left), nil
 	}
 	return tinker.ForwardBackwardCustom(ctx, t.client, req, known, loss)
 }
-
-func nonzero(x float32) bool { return x != 0 }
 
 // finishAll waits for the passes of a step. It returns what the algorithm saw in the first, and the means of their
 // metrics.

@@ -102,7 +102,7 @@ func (t *Trainer) synchronize(
 	return nil
 }
 
-// saveState saves weights and optimizer, and those of the critic.
+// saveState saves weights and optimizer, the critic's too.
 func (t *Trainer) saveState(ctx context.Context, k Kind, step int, seq *int64) error {
 	if t.critic != nil {
 		err := t.saveNow(ctx, Critic, step, &t.critic.seq, t.critic.client.SaveState)

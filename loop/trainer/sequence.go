@@ -29,7 +29,7 @@ func data(batch []*experience.Experience) ([]tinker.Datum, error) {
 }
 
 // withAdvantages adds to the data of a batch what a service's policy loss reads, a number per target: the samplers'
-// logprobs and the advantages. Both are 0 where the target is not trained.
+// logprobs and the advantages. Both are 0 if the target is not trained.
 func withAdvantages(batch []*experience.Experience, list []tinker.Datum) {
 	logprobs, advantages := make([][]float32, len(batch)), make([][]float32, len(batch))
 	for i, e := range batch {

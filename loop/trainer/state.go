@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// State is what the last committed step left: the content of <name>_meta.json. Its first key is upstream's.
+// State is the result of the last committed step: the content of <name>_meta.json. Its first key is upstream's.
 type State struct {
 	Step      int             `json:"latest_iteration"`
 	Saved     int             `json:"latest_saved"` // the last step whose state was saved

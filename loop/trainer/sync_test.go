@@ -49,11 +49,12 @@ func timesOfSynchronizing(t *testing.T) {
 
 // The end of the source is the end of the run, unless it was stopped: that may have ended the source too.
 func TestEndOrInterruption(t *testing.T) {
-	tr, stop := New(Options{Method: grpo(t)}, nil, nil, nil, State{}), make(chan struct{})
+	tr := New(Options{Method: grpo(t)}, nil, nil, nil, State{})
+	stop, end := context.WithCancel(t.Context())
 	if err := tr.end(t.Context(), stop); err != nil {
 		t.Error(err)
 	}
-	close(stop)
+	end()
 	if err := tr.end(t.Context(), stop); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("stopped: %v", err)
 	}

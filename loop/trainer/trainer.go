@@ -80,7 +80,7 @@ type Publisher interface {
 
 // Source gives the experiences of each step.
 type Source interface {
-	// Read returns the next n experiences, those of the given step, in the same order in every run. dataset.ErrEnd
+	// Read returns the next n experiences, which are the given step's, in the same order in every run. dataset.ErrEnd
 	// means that there are no more.
 	Read(ctx context.Context, step, n int) ([]*experience.Experience, error)
 	// Position describes what has been read, so that a restarted run can continue after it.
@@ -118,7 +118,7 @@ type Trainer struct {
 	synced    time.Time // the end of this process's last publication of a step's weights
 }
 
-// New makes a Trainer; state is what ReadState found.
+// New makes a Trainer; state comes from ReadState.
 func New(o Options, service tinker.Service, source Source, events Events, state State) *Trainer {
 	m := *o.Method // its coefficients may change
 	o.Method = &m
@@ -130,12 +130,12 @@ func New(o Options, service tinker.Service, source Source, events Events, state 
 	return t
 }
 
-// ErrInterrupted ends Run when stop was closed: the step under way was finished and saved.
+// ErrInterrupted ends Run when stop ended: the step under way was finished and saved.
 var ErrInterrupted = errors.New("trainer: interrupted")
 
-// Run trains until TotalSteps or the end of the source, and saves. When stop is closed it finishes the step under way,
+// Run trains until TotalSteps or the end of the source, and saves. When stop ends it finishes the step under way,
 // saves and returns ErrInterrupted. When ctx ends it stops where it is.
-func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
+func (t *Trainer) Run(ctx, stop context.Context) error {
 	if err := t.open(ctx); err != nil {
 		return err
 	}
@@ -154,10 +154,8 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 	}
 	for t.TotalSteps == 0 || t.state.Step < t.TotalSteps {
-		select {
-		case <-stop:
+		if stop.Err() != nil {
 			return errors.Join(t.save(ctx), ErrInterrupted)
-		default:
 		}
 		next, err := t.beginStep(ctx)
 		if err != nil {
@@ -181,12 +179,10 @@ func (t *Trainer) Run(ctx context.Context, stop <-chan struct{}) error {
 
 // end saves at the end of the source, and publishes the last weights. A stop may also have ended what the source reads
 // from: then there may be more.
-func (t *Trainer) end(ctx context.Context, stop <-chan struct{}) error {
+func (t *Trainer) end(ctx, stop context.Context) error {
 	err := t.save(ctx)
-	select {
-	case <-stop:
+	if stop.Err() != nil {
 		return errors.Join(err, ErrInterrupted)
-	default:
 	}
 	if err != nil {
 		return err
@@ -250,30 +246,19 @@ func (t *Trainer) saveInterval(ctx context.Context, step int, next *State) error
 	return nil
 }
 
-// read reads a batch, giving up when stop is closed. With PublishFirst it does not give up: the step has begun.
-func (t *Trainer) read(ctx context.Context, stop <-chan struct{}) ([]*experience.Experience, error) {
+// read reads a batch, giving up when stop ends. With PublishFirst it does not give up: the step has begun.
+func (t *Trainer) read(ctx, stop context.Context) ([]*experience.Experience, error) {
 	t.started = time.Now()
-	if t.PublishFirst {
-		return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
+	if !t.PublishFirst {
+		wanted, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(stop, func() { cancel(ErrInterrupted) })()
+		ctx = wanted
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watch := make(chan struct{})
-	go func() {
-		defer close(watch)
-		select {
-		case <-stop:
-			cancel(ErrInterrupted)
-		case <-ctx.Done():
-		}
-	}()
-	batch, err := t.source.Read(ctx, t.state.Step+1, t.BatchSize)
-	cancel(nil)
-	<-watch
-	return batch, err
+	return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
 }
 
-// step trains one batch and commits it. next is what beginStep returned.
+// step trains one batch and commits it. next comes from beginStep.
 func (t *Trainer) step(ctx context.Context, next State, batch []*experience.Experience) error {
 	metrics := map[string]float64{"time/read_experience": time.Since(t.started).Seconds()}
 	step := next.Step + 1

@@ -145,9 +145,9 @@ func checkExact(batch []*experience.Experience, onPolicy, left []bool, trained [
 				continue // shown to the model in the middle of an episode, not sampled
 			}
 			if math.Float32bits(got[j]) != math.Float32bits(want) {
-				return checked, fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the weights "+
-					"it claims to come from (version %d) give %v: the samples are not on-policy; the sampler served "+
-					"other weights, or a checkpoint was changed", j, e.EID, want, e.Info.ModelVersion, got[j])
+				return checked, fmt.Errorf("trainer: token %d of sample %s was sampled with logprob %v, but the "+
+					"weights it claims to come from (version %d) give %v: the samples are not on-policy; the sampler "+
+					"served other weights, or a checkpoint was changed", j, e.EID, want, e.Info.ModelVersion, got[j])
 			}
 			checked++
 		}

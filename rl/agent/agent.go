@@ -5,70 +5,80 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
+	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
-// Options set Agents up.
-type Options struct {
-	// Log gets the lines that programs print, each with the name of its task. It must not block for long. nil drops
-	// them.
-	Log func(task, line string)
-	// Folder is where each program gets a folder of its own. The remains of a killed run there are
-	// deleted. "" is the system's folder for temporary files, and nothing is deleted.
-	Folder string
+// World is the agents that a run starts. It implements outside.World and workflow.Carrier.
+type World struct {
+	folder func(world string) string
+	log    func(outside.Line)
+	guard  *process.Guard
+	slots  workflow.Slots // of the programs of one command
+
+	mu      sync.Mutex
+	cleared map[string]error // by the folder of a job
 }
 
-// Agents starts programs. It implements workflow.Carrier. Close it.
-type Agents struct {
-	opts  Options
-	guard *process.Guard
+const name = "agent" // of the world, and of the workflow's By
 
-	slots workflow.Slots // of the programs of one command
-	clear func() error   // empties Options.Folder, once
+// Claims implements outside.World.
+func (w *World) Claims(n outside.Named) bool {
+	return slices.ContainsFunc(n.Workflows, workflow.Carried{By: name}.Named)
 }
 
-// New returns Agents. Nothing is started before the first rollout.
-func New(o Options) *Agents {
-	if o.Log == nil {
-		o.Log = func(string, string) {}
-	}
-	return &Agents{opts: o, guard: process.NewGuard(),
-		clear: sync.OnceValue(func() error { return empty(o.Folder) })}
+// Open implements outside.World. Nothing is started before the first rollout.
+func (w *World) Open(_ context.Context, _ outside.Named, s outside.Site) (outside.Parts, error) {
+	w.folder, w.log, w.guard, w.cleared = s.Folder, s.Log(name), process.NewGuard(), map[string]error{}
+	return outside.Parts{Carriers: map[string]workflow.Carrier{name: w}}, nil
 }
 
-// empty replaces a folder by an empty one.
-func empty(folder string) error {
-	if folder == "" {
+// Close implements outside.World. It ends all programs that still run.
+func (w *World) Close() error {
+	if w.guard == nil {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700))
-}
-
-// Close ends all programs that still run.
-func (a *Agents) Close() error {
-	err := a.guard.Close()
-	if a.opts.Folder != "" {
-		err = errors.Join(err, os.RemoveAll(a.opts.Folder))
+	err := w.guard.Close()
+	for folder := range w.cleared {
+		err = errors.Join(err, os.RemoveAll(folder))
 	}
 	return err
 }
 
+// here is the folder of the job that is open, in which each program gets a folder of its own. The remains of a killed
+// run there are deleted. "" is the system's folder for temporary files, and nothing is deleted.
+func (w *World) here() (string, error) {
+	folder := w.folder(name)
+	if folder == "" {
+		return "", nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err, done := w.cleared[folder]
+	if !done {
+		err = errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700))
+		w.cleared[folder] = err
+	}
+	return folder, err
+}
+
 // Check implements workflow.Carrier.
-func (a *Agents) Check(values map[string]any) (workflow.Carrying, error) {
+func (w *World) Check(values map[string]any) (workflow.Carrying, error) {
 	read, err := readArgs(values)
 	if err != nil {
 		return nil, err
 	}
-	return &carrying{agents: a, args: read}, nil
+	return &carrying{world: w, args: read}, nil
 }
 
 // carrying implements workflow.Carrying.
 type carrying struct {
-	agents *Agents
+	world *World
 	args
 }
 
@@ -78,7 +88,7 @@ func (c *carrying) Limits() workflow.Limits { return c.limits }
 // Carry implements workflow.Carrying.
 func (c *carrying) Carry(ctx context.Context, w workflow.Work) ([]workflow.Part, error) {
 	key := fmt.Sprint(c.concurrency, "\x00", strings.Join(c.command, "\x00"))
-	leave, err := c.agents.slots.Enter(ctx, key, c.concurrency)
+	leave, err := c.world.slots.Enter(ctx, key, c.concurrency)
 	if err != nil {
 		return nil, err
 	}

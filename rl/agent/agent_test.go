@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
@@ -85,6 +86,17 @@ func (l *told) text() string {
 	return strings.Join(l.lines, "\n")
 }
 
+// open opens the world without a job.
+func open(t *testing.T, log func(outside.Line)) *World {
+	t.Helper()
+	w := &World{}
+	site := outside.Site{Log: func(string) func(outside.Line) { return log }, Folder: func(string) string { return "" }}
+	if _, err := w.Open(t.Context(), outside.Named{}, site); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // plays has a program carry a rollout out.
 func plays(ctx context.Context, t *testing.T, role string, more map[string]any) ([]workflow.Part, *told, error) {
 	t.Helper()
@@ -96,7 +108,7 @@ func plays(ctx context.Context, t *testing.T, role string, more map[string]any) 
 // playsTo is plays with what hears the program.
 func playsTo(ctx context.Context, t *testing.T, l *told, role string, more map[string]any) ([]workflow.Part, error) {
 	t.Helper()
-	a := New(Options{Log: l.add})
+	a := open(t, func(line outside.Line) { l.add(line.Task, line.Text) })
 	defer a.Close()
 	values := map[string]any{"command": []any{os.Args[0]}, "env": map[string]any{"AGENT_TEST": role, "MINE": 7}}
 	for k, v := range more {
@@ -184,7 +196,7 @@ func TestAgentFails(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	a := New(Options{})
+	a := open(t, nil)
 	defer a.Close()
 	for want, values := range map[string]map[string]any{
 		"command is missing":              {},

@@ -12,15 +12,17 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
 
 // run starts the program for one rollout, waits for its end and reads the reward.
 func (c *carrying) run(ctx context.Context, w workflow.Work) ([]workflow.Part, error) {
-	if err := c.agents.clear(); err != nil {
+	here, err := c.world.here()
+	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp(c.agents.opts.Folder, "trinity-agent-*")
+	folder, err := os.MkdirTemp(here, "trinity-agent-*")
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +32,14 @@ func (c *carrying) run(ctx context.Context, w workflow.Work) ([]workflow.Part, e
 		return nil, err
 	}
 	name := w.Task.Batch + "/" + w.Task.ID + "/" + strconv.Itoa(w.Run)
-	p, err := c.agents.guard.Start(process.Options{Command: c.command, Dir: c.dir, Stdin: task, Memory: c.memory,
-		Env:    append(variables(folder, task, reward, w), c.env...),
-		Output: func(line string) { c.agents.opts.Log(name, line) }})
+	log := func(line string) { c.world.log(outside.Line{Text: line, Task: name}) }
+	p, err := c.world.guard.Start(process.Options{Command: c.command, Dir: c.dir, Stdin: task, Memory: c.memory,
+		Env: append(variables(folder, task, reward, w), c.env...), Output: log})
 	if err != nil {
 		return nil, err
 	}
 	if err := c.await(ctx, p); err != nil {
-		c.agents.opts.Log(name, "the rollout failed: "+err.Error())
+		log("the rollout failed: " + err.Error())
 		return nil, err
 	}
 	part, found, err := readReward(reward)

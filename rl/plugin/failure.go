@@ -33,6 +33,9 @@ func (f *Failure) Error() string {
 // Unwrap returns the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// Transcript is what was said up to the failure, prompts and answers in turn, and where it happened.
+func (f *Failure) Transcript() (said []string, traceback string) { return f.Said, f.Traceback }
+
 // failed wraps the error of a call.
 func failed(name string, err error, said []string) error {
 	f := &Failure{Name: name, Err: err, Said: said}

@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,4 +44,27 @@ func (m Mentioned) scan(file, text string) {
 		}
 		m[registry][name] = file + ":" + strconv.Itoa(1+strings.Count(text[:at[0]], "\n"))
 	}
+}
+
+// Names are the storage types that files have readers for, and why other parts that they register cannot be used.
+func (m Mentioned) Names() (readers []string, refused map[string]string) {
+	refused = map[string]string{}
+	for _, registry := range []string{"ADVANTAGE_FN", "POLICY_LOSS_FN", "KL_FN", "ENTROPY_LOSS_FN", "SAMPLE_STRATEGY",
+		"ALGORITHM_TYPE"} {
+		for name, place := range m[registry] {
+			refused[name] = "what " + place + " registers cannot be used: losses, advantages and sample strategies " +
+				"are computed by this program, without torch. Name one of its own (docs/algorithms.md lists them), " +
+				"or write it in Go (examples/plugin)"
+		}
+	}
+	for registry, instead := range map[string]string{
+		"SELECTORS": "name selector_type: sequential, shuffle, random, offline_easy2hard or difficulty_based",
+		"MONITOR":   "name monitor_type: tensorboard, wandb, mlflow or trackio",
+	} {
+		for name, place := range m[registry] {
+			refused[name] = "what " + place + " registers cannot be used from Python: " + instead + ", or bring it " +
+				"from a Go program (examples/plugin)"
+		}
+	}
+	return slices.Sorted(maps.Keys(m["READER"])), refused
 }

@@ -111,14 +111,6 @@ func (b *Box) Close() error {
 	return errors.Join(errs...)
 }
 
-// Closed is a box whose tools stay closed, for those who look at a configuration without using it.
-type Closed struct{ *Box }
-
-// Wrappers implements env.Toolbox.
-func (c Closed) Wrappers(_ context.Context, s env.ToolSpec) (map[string]env.Wrapper, error) {
-	return c.Names(s)
-}
-
 // complete fills empty fields from the environment.
 func (b *Box) complete(s env.ToolSpec) env.ToolSpec {
 	if s.SearchURL == "" {

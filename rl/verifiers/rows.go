@@ -7,28 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// Tasksets reads the tasks of environments, each once. It is safe for concurrent use.
-type Tasksets struct {
-	mu   sync.Mutex
-	read map[string][]dataset.Row
-}
-
-// Rows are the tasks of an environment: rows with the columns key and data. values are the workflow_args of the
-// taskset, without env_id.
-func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[string]any) (*dataset.Source, error) {
+// Rows are the tasks of an environment, which are read once: rows with the columns key and data. values are the
+// workflow_args of the taskset; id replaces their env_id.
+func (v *Servers) Rows(ctx context.Context, id string, values map[string]any) (*dataset.Source, error) {
 	given := map[string]any{}
-	for k, v := range values {
-		given[k] = v
-	}
+	maps.Copy(given, values)
 	given["env_id"] = id
 	a, err := readArgs(given)
 	if err != nil {
@@ -38,36 +30,31 @@ func (t *Tasksets) Rows(ctx context.Context, o Options, id string, values map[st
 		return nil, errors.New("verifiers: an env server cannot list its tasks: set path: verifiers:ID, or a file " +
 			"with rows {\"data\": {…}}, and workflow_args.env_id: " + id)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := fmt.Sprint(o.Executable, o.Path, a.limit, a.key())
-	if rows := t.read[key]; rows != nil {
+	v.reading.Lock()
+	defer v.reading.Unlock()
+	key := fmt.Sprint(a.limit, a.key())
+	if rows := v.read[key]; rows != nil {
 		return listOf(a.ID, rows), nil
 	}
-	rows, err := dump(ctx, o, a)
+	rows, err := v.host.dump(ctx, a)
 	if err != nil {
 		return nil, fmt.Errorf("verifiers: reading the tasks of %s: %w", a.ID, err)
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("verifiers: %s has no tasks", a.ID)
 	}
-	if t.read == nil {
-		t.read = map[string][]dataset.Row{}
-	}
-	t.read[key] = rows
+	v.read[key] = rows
 	return listOf(a.ID, rows), nil
 }
 
 // dump has the user's Python write the tasks.
-func dump(ctx context.Context, o Options, a args) ([]dataset.Row, error) {
+func (h host) dump(ctx context.Context, a args) ([]dataset.Row, error) {
 	folder, err := os.MkdirTemp("", "trinity-verifiers-*")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
 	out := filepath.Join(folder, "tasks.jsonl")
-	h := New(o).host
-	defer h.guard.Close()
 	refused := ""
 	p, err := h.start(a.settings, map[string]any{"out": out, "limit": a.limit}, func(line string) {
 		if why, is := strings.CutPrefix(line, refusedIs); is {

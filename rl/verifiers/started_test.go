@@ -171,15 +171,14 @@ func TestPrintsWithoutNewline(t *testing.T) {
 	if parts, err := carrying.Carry(t.Context(), oneTask); err != nil || len(parts) != 1 {
 		t.Errorf("an episode: %v, %v", parts, err)
 	}
-	if err := v.Close(); err != nil {
-		t.Error(err)
-	}
 	if err := os.RemoveAll(filepath.Join(dir, "verifiers", "v1")); err != nil {
 		t.Fatal(err)
 	}
-	var tasks Tasksets
-	_, err = tasks.Rows(t.Context(), Options{Path: []string{dir}}, "verifiers:sums", nil)
+	_, err = v.Rows(t.Context(), "verifiers:sums", nil)
 	if err == nil || !strings.Contains(err.Error(), "install verifiers 0.3 or newer") {
 		t.Errorf("a refusal: %v", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
 	}
 }

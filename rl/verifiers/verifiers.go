@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -29,6 +30,9 @@ type Servers struct {
 	all    map[string]*process.Kept[*link] // by settings
 	slots  workflow.Slots
 	wait   sync.WaitGroup // of checks
+
+	reading sync.Mutex
+	read    map[string][]dataset.Row // tasks
 }
 
 // New returns Servers. Nothing is started before the first rollout.
@@ -37,7 +41,7 @@ func New(o Options) *Servers {
 		o.Log = func(string) {}
 	}
 	v := &Servers{host: host{o.Executable, o.Path, process.NewGuard(), o.Log, healthTimeout},
-		all: map[string]*process.Kept[*link]{}}
+		all: map[string]*process.Kept[*link]{}, read: map[string][]dataset.Row{}}
 	v.ctx, v.end = context.WithCancelCause(context.Background())
 	return v
 }

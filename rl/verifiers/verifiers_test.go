@@ -229,12 +229,12 @@ func TestEpisodes(t *testing.T) {
 // TestPythonIsRefused: a Python without the package is told what to install.
 func TestPythonIsRefused(t *testing.T) {
 	ctx := t.Context()
-	var tasks Tasksets
-	o := Options{Executable: "no-such-python"}
-	if _, err := tasks.Rows(ctx, o, "verifiers:x", nil); err == nil || !strings.Contains(err.Error(), "--python") {
+	none := New(Options{Executable: "no-such-python"})
+	defer none.Close()
+	if _, err := none.Rows(ctx, "verifiers:x", nil); err == nil || !strings.Contains(err.Error(), "--python") {
 		t.Errorf("no Python: %v", err)
 	}
-	if _, err := tasks.Rows(ctx, o, "verifiers:tcp://127.0.0.1:1", nil); err == nil ||
+	if _, err := none.Rows(ctx, "verifiers:tcp://127.0.0.1:1", nil); err == nil ||
 		!strings.Contains(err.Error(), "cannot list its tasks") {
 		t.Errorf("the tasks of a server: %v", err)
 	}
@@ -242,13 +242,12 @@ func TestPythonIsRefused(t *testing.T) {
 	if err != nil || exec.Command(python, "-c", "import verifiers").Run() == nil {
 		t.Skip("there is no python3 without verifiers")
 	}
-	o.Executable = python
-	if _, err := tasks.Rows(ctx, o, "verifiers:x", nil); err == nil ||
+	v := New(Options{Executable: python})
+	defer v.Close()
+	if _, err := v.Rows(ctx, "verifiers:x", nil); err == nil ||
 		!strings.Contains(err.Error(), "pip install verifiers there") {
 		t.Errorf("no package: %v", err)
 	}
-	v := New(o)
-	defer v.Close()
 	c, err := v.Check(map[string]any{"env_id": "verifiers:x"})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 )
 
-// Budget is what a configuration takes, reckoned before anything runs. Means are those of the model as it is now,
-// measured on some tasks; they are 0 where nothing was measured, as on a server. What begins with Max holds whatever
+// Budget is the cost of a configuration, estimated before anything runs. Means are of the model as it is now,
+// measured on some tasks; they are 0 if nothing was measured, as on a server. What begins with Max holds whatever
 // the model answers.
 type Budget struct {
 	Model  engine.Description    // of the local engine; zero on a server
@@ -32,7 +32,7 @@ type Budget struct {
 	Rates      Rates // zero on a server
 }
 
-// StepTime is what a step takes at the measured rates, 0 where they or the means are not known.
+// StepTime is how long a step takes at the measured rates; 0 if they or the means are not known.
 func (b *Budget) StepTime() time.Duration {
 	if b.Sampled == 0 && b.Samples > 0 {
 		return 0
@@ -40,7 +40,7 @@ func (b *Budget) StepTime() time.Duration {
 	return b.Rates.time(b.Sampled, b.Trained)
 }
 
-// MaxStepTime is the most that a step takes at the measured rates, 0 where they are not known.
+// MaxStepTime is the most that a step takes at the measured rates, 0 if they are not known.
 func (b *Budget) MaxStepTime() time.Duration {
 	if b.MaxSampled == 0 && b.Samples > 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// waits is what the threads of this process had of the processors, in nanoseconds.
+// waits is how long the threads of this process ran, and waited to run, in nanoseconds.
 type waits struct {
 	ran, waited float64
 }

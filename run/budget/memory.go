@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// FreeMemory is how many bytes a program can still have here, 0 where that is not known.
+// FreeMemory is how many bytes a program can still have here, 0 if that is not known.
 func FreeMemory() int64 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -25,7 +25,7 @@ func FreeMemory() int64 {
 	return 0
 }
 
-// Size writes a number of bytes for people.
+// Size writes a number of bytes, readable.
 func Size(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -38,7 +38,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Count writes a number of things, such as parameters or tokens, for people.
+// Count writes a number of things, such as parameters or tokens, readable.
 func Count(n int64) string {
 	switch {
 	case n >= 1e9:

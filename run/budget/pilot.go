@@ -42,7 +42,7 @@ func (c *counting) Sample(ctx context.Context, req tinker.SampleRequest) (
 	return f, nil
 }
 
-// trial is what some tasks came to.
+// trial is the result of some tasks.
 type trial struct {
 	samples     int   // repetitions
 	sampled     int64 // tokens

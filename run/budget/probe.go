@@ -13,10 +13,10 @@ type Rates struct {
 	Alone   float64 // of one sample
 	Sampled float64 // of samples decoded together
 	Trained float64 // of forward_backward
-	Waited  float64 // the share of the measuring that it waited for a processor; 0 where that is not known
+	Waited  float64 // the share of the measuring that it waited for a processor; 0 if that is not known
 }
 
-// Work is what the rates are measured on.
+// Work is the load that rates are measured with.
 type Work struct {
 	Base    string
 	Vocab   int         // of the base model
@@ -25,7 +25,7 @@ type Work struct {
 	LoRA    tinker.LoRA // trained; rank 0 is all weights
 }
 
-// The work of a probe is that of a steady step: sequences half as long as they get while they are sampled, and
+// A probe does the work of a steady step: sequences half as long as they get while they are sampled, and
 // batches long enough to fill a pass of training, as far as batchTime allows.
 const (
 	probeSamples = 64
@@ -166,8 +166,8 @@ func (p *probe) train(ctx context.Context, c tinker.TrainingClient, n int) error
 	return err
 }
 
-// length is that of sequence i of a batch. As in real ones, lengths differ, and few are a multiple of what a kernel
-// takes at once, which would train a tenth faster.
+// length is the length of sequence i of a batch. As in real ones, lengths differ, and few are a multiple of what a
+// kernel takes at once, which would train a tenth faster.
 func (p *probe) length(i int) int { return max(1, p.Length*(6+i*5%11)/16-i%7) }
 
 func (p *probe) unload(ctx context.Context, c tinker.TrainingClient) error {

@@ -54,7 +54,7 @@ func (b *Budget) CountExamples(s *supervised.Examples, batch int) error {
 
 func roundDiv(a, b int) int { return (a + b/2) / max(1, b) }
 
-// Plan is what a run explores and trains on.
+// Plan says what a run explores and trains on.
 type Plan struct {
 	Tasks      explorer.Taskset
 	Rows       int
@@ -151,8 +151,8 @@ func (s *seeing) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Fu
 	return nil, errSeen
 }
 
-// Prompt is what a task's workflow asks first. For a program outside, which makes its own prompts of the row, it is the
-// row; for a workflow in another language the row's prompt, or the row if it has none.
+// Prompt is the first prompt of a task's workflow. For a program outside, which makes its own prompts of the row, it is
+// the row; for a workflow in another language the row's prompt, or the row if it has none.
 func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32, error) {
 	s := &seeing{}
 	w, r := set.Way(t)
@@ -180,7 +180,7 @@ func Prompt(ctx context.Context, set explorer.Taskset, t workflow.Task) ([]int32
 	return nil, errors.New("budget: the workflow asks nothing")
 }
 
-// foreignPrompt stands for what a workflow in another language asks.
+// foreignPrompt is a guess at what a workflow in another language asks.
 func foreignPrompt(r *workflow.Rollout, t workflow.Task) ([]int32, error) {
 	text := t.Prompt
 	if text == "" {

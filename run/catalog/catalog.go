@@ -38,7 +38,7 @@ type Options struct {
 	Note    func(string)                               // hears which models are left out
 }
 
-// Find collects the base models: those below the roots by their relative names, GGUF models by those of their files,
+// Find collects the base models: models below the roots by their relative names, GGUF models by their files' names,
 // the models of the hub's cache by their ids, and the model that the program carries, also as tiny. A folder's absolute
 // path is also a name of its model.
 func Find(o Options) (*Catalog, error) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/monitor/studio"
+	"github.com/seed-d9ad8ee0/trinity/studio"
 )
 
 // A run's model is asked with the run's chat template, and without any as long as no message is to be rendered.

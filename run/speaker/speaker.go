@@ -31,7 +31,7 @@ type Options struct {
 	Note     io.Writer                    // hears which checkpoint or adapter is opened
 }
 
-// Speaker is an open model. Whoever opened it closes its engine.
+// Speaker is an open model. The caller of Open closes its engine.
 type Speaker struct {
 	Engine    *engine.Engine
 	Client    tinker.SamplingClient
@@ -95,7 +95,7 @@ func (o Options) folder(sub subject, notes *run.JobNotes) (string, error) {
 	return dir, err
 }
 
-// read loads tokenizer and chat template. The template is the given one, else that of the job, else the model's, if it
+// read loads tokenizer and chat template. The template is the given one, else the job's, else the model's, if it
 // has one.
 func (s *Speaker) read(folder, job, template string) (err error) {
 	if s.Tokenizer, err = tokenizer.Load(folder); err != nil {

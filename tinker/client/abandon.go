@@ -12,7 +12,7 @@ import (
 // caller has left.
 const abandonTimeout = 5 * time.Second
 
-// abandon tells the server that nobody waits for a sample any more. Servers without that request go on drawing it, and
+// abandon tells the server that nobody waits for a sample any more. Servers without that request keep drawing it, and
 // nothing comes of it.
 func (c *Client) abandon(ctx context.Context, p promise) {
 	r, err := post("/cancel_future", wire.RetrieveRequest{RequestID: p.RequestID})
@@ -24,7 +24,7 @@ func (c *Client) abandon(ctx context.Context, p promise) {
 }
 
 // promisedSample sends a sample's request and reads the promise. If ctx ends before that, the caller does not wait: the
-// submission goes on for a moment in the background, and what it still promises is cancelled.
+// submission continues for a moment in the background, and promises that it still gets are cancelled.
 func (c *Client) promisedSample(ctx context.Context, r *apiRequest) (promise, error) {
 	if ctx.Err() != nil {
 		return promise{}, context.Cause(ctx)
@@ -33,7 +33,7 @@ func (c *Client) promisedSample(ctx context.Context, r *apiRequest) (promise, er
 		p   promise
 		err error
 	}
-	answer := make(chan outcome) // what is received here belongs to the caller
+	answer := make(chan outcome) // an outcome that is received here belongs to the caller
 	if !c.spawn(func(own context.Context) {
 		longer, end := outlast(ctx, own)
 		defer end()

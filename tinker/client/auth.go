@@ -55,7 +55,7 @@ func (a *credential) ask(ctx context.Context) error {
 	return checkKey(key, "the credential command's output")
 }
 
-// Command returns a function that runs a shell command, such as that of TINKER_CREDENTIAL_CMD, and returns its output.
+// Command returns a function that runs a shell command, such as TINKER_CREDENTIAL_CMD's, and returns its output.
 func Command(line string) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		var out, said bytes.Buffer

@@ -114,7 +114,7 @@ func (c *Client) CreateModelFromState(ctx context.Context,
 	if errors.Is(err, tinker.ErrNotFound) {
 		return nil, fmt.Errorf("%w; %s does not have the state %s: SkyRL keeps states as long as its --database-url "+
 			"and --checkpoints-base stay, TuFT forgets them when it is restarted unless its configuration enables "+
-			"persistence; start the server with what it had, or begin under another name", err, c.base, req.Path)
+			"persistence; start the server with its old data, or begin under another name", err, c.base, req.Path)
 	}
 	if err != nil {
 		return nil, err

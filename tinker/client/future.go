@@ -69,7 +69,7 @@ func result[T any](ctx context.Context, c *Client, p promise, decode func([]byte
 		return v, c.lost(p.model, p.kind, err)
 	}
 	if v, err = decode(raw); err != nil {
-		return v, serverf("client: the result of %s is not what the protocol says: %w", p.kind, err)
+		return v, serverf("client: the result of %s is not valid in the protocol: %w", p.kind, err)
 	}
 	return v, nil
 }

@@ -32,7 +32,7 @@ func TestRepeats(t *testing.T) {
 		{"422 with a list", []answer{{status: 422, body: `{"detail": [{"msg": "seq_id"}]}`}}, seconds(0),
 			`[{"msg":"seq_id"}]`},
 		{"no request_id", []answer{ok(`{}`)}, seconds(0), "without a request_id"},
-		{"not JSON", []answer{ok(`<html>`)}, seconds(0), "not what the protocol says"},
+		{"not JSON", []answer{ok(`<html>`)}, seconds(0), "not valid in the protocol"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			scripted(t, map[string][]answer{"/optim_step": tt.answers}, nil, func(t *testing.T, c *Client, s *script) {

@@ -115,7 +115,7 @@ func (c *Client) ServerSession(ctx context.Context, id string) (out wire.Session
 	return out, err
 }
 
-// WeightsInfo describes what is needed to load a checkpoint.
+// WeightsInfo describes a checkpoint as far as loading it needs.
 func (c *Client) WeightsInfo(ctx context.Context, path string) (out wire.WeightsInfo, err error) {
 	err = c.postJSON(ctx, "/weights_info", wire.WeightsInfoRequest{TinkerPath: path}, &out)
 	return out, err

@@ -84,7 +84,7 @@ func (c *Client) into(ctx context.Context, r *apiRequest, out any) error {
 		return err
 	}
 	if err := json.Unmarshal(resp.body, out); err != nil {
-		return serverf("client: the answer to %s %s is not what the protocol says: %w", r.method, r.path, err)
+		return serverf("client: the answer to %s %s is not valid in the protocol: %w", r.method, r.path, err)
 	}
 	return nil
 }

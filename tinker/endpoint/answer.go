@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/event"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
@@ -132,7 +133,7 @@ func (a *answer) whole(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// head is what an answer and each piece of a stream begin with.
+// head is the beginning of an answer and of each piece of a stream.
 func (a *answer) head(suffix string) param.Object {
 	kind := "text_completion"
 	if a.chat != nil {
@@ -181,7 +182,7 @@ func (p *piece) ids() []int32 {
 	return out
 }
 
-// message is the message of an assistant, or what a piece adds to it.
+// message is the message of an assistant, or the addition of a piece.
 func (p *piece) message() param.Object {
 	m := param.Object{"role": "assistant", "content": p.Content, "refusal": nil}
 	if p.Reasoning != "" {
@@ -197,7 +198,7 @@ func (p *piece) message() param.Object {
 	return m
 }
 
-// toolCalls are the calls of a piece; those of a stream have their number in the message.
+// toolCalls are the calls of a piece; in a stream they have their number in the message.
 func (p *piece) toolCalls(numbered bool) []any {
 	list := make([]any, len(p.Calls))
 	for i, c := range p.Calls {
@@ -225,3 +226,49 @@ func (u *usage) body() param.Object {
 		"total_tokens":          u.prompts + u.answers,
 		"prompt_tokens_details": param.Object{"cached_tokens": u.cached}}
 }
+
+// form is how an answer is put into JSON. A whole answer is whole. A stream is begin, piece for each piece, and end, or
+// fail in place of what is left.
+type form interface {
+	// whole has the answer: n pieces for each prompt, each a whole sample, and the result of each prompt.
+	whole(a *answer, pieces []piece, results []tinker.SampleResponse, u usage) param.Object
+	begin(a *answer, e *event.Events) error
+	// piece is called concurrently for the pieces of several prompts.
+	piece(a *answer, e *event.Events, p *piece) error
+	// end and fail send the last events. A client that is gone does not hear them.
+	end(a *answer, e *event.Events, u usage)
+	fail(a *answer, e *event.Events, err error)
+}
+
+// openaiForm is OpenAI's form of chats and completions.
+type openaiForm struct{}
+
+func (openaiForm) whole(a *answer, pieces []piece, results []tinker.SampleResponse, u usage) param.Object {
+	choices := make([]any, len(pieces))
+	for i := range pieces {
+		choices[i] = a.choice(&pieces[i], &a.prompts[i/a.n], &results[i/a.n])
+	}
+	b := a.head("")
+	b["choices"], b["usage"] = choices, u.body()
+	if a.tokenIDs && len(a.prompts) == 1 {
+		b["prompt_token_ids"] = a.prompts[0].tokens
+	}
+	return b
+}
+
+func (openaiForm) begin(a *answer, e *event.Events) error { return a.begin(e) }
+
+func (openaiForm) piece(a *answer, e *event.Events, p *piece) error { return a.sendPiece(e, p) }
+
+func (openaiForm) end(a *answer, e *event.Events, u usage) {
+	if a.usage {
+		b := a.head(".chunk")
+		b["choices"], b["usage"] = []any{}, u.body()
+		if e.Send(b) != nil {
+			return
+		}
+	}
+	e.Done()
+}
+
+func (openaiForm) fail(_ *answer, e *event.Events, err error) { _ = e.Send(param.ErrorOf(err).Body()) }

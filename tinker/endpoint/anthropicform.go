@@ -180,7 +180,7 @@ func (m *messageForm) finish(a *answer, e *event.Events, u usage) error {
 		return err
 	}
 	if m.last == nil {
-		return errors.New("openai: the sampler returned no tokens")
+		return errors.New("endpoint: the sampler returned no tokens")
 	}
 	reason, sequence := m.last.stopReason()
 	delta := param.Object{"stop_reason": reason, "stop_sequence": sequence}

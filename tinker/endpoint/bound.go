@@ -7,6 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
+	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
 // A text costs memory and time before its length in tokens is known. So it is bounded by the context of the model, and
@@ -101,4 +102,16 @@ func (t *Text) decode(ids []int32, skipSpecial bool) (string, error) {
 		return "", err
 	}
 	return t.Tokenizer.Decode(ids, skipSpecial), nil
+}
+
+// The limits of a body if a program serves the interfaces beside its own work.
+const (
+	MaxBody  = 32 << 20  // bytes
+	maxParts = 256 << 10 // objects, arrays and members
+	maxDepth = 64
+)
+
+// WeighBody estimates the bytes that a body takes when it is decoded, and refuses one with too many parts.
+func WeighBody(body []byte) (int64, error) {
+	return wire.WeighJSON(body, wire.Bounds{Elements: maxParts, Depth: maxDepth})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
-// conversation is what the answer to a chat needs.
+// conversation holds the parts of a chat that its answer needs.
 type conversation struct {
 	style  chat.CallStyle // NoCalls: calls are not looked for
 	tools  jinja.List     // that are offered

@@ -10,7 +10,7 @@ import (
 )
 
 // ChatTokens answers POST chat/completions/tokens: a chat whose prompt is the token ids in tokens, so that a client can
-// continue what was sampled without encoding it again. The messages are read for the answer alone. The route is vLLM's
+// continue a sample without encoding it again. The messages are read for the answer alone. The route is vLLM's
 // in prime-rl, which the token client of verifiers up to 0.3 asks.
 func (a *API) ChatTokens(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
 	return a.serve(ctx, w, tenant, body, readChatTokens, "chatcmpl-")

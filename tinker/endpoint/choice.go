@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
 
-// choice makes what clients hear of one sample from its tokens.
+// choice makes text and calls of one sample's tokens.
 type choice struct {
 	r     *request
 	text  *Text
@@ -22,7 +22,7 @@ type choice struct {
 	silent []tinker.Drawn // of a request with spoken: tokens whose text is not decided
 }
 
-// piece is what some tokens add to a choice.
+// piece is the addition of some tokens to a choice.
 type piece struct {
 	*choice
 	speech.Part
@@ -56,7 +56,7 @@ func (c *choice) take(some []tinker.Drawn) piece {
 }
 
 // takeEach is take for a request that asks which tokens content came from. A token belongs to the text that it, or one
-// after it, made certain; those of thoughts, calls and marks, and the one that ended the answer, belong to none.
+// after it, made certain; tokens of thoughts, calls and marks, and the one that ended the answer, belong to none.
 func (c *choice) takeEach(some []tinker.Drawn) piece {
 	all := piece{choice: c, drawn: some, offset: c.offset, first: c.called}
 	for i, d := range some {
@@ -123,7 +123,7 @@ func (c *choice) takeAll(some []tinker.Drawn) piece {
 	return p
 }
 
-// endsWith reports whether a token ends the answer by itself, so that it is not part of the text.
+// endsWith reports whether a token ends the answer and is not part of the text.
 func (c *choice) endsWith(d tinker.Drawn) bool {
 	return d.Stop == tinker.StopStop &&
 		(slices.Contains(c.r.params.StopTokens, d.Token) || slices.Contains(c.text.Ends, d.Token))

@@ -62,7 +62,7 @@ func (a *answer) chunkTail() []byte {
 	return append(b, "}\n\n"...)
 }
 
-// appendDelta appends what a piece adds to the message of an assistant.
+// appendDelta appends the addition of a piece to an assistant's message.
 func (p *piece) appendDelta(b []byte) ([]byte, error) {
 	if len(p.Calls) > 0 {
 		return appendJSON(b, p.delta())

@@ -28,7 +28,7 @@ var generateUnsupported = param.Refusals{
 	"token_offsets":         {nil, "leave it out"},
 }
 
-// samplingUnsupported are those within sampling_params, besides those of chats.
+// samplingUnsupported are such parameters within sampling_params, in addition to chats'.
 var samplingUnsupported = func() param.Refusals {
 	out := maps.Clone(param.Unsupported)
 	maps.Copy(out, param.Refusals{
@@ -46,7 +46,7 @@ var samplingUnsupported = func() param.Refusals {
 	return out
 }()
 
-// readGenerate reads the parameters of a generation. Without max_tokens it goes on to the end of the context.
+// readGenerate reads the parameters of a generation. Without max_tokens it continues to the end of the context.
 func readGenerate(f param.Fields, t *Text) (*request, error) {
 	form := &tokenForm{top: -1, promptTop: -1}
 	if _, err := f.Take("request_id", &form.id); err != nil {
@@ -152,7 +152,7 @@ type tokenForm struct {
 	promptTop int    // the same of the prompt
 }
 
-// head is what an answer and each piece of a stream begin with.
+// head is the beginning of an answer and of each piece of a stream.
 func (t *tokenForm) head(a *answer, choices []any) param.Object {
 	id := t.id
 	if id == "" {
@@ -174,7 +174,7 @@ func (t *tokenForm) whole(a *answer, pieces []piece, results []tinker.SampleResp
 	return b
 }
 
-// choice is a sample, or what a piece adds to it.
+// choice is a sample, or the addition of a piece.
 func (t *tokenForm) choice(p *piece) param.Object {
 	c := param.Object{"index": p.index, "token_ids": p.ids(), "logprobs": nil, "finish_reason": param.OrNull(p.finish)}
 	if t.top < 0 {
@@ -202,7 +202,7 @@ func (p *piece) numbered(x tinker.TokenLogprob) param.Object {
 }
 
 // prompt is prompt_logprobs: for each token of the prompt but the first the likeliest tokens and itself, by id. rank is
-// its place among all tokens, null where it is not among the likeliest that were asked for.
+// its place among all tokens, null if it is not among the likeliest that the request asked for.
 func (t *tokenForm) prompt(a *answer, res *tinker.SampleResponse) []any {
 	ids := a.prompts[0].tokens
 	out := make([]any, len(ids))

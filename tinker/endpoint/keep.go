@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
-// Keeper lets whoever serves a model record what one request asks and what it is answered, and rule how its answers
+// Keeper lets the server of a model record one request and its answer, and rule how its answers
 // are sampled. Prompt and then Params are called once the request is read, one call after another; Record comes last,
 // and for several prompts from several goroutines.
 type Keeper interface {
@@ -125,18 +125,18 @@ func (a *answer) said(i int, q tinker.SampledSequence) json.RawMessage {
 	return raw
 }
 
-// check reports a result of prompt i that is not what was asked for.
+// check reports a result of prompt i that does not fit the request.
 func (a *answer) check(i int, res *tinker.SampleResponse) error {
 	if len(res.Sequences) != a.n {
-		return fmt.Errorf("openai: the sampler returned %d samples for n %d", len(res.Sequences), a.n)
+		return fmt.Errorf("endpoint: the sampler returned %d samples for n %d", len(res.Sequences), a.n)
 	}
 	if a.echo && a.logprobs && len(res.PromptLogprobs) != len(a.prompts[i].tokens) {
-		return fmt.Errorf("openai: the sampler returned %d logprobs for a prompt of %d tokens",
+		return fmt.Errorf("endpoint: the sampler returned %d logprobs for a prompt of %d tokens",
 			len(res.PromptLogprobs), len(a.prompts[i].tokens))
 	}
 	for _, q := range res.Sequences {
 		if len(q.Tokens) == 0 || len(q.Logprobs) != len(q.Tokens) {
-			return fmt.Errorf("openai: the sampler returned %d tokens with %d logprobs", len(q.Tokens),
+			return fmt.Errorf("endpoint: the sampler returned %d tokens with %d logprobs", len(q.Tokens),
 				len(q.Logprobs))
 		}
 	}

@@ -82,8 +82,8 @@ func (c *columns) add(t *Text, x tinker.TokenLogprob, likeliest []tinker.TokenLo
 	c.Top = append(c.Top, top)
 }
 
-// spelling is a token's text or, where that is no UTF-8, its bytes as OpenAI writes them, so that no two tokens have
-// the same.
+// spelling is a token's text or, if that is no UTF-8, its bytes as OpenAI writes them, so that no two tokens have the
+// same.
 func spelling(t *Text, id int32) string {
 	raw := t.Tokenizer.Bytes(id)
 	if utf8.Valid(raw) {

@@ -106,8 +106,8 @@ func isTextPart(kind jinja.Value) bool {
 }
 
 // readCall makes the arguments of a tool call, which the API has as a text of JSON, the object that templates expect. A
-// model writes them, and a call that was cut off stays in the conversation: what is no object becomes an empty one, as
-// in vLLM. An object that templates cannot have, because of a number beyond 64 bits, stays a text.
+// model writes them, and a call that was cut off stays in the conversation: arguments that are no object become an
+// empty one, as in vLLM. An object that templates cannot have, because of a number beyond 64 bits, stays a text.
 func readCall(v jinja.Value) jinja.Value {
 	call, _ := v.(*jinja.Map)
 	if call == nil {
@@ -135,3 +135,6 @@ func readCall(v jinja.Value) jinja.Value {
 	call.Set("function", function)
 	return call
 }
+
+// ReadMessages reads the messages of a chat as clients send them: a list of objects with role and content.
+func ReadMessages(raw json.RawMessage) ([]chat.Message, error) { return readMessages(raw) }

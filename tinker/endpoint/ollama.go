@@ -226,8 +226,8 @@ func (t *Text) template() string {
 	return text
 }
 
-// within shortens the answer to what a window of tokens, and the model's context, leave beside the prompt. 0 is no
-// window of its own.
+// within shortens the answer to the room that a window of tokens, and the model's context, leave beside the prompt. 0
+// is no window of its own.
 func (r *request) within(window, context int) error {
 	prompt, p := len(r.prompts[0].tokens), &r.params
 	limit := context

@@ -20,7 +20,7 @@ type ollamaForm struct {
 	last  string // finish_reason
 }
 
-// head is what each line begins with.
+// head is the beginning of each line.
 func (o *ollamaForm) head(model string) param.Object {
 	return param.Object{"model": model, "created_at": o.now().UTC().Format(time.RFC3339Nano), "done": false}
 }

@@ -24,16 +24,7 @@ type LoadedModels interface {
 
 // OllamaTags answers GET api/tags with the models that the tenant can name.
 func (a *API) OllamaTags(ctx context.Context, w http.ResponseWriter, tenant string) error {
-	cards, err := a.models.List(ctx, tenant)
-	if err != nil {
-		return err
-	}
-	list := make([]any, len(cards))
-	for i, c := range cards {
-		list[i] = a.tag(c)
-	}
-	param.Reply(w, http.StatusOK, param.Object{"models": list})
-	return nil
+	return a.cards(ctx, w, tenant, "models", a.tag, param.Object{})
 }
 
 // keptFor stands for a model that stays in memory until others need it.
@@ -72,13 +63,13 @@ func (a *API) tag(c Card) param.Object {
 		"digest": hex.EncodeToString(sum[:]), "details": details(c)}
 }
 
-// details are what is known of a model. The server does not tell how its weights are stored.
+// details describe a model. The server does not tell how its weights are stored.
 func details(c Card) param.Object {
 	return param.Object{"parent_model": c.Parent, "format": "", "family": "trinity", "families": []string{"trinity"},
 		"parameter_size": "", "quantization_level": ""}
 }
 
-// OllamaShow answers POST api/show: what a model can do, its context length and its chat template.
+// OllamaShow answers POST api/show: a model's capabilities, context length and chat template.
 func (a *API) OllamaShow(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
 	f, err := param.ReadFields(body)
 	if err != nil {
@@ -127,7 +118,7 @@ func (a *API) cardOf(ctx context.Context, tenant, name string) (Card, error) {
 	return Card{ID: name}, err
 }
 
-// capabilities are what Ollama's clients may ask of a model.
+// capabilities are a model's, as Ollama names them.
 func (t *Text) capabilities() []string {
 	list := []string{"completion"}
 	if t.Template == nil {

@@ -1,6 +1,6 @@
 // Package endpoint answers OpenAI's HTTP interface (chat completions, completions, responses, models), Anthropic's
-// (messages) and vLLM's routes for tokens (tokenize, detokenize, generate) from any tinker.SamplingClient. Whoever
-// mounts it authenticates the caller, reads the body, and says which model a name means (Models).
+// (messages) and vLLM's routes for tokens (tokenize, detokenize, generate) from any tinker.SamplingClient. The
+// program that mounts it authenticates the caller, reads the body, and finds the model of a name (Models).
 //
 // The life of a request: the parameters are taken out of the body one by one, and one that is left is refused by name
 // (fields.go, params.go). The prompt is rendered (chat.go, message.go) or encoded (completion.go). The samples come as
@@ -9,8 +9,8 @@
 // whole answer say the same. Messages (anthropic.go) and responses (responses.go) are translated into chats first, and
 // each interface puts the answer into JSON of its own (form.go).
 //
-// Logprobs are those of the model's own distribution at temperature 1, with the 32 bits that the sampler computed, by
-// whatever route a request comes. Sampling follows the request alone: a model's generation_config.json is not read.
+// Logprobs are of the model's own distribution at temperature 1, with the 32 bits that the sampler computed, on every
+// route. Sampling follows the request alone: a model's generation_config.json is not read.
 //
 // The interfaces are OpenAI's (https://platform.openai.com/docs/api-reference) and Anthropic's
 // (https://docs.anthropic.com/en/api); parameters that vLLM added (top_k, min_p, stop_token_ids, return_token_ids and
@@ -28,6 +28,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
 // Models finds the models of a tenant. It is safe for concurrent use.
@@ -67,15 +68,14 @@ type Text struct {
 	Ends      []int32        // tokens that end an answer
 	Config    map[string]any // tokenizer_config.json, with the chat template; nil if there is none
 
-	Thinking *bool      // enable_thinking for the template where a request says nothing; nil: the template's own way
+	Thinking *bool      // enable_thinking of the template if a request has none; nil: the template's default
 	context  int        // of the model, during a request; 0: not bounded
 	share    *web.Share // of the request
 
 	Plain bool // completions have the tokens of their text alone, unless a request sets add_special_tokens
 }
 
-// LoadText reads tokenizer and chat template from a model's folder. The end tokens are that of the template and those
-// given.
+// LoadText reads tokenizer and chat template from a model's folder. The end tokens are the template's and ends.
 func LoadText(dir string, ends []int32, date time.Time) (*Text, error) {
 	tok, err := tokenizer.Load(dir)
 	if err != nil {
@@ -119,3 +119,9 @@ func newID(prefix string) string {
 	rand.Read(b[:]) // never fails
 	return prefix + hex.EncodeToString(b[:])
 }
+
+// Error is an error as clients read it.
+type Error = param.Error
+
+// ErrorOf returns err in OpenAI's form.
+func ErrorOf(err error) *Error { return param.ErrorOf(err) }

@@ -46,7 +46,7 @@ func (p *pacer) begin() *paced {
 func (p *paced) end() { p.pacer.streams.Add(-1) }
 
 // next waits for the tokens of the stream's next event. It leaves with the first token after the next multiple of the
-// interval, as those of all streams, or an interval later.
+// interval, as in all streams, or an interval later.
 func (p *paced) next(ctx context.Context, s *tinker.Stream) ([]tinker.Drawn, error) {
 	every := p.pacer.interval()
 	from := p.sent.Truncate(every).Add(every)

@@ -17,7 +17,7 @@ const (
 	maxSalt    = 256  // bytes of cache_salt
 )
 
-// request is what both kinds of request come to.
+// request is a request of any interface.
 type request struct {
 	model  string
 	unique string // in the names of the answer and its tool calls
@@ -33,7 +33,7 @@ type request struct {
 	echo          bool
 	silent        bool // max_tokens 0: nothing is generated, the prompt is only scored
 
-	salt    string // only prompts with the same one share what is computed
+	salt    string // only prompts with the same salt share their computation
 	form    form   // nil: OpenAI's
 	prompts []prompt
 	chat    *conversation // nil: plain completions
@@ -127,7 +127,7 @@ func readCacheSalt(f param.Fields, r *request) error {
 	return err
 }
 
-// ends sets the tokens that end an answer: those asked for and, unless eos is ignored, those of the model.
+// ends sets the tokens that end an answer: the request's and, unless eos is ignored, the model's.
 func (r *request) ends(t *Text, ignore bool) error {
 	p := &r.params
 	for _, id := range p.StopTokens {

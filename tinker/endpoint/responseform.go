@@ -191,7 +191,7 @@ func (r *responseForm) write(e *event.Events, kind, text string, logprobs []any)
 	return r.send(e, textEvent(kind)+".delta", v)
 }
 
-// textEvent is what the events of an item's text are named after.
+// textEvent begins the names of the events of an item's text.
 func textEvent(kind string) string {
 	if kind == "reasoning" {
 		return "response.reasoning_text"
@@ -199,7 +199,7 @@ func textEvent(kind string) string {
 	return "response.output_text"
 }
 
-// place says where the text of the item is that is written.
+// place adds the position of the text that is being written.
 func (r *responseForm) place(v param.Object) param.Object {
 	v["item_id"], v["output_index"], v["content_index"] = r.item["id"], len(r.done), 0
 	return v
@@ -260,7 +260,7 @@ func (r *responseForm) end(a *answer, e *event.Events, u usage) {
 // finish sends the calls and the end of the response.
 func (r *responseForm) finish(a *answer, e *event.Events, u usage) error {
 	if r.last == nil {
-		return errors.New("openai: the sampler returned no tokens")
+		return errors.New("endpoint: the sampler returned no tokens")
 	}
 	status := r.last.responseStatus()
 	own := status

@@ -39,7 +39,7 @@ var responseUnsupported = param.Refusals{
 	"moderation":         {nil, "leave it out"},
 }
 
-// responseEcho are the parameters that a response repeats, with what it says where one is missing.
+// responseEcho are the parameters that a response repeats, with the value of a missing one.
 var responseEcho = map[string]string{"instructions": "null", "max_output_tokens": "null", "metadata": "{}",
 	"parallel_tool_calls": "true", "temperature": "1", "tool_choice": `"auto"`, "tools": "[]", "top_logprobs": "0",
 	"top_p": "1"}

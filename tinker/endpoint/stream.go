@@ -142,7 +142,7 @@ func (f *follower) first(ctx context.Context, s *tinker.Stream) ([]tinker.Drawn,
 	return s.Next(ctx)
 }
 
-// send sends what some tokens add to the samples.
+// send sends the additions of some tokens to the samples.
 func (f *follower) send(some []tinker.Drawn) error {
 	// the tokens of each sample together, in their order
 	slices.SortStableFunc(some, func(x, y tinker.Drawn) int { return x.Sample - y.Sample })
@@ -195,7 +195,7 @@ func ofFirst(some []tinker.Drawn) int {
 	return n
 }
 
-// sendPiece sends what some tokens add, if that is anything.
+// sendPiece sends a piece unless it is empty.
 func (a *answer) sendPiece(e *event.Events, p *piece) error {
 	if p.Part.Empty() && p.finish == "" && !a.logprobs && !a.tokenIDs {
 		return nil
@@ -203,7 +203,7 @@ func (a *answer) sendPiece(e *event.Events, p *piece) error {
 	return e.Append(func(b []byte) ([]byte, error) { return a.appendChunk(b, p) })
 }
 
-// delta is what a piece adds to the message of an assistant.
+// delta is the addition of a piece to an assistant's message.
 func (p *piece) delta() param.Object {
 	d := param.Object{}
 	if p.Reasoning != "" {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
 )
 
 // A data folder from before v0.2 is refused, neither cut off nor repaired, with the version that converts it.
@@ -22,7 +23,7 @@ func TestRefusesFoldersBeforeV02(t *testing.T) {
 	if err := r.start(); err == nil || !strings.Contains(err.Error(), "v0.2") {
 		t.Errorf("starting gives %v", err)
 	}
-	log := filepath.Join(r.dir, "server", logName)
+	log := filepath.Join(r.dir, "server", state.LogName)
 	before, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func (o *Options) defaults() {
 
 // What a program that opens a server needs of its parts.
 type (
-	// Store lists and reads what the Backend saved, such as engine.Engine.
+	// Store lists and reads the checkpoints of the Backend, such as engine.Engine.
 	Store = checkpoint.Store
 	// Exporter is a Store that exports some files of a checkpoint in another form than they are saved in.
 	Exporter = checkpoint.Exporter
@@ -71,7 +71,7 @@ type (
 	Bodies = edge.Bodies
 	// Queues limit pending work.
 	Queues = capacity.Queues
-	// Keep says how long the server keeps what clients no longer ask for.
+	// Keep limits data that clients no longer ask for.
 	Keep = sampling.Keep
 )
 

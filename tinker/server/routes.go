@@ -104,9 +104,9 @@ func refusals() map[string]string {
 		"POST " + v1 +
 			"/auth/token": "keys are not exchanged for tokens here: send the key itself (pjwt_auth_enabled is false)",
 		"GET " + v1 +
-			"/auth/apikey/me": "keys are kept by whoever runs this server: trinity serve key list",
+			"/auth/apikey/me": "the operator of this server keeps the keys: trinity serve key list",
 		"DELETE " + v1 +
-			"/auth/apikey/me": "keys are kept by whoever runs this server: trinity serve key revoke",
+			"/auth/apikey/me": "the operator of this server keeps the keys: trinity serve key revoke",
 		"POST " + v1 +
 			"/create_custom_loss": "custom losses run at the client (custom_loss_server_side is false)",
 		"POST " + v1 + "/copy_weights": "checkpoints are not copied between runs: load_weights with the path, or " +
@@ -115,7 +115,7 @@ func refusals() map[string]string {
 			"/sessions/search": "sessions are not searched here: list them (GET /api/v1/sessions)",
 		"PUT " + v1 + "/sessions/{id}/project": "this server has no projects",
 		"GET " + v1 +
-			"/sessions/{id}/trace_export": "this server records no traces; /metrics and its log say what it does",
+			"/sessions/{id}/trace_export": "this server records no traces; see /metrics and its log",
 		"GET " + v1 +
 			"/audit": "this server keeps no audit log; its own log says who did what",
 		"GET " + v1 + "/billing/usage/events": "nothing is billed here",

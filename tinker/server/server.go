@@ -1,17 +1,17 @@
 // Package server serves any durable tinker.Service over the HTTP protocol of Tinker, so that the unmodified Python
 // SDK, the tinker command and this project's own client train and sample here as they do on the hosted service.
 //
-// The life of a request: Host and Origin are checked (edge.go). The route (route.go) finds the tenant by the hash of
-// the API key (auth.go) and decodes the body. A training request (train.go) goes to the Backend, which makes it
-// durable. A session, a sampler or a sample (session.go, sampler.go, sample.go) is written to the server's own log
-// (state.go). Only then is the promise returned. Its request id is a signed key, so that retrieve_future (future.go)
-// finds the result after a restart too. The server waits for results without polling.
+// A Server joins parts, which are packages below internal. The life of a request: edge checks Host and Origin, finds
+// the tenant by the hash of the API key and decodes the body. training hands a training request to the Backend, which
+// makes it durable. session and sampling write a session, a sampler or a sample to the server's own log, in state. Only
+// then is the promise returned. Its request id is a signed ticket, so that future finds the result after a restart too.
+// The server waits for results without polling.
 //
 // Another tenant's resources return 404.
 //
-// Logprobs of samples are those of the model's own distribution at temperature 1. Telemetry of the SDK is accepted
-// and dropped. What a server on one machine does not offer (billing, audit, projects, traces) is refused with an
-// error that names it (refuse.go).
+// Samples have the logprobs of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
+// dropped. A server on one machine has no billing, audit, projects or traces: such requests are refused with an error
+// that names the feature (routes.go).
 package server
 
 import (

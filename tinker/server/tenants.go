@@ -12,7 +12,7 @@ import (
 )
 
 // tenants answers GET /tenants: who uses the server, and how much. It is for operators: a key that was made for one,
-// or every local client where no key is demanded, as for the metrics.
+// or every local client if no key is demanded, as for the metrics.
 func (s *Server) tenants(c *edge.Call) (any, error) {
 	if s.edge.Keyed() {
 		if _, operator := s.opts.Access.Keys.Owner(c.Tenant); !operator {

@@ -175,7 +175,7 @@ func (s *suite) sampleLimits() {
 		s.Errorf("stopped by length after %d tokens of 12", len(a.Tokens))
 	}
 	if len(a.Tokens) < 6 {
-		s.Skip("the sample ended by itself too early to test stops")
+		s.Skip("the sample ended too early to test stops")
 	}
 	stop := request(1, 12, 3, some...)
 	stop.Params.StopTokens = []int32{a.Tokens[4]}

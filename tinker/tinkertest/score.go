@@ -187,7 +187,7 @@ func (s *suite) noStop() {
 		}
 	}
 	if ended == 0 {
-		s.Error("no sample of 64 ended by itself, so the test checks nothing")
+		s.Error("none of 64 samples ended before its limit, so the test checks nothing")
 	}
 	r.Params.StopTokens = []int32{1}
 	f, err := c.Sample(s.ctx, r)

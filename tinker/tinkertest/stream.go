@@ -40,7 +40,7 @@ func (s *suite) stream() {
 	s.wantUser("top_p 2", err)
 }
 
-// cancel: when a sample's context ends, so does the sample, with the context's error; others go on.
+// cancel: when a sample's context ends, so does the sample, with the context's error; others continue.
 func (s *suite) cancel() {
 	c := s.sampler(tinker.SamplingClientRequest{BaseModel: s.base})
 	gone := errors.New("the caller is gone")

@@ -88,7 +88,7 @@ func (r OptimStepRequest) Tinker() (tinker.OptimStepRequest, error) {
 	switch {
 	case r.Adam != nil && r.OptimizerParams != nil:
 		return o,
-			tinker.Userf("optim_step has both adam_params and optimizer_params; send those of the model's optimizer")
+			tinker.Userf("optim_step has both adam_params and optimizer_params; send the ones of the model's optimizer")
 	case r.Adam == nil && r.OptimizerParams == nil:
 		return o, tinker.Userf("optim_step has no adam_params and no optimizer_params; send the step's settings")
 	case r.Adam != nil:

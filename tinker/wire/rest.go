@@ -94,7 +94,7 @@ type WeightsInfoRequest struct {
 	TinkerPath string `json:"tinker_path"`
 }
 
-// WeightsInfo describes what is needed to load a checkpoint.
+// WeightsInfo describes a checkpoint as far as loading it needs.
 type WeightsInfo struct {
 	BaseModel    string `json:"base_model"`
 	IsLoRA       bool   `json:"is_lora"`
@@ -102,7 +102,7 @@ type WeightsInfo struct {
 	TrainUnembed *bool  `json:"train_unembed"`
 	TrainMLP     *bool  `json:"train_mlp"`
 	TrainAttn    *bool  `json:"train_attn"`
-	// OptimizerConfig is that of the run that saved it; absent it is AdamW.
+	// OptimizerConfig is the saved run's; absent it is AdamW.
 	OptimizerConfig *Optimizer `json:"optimizer_config,omitempty"`
 }
 

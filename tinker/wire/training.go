@@ -61,7 +61,7 @@ type GetInfoResponse struct {
 	LoRAAlpha float64   `json:"lora_alpha"` // not of the official protocol
 	ModelName string    `json:"model_name"`
 	NextSeqID int64     `json:"next_seq_id,omitempty"` // not of the official protocol: the next free number
-	// OptimizerConfig is that of the run; absent it is AdamW.
+	// OptimizerConfig is the run's; absent it is AdamW.
 	OptimizerConfig *Optimizer `json:"optimizer_config,omitempty"`
 }
 

@@ -23,7 +23,7 @@ import (
 // open is how many episodes are open at once.
 const open = 256
 
-// played is what is played on a server: the arguments of the environment, what a player says, and that as a message.
+// played is an episode on a server: the arguments of the environment, what a player says, and that as a message.
 type played struct{ args, say, message string }
 
 // The game of the server in Go and of examples/openenv, and OpenEnv's echo environment, whose actions are calls of
@@ -37,7 +37,7 @@ var (
 
 func main() {
 	url := flag.String("url", "", "the URL of a server; without one a server in Go is started")
-	isEcho := flag.Bool("echo", false, "the server is that of OpenEnv's echo environment")
+	isEcho := flag.Bool("echo", false, "the server runs OpenEnv's echo environment")
 	n := flag.Int("n", 20000, "steps of a row")
 	rounds := flag.Int("rounds", 3, "of every row")
 	flag.Parse()

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 )
 
-// Work is what the head asks for.
+// Work is the tasks that the head gives out.
 type Work struct {
 	Workers int           // that are waited for before the clock starts
 	Tasks   int           // for each worker
@@ -26,7 +26,7 @@ type Work struct {
 	Answer  int           // bytes of an answer
 }
 
-// Report is what was measured.
+// Report has the measurements.
 type Report struct {
 	Workers    int
 	Tasks      int

@@ -29,7 +29,7 @@ type Manifest struct {
 
 	OptimizerType string `json:"optimizer_type,omitempty"` // "" is AdamW
 
-	// Files are the checksums of the other files, and Sum is that of the manifest without it. Checkpoints of older
+	// Files are the checksums of the other files, and Sum is the manifest's own, without it. Checkpoints of older
 	// versions have none.
 	Files map[string]fileSum `json:"files,omitempty"`
 	Sum   string             `json:"crc32c,omitempty"`

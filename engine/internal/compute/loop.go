@@ -294,7 +294,7 @@ func (j *job) repeats(chosen []*job) bool {
 	})
 }
 
-// cost is what a job adds to its share: about the tokens of a forward pass.
+// cost is the share that a job is charged: about the tokens of a forward pass.
 func (j *job) cost() int64 {
 	if j.backward() {
 		return 3 * int64(j.tokens)

@@ -10,8 +10,8 @@ import (
 )
 
 // The gradient of a request is a sum of parts. A part is the gradient of consecutive datums, begun at zero, and depends
-// on nothing else than them and the weights; the parts are added to the run's gradient in their order. So whoever
-// computes a part, and wherever, the sum has the same bits.
+// on nothing else than them and the weights; the parts are added to the run's gradient in their order. So the
+// sum has the same bits wherever a part is computed.
 
 // Parts cuts a request's datums: consecutive ones whose trees have at most most tokens together, or a longer one alone.
 // A tree has at most tree tokens; with 0 they share nothing.
@@ -109,7 +109,7 @@ func Clear(items []Item) {
 	}
 }
 
-// batch is what a task says about items of a request.
+// Batch makes items of a request the batch of a task.
 func Batch(req tinker.ForwardRequest, items []Item) executor.Batch {
 	b := executor.Batch{Loss: req.LossFn, Config: req.LossFnConfig}
 	for i := range items {
@@ -118,7 +118,7 @@ func Batch(req tinker.ForwardRequest, items []Item) executor.Batch {
 	return b
 }
 
-// datum is what a task says about an item: the inputs that its loss reads.
+// datum makes an item the datum of a task, with the inputs that its loss reads.
 func (it *Item) datum() tinker.Datum {
 	inputs := map[string]tinker.Tensor{tinker.TargetTokens: {Shape: it.Shape, Int: tinker.TokenInts(it.Targets).Int}}
 	for key, v := range map[string][]float32{tinker.Weights: it.Weights, tinker.Logprobs: it.Logprobs,

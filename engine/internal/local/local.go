@@ -26,7 +26,7 @@ type Executor struct {
 	known []*loaded                // most recently used last
 }
 
-// Options configure a local.
+// Options configure an executor.
 type Options struct {
 	Memory    *weights.Memory
 	Loop      *compute.Loop
@@ -61,7 +61,7 @@ type Source interface {
 // With returns the executor for calls whose weights a source gives.
 func (l *Executor) With(s Source) executor.Executor { return calls{l, s} }
 
-// calls is a local with a source.
+// calls is an executor with a source.
 type calls struct {
 	l    *Executor
 	from Source

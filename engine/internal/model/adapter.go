@@ -65,11 +65,15 @@ type target struct {
 	outs []projection
 }
 
-// prefix is PEFT's prefix of the names of a causal language model's modules.
-const prefix = "base_model.model."
+// PEFTPrefix is PEFT's prefix of the names of a causal language model's modules.
+const PEFTPrefix = "base_model.model."
 
-func (t target) a(p int) spec { return spec{prefix + t.at + t.outs[p].name + ".lora_A.weight", nil} }
-func (t target) b(p int) spec { return spec{prefix + t.at + t.outs[p].name + ".lora_B.weight", nil} }
+func (t target) a(p int) spec {
+	return spec{PEFTPrefix + t.at + t.outs[p].name + ".lora_A.weight", nil}
+}
+func (t target) b(p int) spec {
+	return spec{PEFTPrefix + t.at + t.outs[p].name + ".lora_B.weight", nil}
+}
 
 // of returns the projections of t that have an addition.
 func (t target) of(modules []string) target {

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// backBuffers holds the gradients of one layer's activations, for all rows of a call. Names are those of acts.
+// backBuffers holds the gradients of one layer's activations, for all rows of a call. Names are as in acts.
 type backBuffers struct {
 	dOut, dIn, dh, dn1, dn2          nn.Rows // [T,D]
 	do, dmlp                         nn.Rows // [T,D] of what is normed before it is added, with such norms
@@ -43,8 +43,8 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 	}
 }
 
-// Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are those of tape's
-// Forward. Each stretch of neighbouring sequences with one adapter has its own grads, in order. A nil entry is a
+// Backward adds to grads the gradients of the loss whose dLoss/dlogp Score left on the tape. seqs are the ones of
+// tape's Forward. Each stretch of neighbouring sequences with one adapter has its own grads, in order. A nil entry is a
 // stretch that is not trained; it does not change the gradients of the others. A stretch without an adapter trains the
 // full parameters and must then be the only one. Tensors that grads lacks are not trained. Arguments that do not fit
 // are an error, which Err returns.

@@ -15,7 +15,7 @@ import (
 //
 // Each product is followed by its LoRA, which continues the accumulator.
 
-// linear computes rows a to b-1 of y from those of x by l and the additions that pick selects.
+// linear computes rows a to b-1 of y from the same rows of x by l and the additions that pick selects.
 func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
 	in, mid := on.Pack(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
 	var more []kernel.Addition
@@ -23,7 +23,7 @@ func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows,
 	l.Forward(on, y.Slice(a, b), in, more)
 }
 
-// linearBackward computes rows a to b-1 of dx from those of dy, and of dmid.
+// linearBackward computes rows a to b-1 of dx from dy, and of dmid.
 func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows,
 	pick func(*Adapter) *nn.LoRA) {
 	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
@@ -195,7 +195,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(out, y, s.h, w.afterMLP, s.invMLP, a, b) })
 }
 
-// mlpBackward computes the gradient of h, d.dh, from that of the layer's output, d.dOut.
+// mlpBackward computes d.dh, the gradient of h, from d.dOut, the gradient of the layer's output.
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	dy := p.residualBackward(d.dmlp, d.dOut, s.mlp, w.afterMLP, s.invMLP, a, b, on)

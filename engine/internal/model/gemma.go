@@ -18,7 +18,7 @@ import (
 
 // gemma reads the keys that other families do not have.
 func (h *hfConfig) gemma(c *Config) (err error) {
-	c.QueryScalar = 256 // the defaults are those of transformers
+	c.QueryScalar = 256 // the defaults are as in transformers
 	if h.QueryScalar != nil {
 		c.QueryScalar = *h.QueryScalar
 	}
@@ -117,7 +117,7 @@ func (c Config) embedScale(k *kernel.Set) float32 {
 	return scale[0]
 }
 
-// normOffset is what is added to the stored weights of norms.
+// normOffset is added to the stored weights of norms.
 func (c Config) normOffset() float32 {
 	if c.Arch.Gemma {
 		return 1
@@ -151,7 +151,7 @@ func (p *pass) residual(out, y, x nn.Rows, w, inv []float32, a, b int) {
 	p.K.Add(out.Slice(a, b).Data, x.Slice(a, b).Data)
 }
 
-// residualBackward returns the gradient of y, given that of out: itself, or in dy through the norm.
+// residualBackward returns the gradient of y, given the gradient of out: itself, or in dy through the norm.
 func (p *pass) residualBackward(dy, dout, y nn.Rows, w, inv []float32, a, b int, on nn.Products) nn.Rows {
 	if w == nil {
 		return dout

@@ -25,9 +25,9 @@ func NewGrads(tensors []Tensor) *Grads {
 		t.Data = make([]float32, spec{t.Name, t.Shape}.len())
 		g.T = append(g.T, t)
 		g.index[t.Name] = i
-		tied = tied && t.Name != headName
+		tied = tied && t.Name != HeadName
 	}
-	if e := g.of(embedName); e != nil && tied {
+	if e := g.of(EmbedName); e != nil && tied {
 		g.embed, g.head = make([]float32, len(e)), make([]float32, len(e))
 	}
 	return g
@@ -68,7 +68,7 @@ func (g *Grads) Accumulators() [][]float32 {
 func (g *Grads) Independent() [][]float32 {
 	var all [][]float32
 	for _, t := range g.T {
-		if g.embed == nil || t.Name != embedName {
+		if g.embed == nil || t.Name != EmbedName {
 			all = append(all, t.Data)
 		}
 	}
@@ -112,14 +112,14 @@ func (g *Grads) ofEmbed() []float32 {
 	if g.embed != nil {
 		return g.embed
 	}
-	return g.of(embedName)
+	return g.of(EmbedName)
 }
 
 func (g *Grads) ofHead() []float32 {
 	if g.head != nil {
 		return g.head
 	}
-	return g.of(headName)
+	return g.of(HeadName)
 }
 
 // embedding adds the gradient of the embedding for one stretch of a pass, if it is trained.
@@ -142,7 +142,7 @@ func (g *Grads) join() {
 	if g.embed == nil {
 		return
 	}
-	sum := g.of(embedName)
+	sum := g.of(EmbedName)
 	for i, e := range g.embed {
 		sum[i] = e + g.head[i]
 	}

@@ -40,7 +40,7 @@ func folder(t *testing.T, files map[string][]safetensors.Tensor) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, indexFile), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, IndexFile), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestLoadRoundTrip(t *testing.T) {
 	for _, convert := range []func(string, []int, []float32) safetensors.Tensor{safetensors.FromF32,
 		safetensors.FromBF16} {
 		all := stored(t, convert)
-		for _, files := range []map[string][]safetensors.Tensor{{singleFile: all},
+		for _, files := range []map[string][]safetensors.Tensor{{SingleFile: all},
 			{"a.safetensors": all[:5], "b.safetensors": all[5:]}} {
 			w, err := Load(folder(t, files), alone(k))
 			if err != nil {
@@ -93,8 +93,8 @@ func TestLoadRefuses(t *testing.T) {
 	wrongShape[1] = safetensors.FromF32(all[1].Name, []int{3}, []float32{1, 2, 3})
 	integers := slices.Clone(all)
 	integers[1].DType = "I32"
-	whole := map[string][]safetensors.Tensor{singleFile: all}
-	path := func(dir string) string { return filepath.Join(dir, singleFile) }
+	whole := map[string][]safetensors.Tensor{SingleFile: all}
+	path := func(dir string) string { return filepath.Join(dir, SingleFile) }
 	for _, tt := range []struct {
 		name  string
 		files map[string][]safetensors.Tensor
@@ -103,23 +103,23 @@ func TestLoadRefuses(t *testing.T) {
 		is    error
 	}{
 		{"no weights", nil, nil, "neither model.safetensors nor", nil},
-		{"missing tensor", map[string][]safetensors.Tensor{singleFile: all[1:]}, nil,
+		{"missing tensor", map[string][]safetensors.Tensor{SingleFile: all[1:]}, nil,
 			`"model.embed_tokens.weight" is missing`, nil},
-		{"wrong shape", map[string][]safetensors.Tensor{singleFile: wrongShape}, nil,
+		{"wrong shape", map[string][]safetensors.Tensor{SingleFile: wrongShape}, nil,
 			"has shape [3], config.json gives [24]", nil},
-		{"integers", map[string][]safetensors.Tensor{singleFile: integers}, nil, "dtype I32", nil},
-		{"truncated", whole, func(d string) error { return os.Truncate(path(d), 3000) }, singleFile,
+		{"integers", map[string][]safetensors.Tensor{SingleFile: integers}, nil, "dtype I32", nil},
+		{"truncated", whole, func(d string) error { return os.Truncate(path(d), 3000) }, SingleFile,
 			safetensors.ErrTruncated},
-		{"empty", whole, func(d string) error { return os.Truncate(path(d), 0) }, singleFile, safetensors.ErrTruncated},
+		{"empty", whole, func(d string) error { return os.Truncate(path(d), 0) }, SingleFile, safetensors.ErrTruncated},
 		{"not safetensors", whole, func(d string) error {
 			return os.WriteFile(path(d), []byte("<html> not found"),
 				0o600)
-		}, singleFile, safetensors.ErrFormat},
+		}, SingleFile, safetensors.ErrFormat},
 		{"missing shard", map[string][]safetensors.Tensor{"a.safetensors": all[:5], "b.safetensors": all[5:]},
 			func(d string) error { return os.Remove(filepath.Join(d, "b.safetensors")) }, "b.safetensors",
 			fs.ErrNotExist},
 		{"shard outside", nil, func(d string) error {
-			return os.WriteFile(filepath.Join(d, indexFile), []byte(`{"weight_map":{"a":"../x"}}`), 0o600)
+			return os.WriteFile(filepath.Join(d, IndexFile), []byte(`{"weight_map":{"a":"../x"}}`), 0o600)
 		}, "outside the folder", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestForwardErr(t *testing.T) {
 	for _, tt := range []struct{ tensor, want string }{
 		{"model.layers.0.mlp.down_proj.weight", "not finite after layer 0"},
 		{"model.layers.1.self_attn.o_proj.weight", "not finite after layer 1"},
-		{embedName, "the embedding is not finite"},
+		{EmbedName, "the embedding is not finite"},
 	} {
 		full := m.w.Tensors()
 		i := slices.IndexFunc(full, func(x Tensor) bool { return x.Name == tt.tensor })

@@ -58,9 +58,9 @@ func blockLinears(c Config, l int) [4]fused {
 
 // tables are the embedding and, unless they are tied, the head.
 func tables(c Config) []fused {
-	list := []fused{{c.Dim, []string{embedName}, []int{c.Vocab}}}
+	list := []fused{{c.Dim, []string{EmbedName}, []int{c.Vocab}}}
 	if !c.Tied {
-		list = append(list, fused{c.Dim, []string{headName}, []int{c.Vocab}})
+		list = append(list, fused{c.Dim, []string{HeadName}, []int{c.Vocab}})
 	}
 	return list
 }

@@ -124,10 +124,10 @@ func (a *PEFT) read(path string) error {
 	defer f.Close()
 	on := map[string]bool{}
 	for _, t := range f.Tensors() {
-		name := strings.Replace(t.Name, prefix+unembedName+".", prefix+"lm_head.", 1)
+		name := strings.Replace(t.Name, PEFTPrefix+UnembedName+".", PEFTPrefix+"lm_head.", 1)
 		module, ok := peftModule(name)
 		if !ok {
-			if isBaseCopy(t.Name) || a.wholeHead && t.Name == prefix+headName {
+			if isBaseCopy(t.Name) || a.wholeHead && t.Name == PEFTPrefix+HeadName {
 				continue
 			}
 			return fmt.Errorf("model: %s: tensor %q is not part of a LoRA on %s", path, t.Name,
@@ -178,7 +178,7 @@ func peftModule(name string) (module string, ok bool) {
 		}
 	}
 	module = at[strings.LastIndexByte(at, '.')+1:]
-	return module, strings.HasPrefix(name, prefix) && slices.Contains(ModuleNames(), module)
+	return module, strings.HasPrefix(name, PEFTPrefix) && slices.Contains(ModuleNames(), module)
 }
 
 // wholeHead reports whether the head is the only module that is saved whole.
@@ -189,10 +189,46 @@ func wholeHead(modules json.RawMessage) bool {
 
 // isBaseCopy reports whether a tensor is one of the base model's that PEFT saves with an adapter on the head.
 func isBaseCopy(name string) bool {
-	return strings.HasSuffix(name, ".base_layer.weight") || name == prefix+embedName
+	return strings.HasSuffix(name, ".base_layer.weight") || name == PEFTPrefix+EmbedName
 }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
+
+// fit returns the tensors of an adapter by their names, for a model.
+func (a PEFT) fit(base string, c Config) (LoRA, map[string][]float32, error) {
+	a.Tensors = slices.Clone(a.Tensors)
+	a.Fill(c)
+	deltas, err := match(a.LoRA.specs(c), a.Tensors)
+	if err != nil {
+		return LoRA{}, nil, fmt.Errorf("model: the adapter does not fit %s: %w", base, err)
+	}
+	return a.LoRA, deltas, nil
+}
+
+// Pair is the factors of a LoRA on one matrix: A [Rank, in] and B [out, Rank].
+type Pair struct{ A, B []float32 }
+
+// Pairs returns the factors of the adapter by the name of the matrix, such as model.layers.0.self_attn.q_proj, for the
+// model in folder base. Matrices of a module that the adapter leaves out are left out.
+func (a PEFT) Pairs(base string, c Config) (map[string]Pair, error) {
+	if _, _, err := a.fit(base, c); err != nil {
+		return nil, err
+	}
+	pairs := map[string]Pair{}
+	for _, t := range a.Tensors {
+		name := strings.TrimPrefix(t.Name, PEFTPrefix)
+		if at, isA := strings.CutSuffix(name, ".lora_A.weight"); isA {
+			pairs[at] = Pair{A: t.Data, B: pairs[at].B}
+		} else {
+			at = strings.TrimSuffix(name, ".lora_B.weight")
+			pairs[at] = Pair{A: pairs[at].A, B: t.Data}
+		}
+	}
+	return pairs, nil
+}
+
+// UnembedName is Tinker's name of the head.
+const UnembedName = "model.unembed_tokens"

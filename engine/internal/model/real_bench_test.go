@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/roofline"
 )
 
 // realShapes are the shapes of models people train, and of small ones. Weights are random.
@@ -32,7 +31,7 @@ var realShapes = []struct {
 // matrix.
 type realModel struct {
 	benchModel
-	meter      *roofline.Meter
+	meter      *meter
 	body, head float64 // parameters
 	loraBody   float64 // parameters of the LoRA, without the head's
 	loraHead   float64
@@ -66,7 +65,7 @@ func newRealModel(b *testing.B, c Config) realModel {
 	if m.adapter, err = m.w.NewAdapter(l, m.lora, k); err != nil {
 		b.Fatal(err)
 	}
-	if m.meter, err = roofline.NewMeter(k, r.P); err != nil {
+	if m.meter, err = newMeter(nn.Compute{K: k, P: r.P}, sweepBytes); err != nil {
 		b.Fatal(err)
 	}
 	base, low := flops(c, l.Rank)
@@ -123,7 +122,7 @@ type work struct {
 }
 
 // bound is the least seconds of w by the bound of the row.
-func (w work) bound(r roofline.Roof) float64 {
+func (w work) bound(r roof) float64 {
 	if w.bandwidth {
 		return r.Seconds(0, w.weights)
 	}
@@ -133,23 +132,23 @@ func (w work) bound(r roofline.Roof) float64 {
 // report times f, each round between two samples of the roof, and prints medians: the rate, its share of the row's
 // bound and of the roofline (the longer of arithmetic and reading), and the roof itself.
 func (m realModel) report(b *testing.B, w work, f func()) {
-	var rounds []roofline.Round
+	var rounds []round
 	for b.Loop() {
 		rounds = append(rounds, m.meter.Time(f))
 	}
-	for unit, of := range map[string]func(r roofline.Round) float64{
-		"tokens/s": func(r roofline.Round) float64 { return float64(w.tokens) / r.Seconds },
-		"%bound":   func(r roofline.Round) float64 { return 100 * w.bound(r.Roof) / r.Seconds },
-		"%roof": func(r roofline.Round) float64 {
-			return 100 * r.Roof.Seconds(w.flop,
+	for unit, of := range map[string]func(r round) float64{
+		"tokens/s": func(r round) float64 { return float64(w.tokens) / r.Seconds },
+		"%bound":   func(r round) float64 { return 100 * w.bound(r.roof) / r.Seconds },
+		"%roof": func(r round) float64 {
+			return 100 * r.roof.Seconds(w.flop,
 				w.weights+w.kv) / r.Seconds
 		},
-		"%f32":         func(r roofline.Round) float64 { return 100 * w.flop / (r.Roof.FMA * 1e9) / r.Seconds },
-		"GFLOP/s-bf16": func(r roofline.Round) float64 { return r.Roof.BF16 },
-		"GFLOP/s-f32":  func(r roofline.Round) float64 { return r.Roof.FMA },
-		"GB/s":         func(r roofline.Round) float64 { return r.Roof.Bandwidth },
+		"%f32":         func(r round) float64 { return 100 * w.flop / (r.roof.FMA * 1e9) / r.Seconds },
+		"GFLOP/s-bf16": func(r round) float64 { return r.roof.BF16 },
+		"GFLOP/s-f32":  func(r round) float64 { return r.roof.FMA },
+		"GB/s":         func(r round) float64 { return r.roof.Bandwidth },
 	} {
-		b.ReportMetric(roofline.Median(rounds, of), unit)
+		b.ReportMetric(medianOf(rounds, of), unit)
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -174,7 +173,7 @@ func (m realModel) recompute(b *testing.B) {
 	for _, line := range strings.Split(string(status), "\n") {
 		var kib float64
 		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
-			b.ReportMetric((kib-float64(m.meter.Bytes()>>10))/(1<<20), "GiB-resident")
+			b.ReportMetric((kib-float64(4*len(m.meter.area)>>10))/(1<<20), "GiB-resident")
 		}
 	}
 }

@@ -138,7 +138,7 @@ func (a *acts) norms(c Config) []*[]float32 {
 }
 
 // TapeBytes estimates the bytes of a tape for a number of rows (tokens) with adapters up to rank, so that a caller can
-// choose whether to recompute. Backward also needs its own buffers: about those of one layer.
+// choose whether to recompute. Backward also needs buffers of its own, about as much as one layer.
 func (c Config) TapeBytes(rows, rank int, recompute bool) int {
 	layer := len(new(acts).norms(c))
 	for _, m := range new(acts).columns(c, rank) {

@@ -20,9 +20,9 @@ func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.Name, t.Shape) }
 
 // Names of the parameters outside the layers.
 const (
-	embedName = "model.embed_tokens.weight"
+	EmbedName = "model.embed_tokens.weight"
 	normName  = "model.norm.weight"
-	headName  = "lm_head.weight"
+	HeadName  = "lm_head.weight"
 )
 
 // spec is the name and shape of a parameter.
@@ -67,7 +67,7 @@ func match(specs []spec, tensors []Tensor) (map[string][]float32, error) {
 
 // parameters lists the full parameters of a model in the order of its computation.
 func parameters(c Config) []spec {
-	list := []spec{{embedName, []int{c.Vocab, c.Dim}}}
+	list := []spec{{EmbedName, []int{c.Vocab, c.Dim}}}
 	for l := range c.Layers {
 		at := fmt.Sprintf("model.layers.%d.", l)
 		add := func(name string, shape ...int) { list = append(list, spec{at + name, shape}) }
@@ -97,7 +97,7 @@ func parameters(c Config) []spec {
 	}
 	list = append(list, spec{normName, []int{c.Dim}})
 	if !c.Tied {
-		list = append(list, spec{headName, []int{c.Vocab, c.Dim}})
+		list = append(list, spec{HeadName, []int{c.Vocab, c.Dim}})
 	}
 	return list
 }

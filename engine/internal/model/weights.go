@@ -56,8 +56,8 @@ func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute)
 // NewWeights of them gives the same model.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
-	data := map[string][]float32{embedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
-	w.embed.W.Unpack(data[embedName])
+	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
+	w.embed.W.Unpack(data[EmbedName])
 	split := func(l *nn.Linear, names ...string) {
 		all := make([]float32, l.W.N*l.W.K)
 		l.W.Unpack(all)

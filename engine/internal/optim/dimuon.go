@@ -14,7 +14,7 @@ import (
 // step is a matrix sign of the momentum with a preconditioner for rows and columns that damping smooths; the learning
 // rate applies to a direction whose Frobenius norm is √rank, times a correction relative to rank 32 with an exponent,
 // the same for all LoRA matrices; there is no weight decay. The formula as a whole is not published. Here the
-// preconditioned direction is that of LoRA-Muon (Cesista, Simal, Crowson and Biderman 2026, arXiv:2606.12921):
+// preconditioned direction is LoRA-Muon's (Cesista, Simal, Crowson and Biderman 2026, arXiv:2606.12921):
 // steepest descent of the product B·A in the spectral norm. For a pair A [r,in], B [out,r] with momenta M and N
 //
 //	P = (BᵀB + damping·I)^−½      Q = (AAᵀ + damping·I)^−½      r × r, of the weights before the step

@@ -19,7 +19,7 @@ type Client struct {
 	collected runtime.Cleanup
 }
 
-// ClientOptions are what sampling clients compute with.
+// ClientOptions configure clients.
 type ClientOptions struct {
 	Memory *weights.Memory
 	// submit gives a request to what computes it; promised is as for scheduler.submit.
@@ -90,7 +90,7 @@ func (c *Client) accept(ctx context.Context, req tinker.SampleRequest,
 	return nil
 }
 
-// scope says which prefixes a request with that salt shares: those of its tenant with the same salt, and those of
+// scope says which prefixes a request with that salt shares: its tenant's with the same salt, and those of
 // others if SharePrefixes is set. Then only its own count as hits, which would tell what others asked.
 func (c *Client) scope(salt string) cache.Scope {
 	s := cache.Scope{Version: c.version.ID, Room: salt, User: c.queue.owner}

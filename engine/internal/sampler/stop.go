@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// stops is what ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. The
+// stops ends the samples of a request: tokens, and strings that may begin and end anywhere inside tokens. The
 // model's own end tokens do too, unless the request names stop tokens or sets NoStop.
 type stops struct {
 	tokens  []int32

@@ -42,7 +42,7 @@ func (s *Request) SamplesAlone() bool {
 	return s.drawn == nil && !s.wantsPrompt() && s.sampleTop == 0
 }
 
-// Cost is what n samples of a request cost at most, in tokens.
+// Cost is the most that n samples of a request cost, in tokens.
 func (s *Request) Cost(n int) float64 { return float64(len(s.prompt) + n*s.most) }
 
 // Samples is the number of samples.
@@ -57,7 +57,7 @@ func (s *Request) Tenant() string { return s.queue.owner }
 // Context ends when nobody wants the request any more.
 func (s *Request) Context() context.Context { return s.ctx }
 
-// Enter and leave count a request that is computed in parts.
+// Enter and Leave count a request that is computed in parts.
 func (s *Request) Enter(b *fair.Backlog, promised bool) error {
 	return b.Take(s.queue.owner, len(s.prompt), promised)
 }

@@ -89,7 +89,7 @@ func (w *Spreader) sampled(s *sampler.Request, r sampleRange) {
 	w.samples.add(r.away, -s.Cost(r.n), -1)
 }
 
-// sampleRanges computes the ranges of a request at the same time. The error is that of the first range that has one.
+// sampleRanges computes the ranges of a request at the same time. The error is the first range's that has one.
 func (w *Spreader) sampleRanges(s *sampler.Request, list []sampleRange) error {
 	var receipts executor.Receipts
 	ctx, cancel := context.WithCancel(executor.WithTenant(s.Context(), s.Tenant()))

@@ -119,7 +119,7 @@ type part struct {
 	result  *partResult
 }
 
-// partResult is what a part gives.
+// partResult is the result of a part.
 type partResult struct {
 	part     int
 	here     bool

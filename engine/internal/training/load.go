@@ -37,7 +37,7 @@ func (r *Run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
 	return tinker.LoadOutput{Path: req.Path}, nil
 }
 
-// fits refuses a checkpoint of another base model or another LoRA than that of a model.
+// fits refuses a checkpoint of another base model or another LoRA than the model's.
 func fits(id string, s weights.Shape, m checkpoint.Manifest, path string) error {
 	print, err := s.Base.Fingerprint(m.LoRA.Rank == 0)
 	if err != nil {

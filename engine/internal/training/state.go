@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// State is what requests change.
+// State changes with every request.
 type State struct {
 	Params   []model.Tensor // the trainable ones, f32
 	opt      optimizer

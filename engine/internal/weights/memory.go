@@ -67,7 +67,7 @@ type allocation struct {
 	users int // of a version: sampling clients
 }
 
-// most is what one tenant may use when it is alone.
+// most is the limit of a tenant that is alone.
 func (m *Memory) most() int64 { return m.Total / 4 * 3 }
 
 // room returns an error if n more bytes of a tenant do not fit: a User error if they never will, otherwise one that

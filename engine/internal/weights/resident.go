@@ -12,7 +12,7 @@ import (
 // has used them for memory.idle, or earlier when other weights need the memory, the least recently used first. Weights
 // that something uses never leave. The next use reads them again, to the same bits.
 
-// resident is what base weights take in memory; memory.mu guards it.
+// resident is the state of base weights in memory; memory.mu guards it.
 type resident struct {
 	version *Version // of the untouched weights; nil while they are not in memory or being read
 	bytes   int64    // 0: not in memory

@@ -38,7 +38,7 @@ func (s Shape) Reserve() (*kernel.Memory, error) {
 	return s.config().Reserve()
 }
 
-// config is that of a version of full parameters.
+// config is the configuration of a version of full parameters.
 func (s Shape) config() model.Config {
 	c := s.Base.Config
 	c.BF16 = s.BF16

@@ -67,8 +67,8 @@ func (v *Version) Dtype() string {
 }
 
 // kvCaches holds the KV caches of a base model by the shape of their pages. A page has the dtype of the weights it is
-// computed with. One base model can have weights of two dtypes: its own as they are stored, and those of a run that
-// began with random weights, whose dtype config.json names.
+// computed with. One base model can have weights of two dtypes: its own as they are stored, and the weights of a run
+// that began with random weights, whose dtype config.json names.
 type kvCaches struct {
 	bytes int64 // budget of each
 

@@ -38,7 +38,7 @@ func modelOf(of func() (course, error), s shape) func(options) error {
 	}
 }
 
-// A shape is what differs between the example's models.
+// A shape has the dimensions in which the example's models differ.
 type shape struct {
 	layers, inner, context, vocab int // inner is the width of the MLP
 }

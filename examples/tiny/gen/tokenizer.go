@@ -66,7 +66,7 @@ func preTokenCounts(seed uint64) map[string]int {
 	return counts
 }
 
-// systemPrompt is what gsm8k.yaml and pretrain.yaml set as format.system_prompt.
+// systemPrompt is format.system_prompt in gsm8k.yaml and pretrain.yaml.
 const systemPrompt = "Think, then answer."
 
 // newTokenizer trains the tokenizer and returns the tree of its tokenizer.json.

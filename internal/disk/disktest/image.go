@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// image is the state that a disk keeps when its power fails, beside its current state in real folders. It knows the files and
-// folders that a Crash changed. Everything else, such as what package os wrote, is durable as it is.
+// image is the state that a disk keeps when its power fails, beside its current state in real folders. It knows the
+// files and folders that a Crash changed. Everything else, such as what package os wrote, is durable as it is.
 type image struct {
 	mu   sync.Mutex
 	root *node             // its names are volumes; Unix has one, without a name

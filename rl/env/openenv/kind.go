@@ -210,9 +210,9 @@ func (k *kind) unsteady(what, one, other string) error {
 	}
 	from := max(0, at-40)
 	text := fmt.Sprintf("with seed %d, %s: …%q and …%q. The server ignores seeds, so the repetitions of a task (a "+
-		"group of GRPO) are played from different states, and their rewards are compared all the same; and an episode "+
-		"whose session is lost fails. To mend it, let reset draw everything from its argument seed; or, if only an id "+
-		"or a time differs, show other fields (show=FIELD in the id); or train without groups (method=reinforce)",
+		"group of GRPO) begin in different states although their rewards are compared, and an episode whose "+
+		"session is lost fails. Remedy: let reset draw everything from its argument seed; or, if only an id or a time "+
+		"differs, show other fields (show=FIELD in the id); or train without groups (method=reinforce)",
 		trySeed, what, cut(strings.ToValidUTF8(one[from:], ""), 100), cut(strings.ToValidUTF8(other[from:], ""), 100))
 	if k.args.strict {
 		return fmt.Errorf("%s. It is refused, as strict_seed is true", text)

@@ -117,7 +117,7 @@ func sourceOf(t *testing.T, p program, notes *[]string) *Source {
 	}
 	offers := proxy.NewOffers(proxy.OfferOptions{Name: "m", Text: text, Now: time.Now})
 	s := New(t.Context(), Options{ID: "verifiers:guess", Carrying: p, Tasks: dataset.Of(numbers(4)),
-		Rollouts: offers, URL: offers.URL, Model: "m", Params: tinker.DefaultSampling(),
+		Rollouts: offers, URL: offers.URL, Close: offers.Close, Model: "m", Params: tinker.DefaultSampling(),
 		Random: []string{"0", "1", "2", "3", "4"},
 		Note: func(text string) {
 			if notes != nil {
@@ -125,7 +125,7 @@ func sourceOf(t *testing.T, p program, notes *[]string) *Source {
 			}
 		}})
 	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), offers.Close()); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		http.DefaultClient.CloseIdleConnections()

@@ -28,6 +28,7 @@ type Options struct {
 	Tasks    *dataset.Source   // a row each
 	Rollouts workflow.Rollouts
 	URL      func() (string, error) // of Rollouts
+	Close    func() error           // ends Rollouts
 	Model    string                 // its name; policy is a name of it too
 	Params   tinker.SamplingParams
 	Random   []string          // answers of the random player
@@ -69,13 +70,13 @@ func New(ctx context.Context, o Options) *Source {
 	return s
 }
 
-// Close ends the episodes in progress and waits for them.
+// Close ends the episodes in progress, waits for them and ends Options.Rollouts.
 func (s *Source) Close() error {
 	s.end(errClosed)
 	s.mu.Lock() // no episode begins now
 	defer s.mu.Unlock()
 	s.wait.Wait()
-	return nil
+	return s.o.Close()
 }
 
 // Spec begins two episodes of the first task, to see that the environment works and whether a task decides how an
@@ -108,9 +109,9 @@ func (s *Source) describe() (env.Spec, error) {
 			return &Env{source: s, task: p["task"]}, nil
 		}}
 	if spec.Unsteady {
-		s.o.Note(fmt.Sprintf("%s: two episodes of one task begin in different ways; the repetitions of a task (a "+
-			"group of grpo) are begun each by itself. Let the environment draw everything from its task to compare "+
-			"like with like", s.o.ID))
+		s.o.Note(fmt.Sprintf("%s: two episodes of one task begin in different ways, so every episode of a "+
+			"group (grpo) is started separately. Let the environment draw everything from its task to compare like "+
+			"with like", s.o.ID))
 	}
 	return spec, nil
 }
@@ -121,13 +122,13 @@ func (s *Source) begin(index int) (*episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	url, err := s.o.URL()
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := context.Cause(s.ctx); err != nil {
+		return nil, err
+	}
+	url, err := s.o.URL()
+	if err != nil {
 		return nil, err
 	}
 	e := newEpisode(s.ctx)

@@ -8,12 +8,12 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/supervised"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
 // openExamples opens the data set of an experience buffer, key in the configuration, to be read as read says.
-func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, key string, read dataset.Plan,
+func openExamples(ctx context.Context, j *job.Job, eb *config.ExperienceBuffer, key string, read dataset.Plan,
 	pairs bool) (*supervised.Examples, error) {
 	if eb.StorageType != "file" && eb.StorageType != "sql" {
 		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is a file or a table, so write "+
@@ -23,28 +23,28 @@ func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, k
 	if pairs {
 		schema = "dpo"
 	}
-	rows, err := o.openExampleRows(ctx, eb, schema)
+	rows, err := openExampleRows(ctx, j, eb, schema)
 	if err != nil {
-		return nil, place.At(key+".path", err)
+		return nil, job.AtKey(key+".path", err)
 	}
-	o.Opened(rows.Close)
+	j.Opened(rows.Close)
 	if eb.DataSelector != nil {
-		o.noteSelector(eb.DataSelector, key)
+		noteSelector(j, eb.DataSelector, key)
 		read.Selector, read.Seed, read.Args = eb.DataSelector.SelectorType, eb.DataSelector.Seed, eb.DataSelector.Kwargs
 		if keys := eb.DataSelector.FeatureKeys; len(keys) > 0 {
 			if read.Features, err = rows.Numbers(keys); err != nil {
-				return nil, place.At(key+".data_selector.feature_keys", err)
+				return nil, job.AtKey(key+".data_selector.feature_keys", err)
 			}
 		}
 	}
 	reader, err := dataset.NewReader(rows.Len(), read)
 	if err != nil {
-		return nil, place.At(key, place.AtArgs(key+".data_selector.kwargs", err))
+		return nil, job.AtKey(key, job.AtArguments(key+".data_selector.kwargs", err))
 	}
 	f := exampleFormat(eb)
-	s := &supervised.Examples{Rows: rows, Reader: reader, Pairs: pairs, Warn: o.Warn,
-		MaxTokens: plan.MaxTokens(o.Config, o.Context),
-		Tokenizer: o.Model.Tokenizer, Template: o.Model.Template, Thinking: o.Model.Thinking,
+	s := &supervised.Examples{Rows: rows, Reader: reader, Pairs: pairs, Warn: j.Warn,
+		MaxTokens: plan.MaxTokens(j.Config, j.Context),
+		Tokenizer: j.Model.Tokenizer, Template: j.Model.Template, Thinking: j.Model.Thinking,
 		Format: dataset.Format{Section: key + ".format",
 			PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt,
 			SystemPromptKey: f.SystemPromptKey, ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
@@ -60,16 +60,16 @@ func (o Opener) openExamples(ctx context.Context, eb *config.ExperienceBuffer, k
 	if f.EnableThinking != nil {
 		s.Thinking = f.EnableThinking
 	}
-	if o.Config.Given(key+".format.chat_template") && f.ChatTemplate != "" {
-		if s.Template, err = o.Model.ReadTemplate(f.ChatTemplate, o.Date); err != nil {
-			return nil, place.At(key+".format.chat_template", err)
+	if j.Config.Given(key+".format.chat_template") && f.ChatTemplate != "" {
+		if s.Template, err = j.Model.ReadTemplate(f.ChatTemplate, j.ID.Date); err != nil {
+			return nil, job.AtKey(key+".format.chat_template", err)
 		}
 	}
 	_, err = s.Row(dataset.Item{})
 	return s, atColumn(key+".format", err)
 }
 
-// exampleFormat is which columns mean what; those of a table have fixed names.
+// exampleFormat says what columns mean; the columns of a table have fixed names.
 func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	f := eb.Format
 	if eb.StorageType == "sql" {
@@ -81,23 +81,23 @@ func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 
 // Train opens the experience buffer of mode train, at the place where the job stopped. The buffer's epochs or steps say
 // how much of it is read, and trainer.total_steps ends that earlier.
-func (o Opener) Train(ctx context.Context, pos buffer.Position) (buffer.DataSet, error) {
-	if o.Method.Schema == "experience" {
+func Train(ctx context.Context, j *job.Job, pos buffer.Position) (buffer.DataSet, error) {
+	if j.Method.Schema == "experience" {
 		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+
-			"algorithm %s trains on experiences, so use mode both", o.Config.Algorithm.Type)
+			"algorithm %s trains on experiences, so use mode both", j.Config.Algorithm.Type)
 	}
-	b, most := o.Config.Buffer, plan.Value(o.Config.Trainer.TotalSteps)
+	b, most := j.Config.Buffer, plan.Value(j.Config.Trainer.TotalSteps)
 	read := dataset.Plan{BatchSize: b.TrainBatchSize, Epochs: b.TotalEpochs, TotalSteps: plan.Value(b.TotalSteps),
 		MaxSteps: most,
 		Remedy:   "lower buffer.train_batch_size, raise buffer.total_epochs or give buffer.total_steps"}
-	s, err := o.openExamples(ctx, o.Config.Buffer.TrainerInput.ExperienceBuffer,
+	s, err := openExamples(ctx, j, j.Config.Buffer.TrainerInput.ExperienceBuffer,
 		"buffer.trainer_input.experience_buffer",
-		read, o.Method.Schema == "dpo")
+		read, j.Method.Schema == "dpo")
 	if err != nil {
 		return buffer.DataSet{}, err
 	}
 	if n := s.Reader.Steps(); n < most {
-		o.Note(fmt.Sprintf("trainer.total_steps is %d, and training ends after %d steps, with the data; raise "+
+		j.Notes.Add(fmt.Sprintf("trainer.total_steps is %d, and training ends after %d steps, with the data; raise "+
 			"buffer.total_epochs or give buffer.total_steps to train more", most, n))
 	}
 	return buffer.DataSet{Examples: s}, s.Reader.Restore(dataset.State{CurrentIndex: pos.Count})

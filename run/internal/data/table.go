@@ -8,30 +8,27 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
 // openTaskRows opens what a taskset names: a file, or the table of its name in a database; added is nil for files.
-func (o Opener) openTaskRows(ctx context.Context, t *config.Taskset) (rows *dataset.Source, added func() error,
+func openTaskRows(ctx context.Context, j *job.Job, t *config.Taskset) (rows *dataset.Source, added func() error,
 	err error) {
-	if read := o.Site.Own.Readers[t.StorageType]; read != nil {
+	if read := j.Outside.Readers[t.StorageType]; read != nil {
 		rows, err = read(ctx, Section(t))
 		return rows, nil, err
 	}
 	if t.StorageType != "sql" && t.StorageType != "file" {
 		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file nor sql nor a reader of a plug-in "+
-			"file%s", t.StorageType, o.Site.Own.Failed)
+			"file%s", t.StorageType, j.Own.Failed)
 	}
-	if verifiers.Is(t.Path) && t.StorageType == "file" {
-		if o.Site.Own.Tasksets == nil {
-			return nil, nil, fmt.Errorf("%s needs Python, and there is none", t.Path)
-		}
-		rows, err = o.Site.Own.Tasksets(ctx, t.Path, t.WorkflowArgs)
+	if _, read := j.TasksAt(t.Path); read != nil && t.StorageType == "file" {
+		rows, err = read(ctx, t.Path, t.WorkflowArgs)
 		return rows, nil, err
 	}
 	if t.StorageType != "sql" {
-		rows, err = o.Site.Rows(ctx, t.Path, t.SubsetName, t.Split)
+		rows, err = j.Rows(ctx, t.Path, t.SubsetName, t.Split)
 		return rows, nil, err
 	}
 	table, err := buffer.OpenRows(ctx, t.Path, t.Name, "task", t.MaxRetryTimes, plan.Seconds(t.MaxRetryInterval))
@@ -46,10 +43,10 @@ func (o Opener) openTaskRows(ctx context.Context, t *config.Taskset) (rows *data
 }
 
 // openExampleRows opens what an experience buffer of sft or dpo names, likewise.
-func (o Opener) openExampleRows(ctx context.Context, eb *config.ExperienceBuffer, schema string) (*dataset.Source,
+func openExampleRows(ctx context.Context, j *job.Job, eb *config.ExperienceBuffer, schema string) (*dataset.Source,
 	error) {
 	if eb.StorageType != "sql" {
-		return o.Site.Rows(ctx, eb.Path, eb.SubsetName, eb.Split)
+		return j.Rows(ctx, eb.Path, eb.SubsetName, eb.Split)
 	}
 	table, err := buffer.OpenRows(ctx, eb.Path, eb.Name, schema, eb.MaxRetryTimes, plan.Seconds(eb.MaxRetryInterval))
 	if err != nil {

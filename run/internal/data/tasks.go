@@ -1,3 +1,5 @@
+// Package data opens what a configuration trains and evaluates on: the rows of its tasksets with their workflows and
+// rewards, and the examples of sft, dpo and experts.
 package data
 
 import (
@@ -97,7 +99,7 @@ func (t *Tasks) Learn(_ int, rates []dataset.Rate) {
 	}
 }
 
-// Before is the state of the sets before a step, as explorer_meta.json has it, and forgets those of earlier steps.
+// Before is the state of the sets before a step, as explorer_meta.json has it. It forgets the states of earlier steps.
 func (t *Tasks) Before(step, batch int) (json.RawMessage, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

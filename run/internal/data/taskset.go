@@ -11,19 +11,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // openTasks opens the rows of a taskset. key is its place in the configuration, for error messages.
-func (o Opener) openTasks(ctx context.Context, t *config.Taskset, key string) (taskRows, error) {
-	rows, added, err := o.openTaskRows(ctx, t)
+func openTasks(ctx context.Context, j *job.Job, t *config.Taskset, key string) (taskRows, error) {
+	rows, added, err := openTaskRows(ctx, j, t)
 	if err != nil {
-		return taskRows{}, place.At(key+".path", err)
+		return taskRows{}, job.AtKey(key+".path", err)
 	}
-	o.Opened(rows.Close)
-	w, err := workflow.New(t.DefaultWorkflowType, o.Site.Own.Own)
+	j.Opened(rows.Close)
+	w, err := workflow.New(t.DefaultWorkflowType, j.Own)
 	if err != nil {
-		return taskRows{}, o.unknownWorkflow(t, key, err)
+		return taskRows{}, unknownWorkflow(j, t, key, err)
 	}
 	f := t.Format
 	if err := textOnly(f, key); err != nil {
@@ -43,7 +43,7 @@ func atColumn(section string, err error) error {
 	if errors.As(err, &missing) {
 		section += "." + missing.Setting
 	}
-	return place.At(section, err)
+	return job.AtKey(section, err)
 }
 
 // textOnly refuses a format with pictures, by the columns that it names.
@@ -51,7 +51,7 @@ func textOnly(f config.Format, key string) error {
 	for _, c := range []struct{ key, what, column string }{{"image_key", "images", f.ImageKey}, {
 		"video_key", "videos", f.VideoKey}} {
 		if c.column != "" {
-			return place.At(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text "+
+			return job.AtKey(key+".format."+c.key, fmt.Errorf("says that column %q has %s; the models here read text "+
 				"only: take the key away and use rows whose text is enough, or train such a model "+
 				"elsewhere", c.column, c.what))
 		}
@@ -60,30 +60,30 @@ func textOnly(f config.Format, key string) error {
 }
 
 // EvalTaskset builds a taskset to evaluate on.
-func (o Opener) EvalTaskset(ctx context.Context, t *config.Taskset, key string) (explorer.Taskset, error) {
-	set, err := o.openTasks(ctx, t, key)
+func EvalTaskset(ctx context.Context, j *job.Job, t *config.Taskset, key string) (explorer.Taskset, error) {
+	set, err := openTasks(ctx, j, t, key)
 	if err != nil {
 		return explorer.Taskset{}, err
 	}
 	reader, err := dataset.NewReader(set.rows.Len(), dataset.Plan{BatchSize: set.rows.Len(), Eval: true})
 	if err != nil {
-		return explorer.Taskset{}, place.At(key, err)
+		return explorer.Taskset{}, job.AtKey(key, err)
 	}
-	return o.taskset(&Tasks{sets: []taskRows{set}, eval: true, reader: reader}, t.RepeatTimes)
+	return taskset(j, &Tasks{sets: []taskRows{set}, eval: true, reader: reader}, t.RepeatTimes)
 }
 
 // TrainTasksets builds what is trained on: one taskset, or several as one. steps is how many explore steps there are.
-func (o Opener) TrainTasksets(ctx context.Context) (out explorer.Taskset, t *Tasks, steps int, err error) {
-	list := o.Config.Buffer.ExplorerInput.Training()
+func TrainTasksets(ctx context.Context, j *job.Job) (out explorer.Taskset, t *Tasks, steps int, err error) {
+	list := j.Config.Buffer.ExplorerInput.Training()
 	t = &Tasks{}
 	var sizes []int
 	var plans []dataset.Plan
 	for i := range list {
-		set, err := o.openTasks(ctx, &list[i], TasksetKey(o.Config, i))
+		set, err := openTasks(ctx, j, &list[i], TasksetKey(j.Config, i))
 		if err != nil {
 			return out, nil, 0, err
 		}
-		plan, err := o.reading(&set)
+		plan, err := reading(j, &set)
 		if err != nil {
 			return out, nil, 0, err
 		}
@@ -106,15 +106,15 @@ func (o Opener) TrainTasksets(ctx context.Context) (out explorer.Taskset, t *Tas
 	}
 	if err == nil && t.mix != nil && t.mix.Adaptive() {
 		t.states = map[int][]byte{}
-		if !o.measuresRates() {
+		if !measuresRates(j) {
 			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it " +
 				"into data_processor.experience_pipeline.operators")
 		}
 	}
 	if err != nil {
-		return out, nil, 0, place.At(t.sets[0].key, place.AtArgs(t.sets[0].key+".data_selector.kwargs", err))
+		return out, nil, 0, job.AtKey(t.sets[0].key, job.AtArguments(t.sets[0].key+".data_selector.kwargs", err))
 	}
-	out, err = o.taskset(t, o.Config.Algorithm.RepeatTimes)
+	out, err = taskset(j, t, j.Config.Algorithm.RepeatTimes)
 	return out, t, steps, err
 }
 
@@ -127,20 +127,20 @@ func TasksetKey(cfg *config.Config, i int) string {
 }
 
 // measuresRates reports whether the experience pipeline measures what selectors learn from.
-func (o Opener) measuresRates() bool {
-	return slices.ContainsFunc(o.Config.DataProcessor.ExperiencePipeline.Operators,
+func measuresRates(j *job.Job) bool {
+	return slices.ContainsFunc(j.Config.DataProcessor.ExperiencePipeline.Operators,
 		func(o config.Operator) bool { return o.Name == "pass_rate_calculator" })
 }
 
-// taskset is what the explorer runs tasks by.
-func (o Opener) taskset(t *Tasks, repeat int) (out explorer.Taskset, err error) {
+// taskset tells the explorer how to run tasks.
+func taskset(j *job.Job, t *Tasks, repeat int) (out explorer.Taskset, err error) {
 	first := &t.sets[0]
 	out = explorer.Taskset{Name: first.name, Tasks: t, Repeat: repeat}
-	if out.Workflow, out.Rollout, err = o.Workflow(first.config, first.key); err != nil {
+	if out.Workflow, out.Rollout, err = Workflow(j, first.config, first.key); err != nil {
 		return out, err
 	}
 	for i := range t.sets {
-		if err := o.variants(&t.sets[i], &out, i > 0); err != nil {
+		if err := variants(j, &t.sets[i], &out, i > 0); err != nil {
 			return out, err
 		}
 	}
@@ -148,21 +148,21 @@ func (o Opener) taskset(t *Tasks, repeat int) (out explorer.Taskset, err error) 
 }
 
 // noteSelector names the arguments of a selector that reads none.
-func (o Opener) noteSelector(s *config.DataSelector, key string) {
-	if _, own := o.Site.Own.Selectors[s.SelectorType]; own || dataset.HasArguments(s.SelectorType) {
+func noteSelector(j *job.Job, s *config.DataSelector, key string) {
+	if _, own := j.Plugins.Selectors[s.SelectorType]; own || dataset.HasArguments(s.SelectorType) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Kwargs)) {
-		o.Note(fmt.Sprintf("%s.data_selector.kwargs.%s is not used: the selector %s has no arguments", key, name,
+		j.Notes.Add(fmt.Sprintf("%s.data_selector.kwargs.%s is not used: the selector %s has no arguments", key, name,
 			s.SelectorType))
 	}
 }
 
 // reading is how a training set is read.
-func (o Opener) reading(set *taskRows) (dataset.Plan, error) {
-	plan := dataset.Plan{BatchSize: o.Config.Buffer.BatchSize, Epochs: o.Config.Buffer.TotalEpochs,
-		Own: o.Site.Own.Selectors}
-	if n := o.Config.Buffer.TotalSteps; n != nil {
+func reading(j *job.Job, set *taskRows) (dataset.Plan, error) {
+	plan := dataset.Plan{BatchSize: j.Config.Buffer.BatchSize, Epochs: j.Config.Buffer.TotalEpochs,
+		Own: j.Plugins.Selectors}
+	if n := j.Config.Buffer.TotalSteps; n != nil {
 		plan.TotalSteps = *n
 	}
 	s := set.config.DataSelector
@@ -170,11 +170,11 @@ func (o Opener) reading(set *taskRows) (dataset.Plan, error) {
 		return plan, nil
 	}
 	plan.Selector, plan.Seed, plan.Args = s.SelectorType, s.Seed, s.Kwargs
-	o.noteSelector(s, set.key)
+	noteSelector(j, s, set.key)
 	if len(s.FeatureKeys) > 0 {
 		features, err := set.rows.Numbers(s.FeatureKeys)
 		if err != nil {
-			return plan, place.At(set.key+".data_selector.feature_keys", err)
+			return plan, job.AtKey(set.key+".data_selector.feature_keys", err)
 		}
 		plan.Features = features
 	}

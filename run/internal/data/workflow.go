@@ -8,84 +8,73 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/game"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/openenv"
-	"github.com/seed-d9ad8ee0/trinity/rl/env/python"
-	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // Workflow builds a workflow with its rollout.
-func (o Opener) Workflow(t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
-	w, err := workflow.New(t.DefaultWorkflowType, o.Site.Own.Own)
+func Workflow(j *job.Job, t *config.Taskset, key string) (workflow.Workflow, workflow.Rollout, error) {
+	w, err := workflow.New(t.DefaultWorkflowType, j.Own)
 	if err != nil {
-		return nil, workflow.Rollout{}, o.unknownWorkflow(t, key, err)
+		return nil, workflow.Rollout{}, unknownWorkflow(j, t, key, err)
 	}
-	r := o.rollout(t)
-	if _, plays := w.(workflow.Gem); plays && o.External != nil {
-		return nil, r, place.At(key+".default_workflow_type", fmt.Errorf(
+	r := rollout(j, t)
+	if _, plays := w.(workflow.Gem); plays && j.External != nil {
+		return nil, r, job.AtKey(key+".default_workflow_type", fmt.Errorf(
 			"run: %s needs a model's own tokens, which an external model does not show; choose another workflow",
 			t.DefaultWorkflowType))
 	} else if plays {
 		data, _ := t.WorkflowArgs["data_dir"].(string) // what is not a string the workflow refuses
-		if r.Environments, err = game.Registry(data); err != nil {
-			return nil, r, place.At(key+".workflow_args.data_dir", err)
+		if r.Environments, err = j.Environments(data); err != nil {
+			return nil, r, job.AtKey(key+".workflow_args.data_dir", err)
 		}
-		if find := o.Site.Own.Environments; find != nil {
-			r.Environments = r.Environments.With(python.Prefix, find)
-		}
-		if find := o.Site.Own.Servers; find != nil {
-			r.Environments = r.Environments.With(openenv.Prefix, find)
-		}
-		r.Chat, r.Tools = o.Model.Template, o.Tools
+		r.Chat, r.Tools = j.Model.Template, j.Tools
 	}
 	given := r
-	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, o.Site.Own.Own); err != nil {
-		err = o.refusedWay(t, key, r.RewardName, err)
+	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, j.Own); err != nil {
+		err = refusedWay(j, t, key, r.RewardName, err)
 	} else {
-		o.noteBuiltIn(t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
+		noteBuiltIn(j, t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		given.RewardName = r.RewardName
-		o.noteIdle(t, key, w, workflow.Idle(t.DefaultWorkflowType, &given, o.Site.Own.Own))
+		noteIdle(j, t, key, w, workflow.Idle(t.DefaultWorkflowType, &given, j.Own))
 	}
 	return w, r, err
 }
 
 // noteIdle names arguments that were given and change nothing.
-func (o Opener) noteIdle(t *config.Taskset, key string, w workflow.Workflow, idle []workflow.IdleArgument) {
+func noteIdle(j *job.Job, t *config.Taskset, key string, w workflow.Workflow, idle []workflow.IdleArgument) {
 	for _, arg := range idle {
-		o.Note(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument%s", key, arg.Key,
+		j.Notes.Add(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument%s", key, arg.Key,
 			t.DefaultWorkflowType, arg.Near))
 	}
 	if _, boxed := w.(workflow.Boxed); boxed && t.RewardFnArgs["with_think"] != nil {
-		o.Note(fmt.Sprintf("%s.reward_fn_args.with_think is not used: %s reads workflow_args.with_think", key,
+		j.Notes.Add(fmt.Sprintf("%s.reward_fn_args.with_think is not used: %s reads workflow_args.with_think", key,
 			t.DefaultWorkflowType))
 	}
 }
 
 // unknownWorkflow names the nearest workflow to one that is not known.
-func (o Opener) unknownWorkflow(t *config.Taskset, key string, err error) error {
-	near := workflow.DidYouMean(t.DefaultWorkflowType, o.Site.Own.Own)
-	return place.At(key+".default_workflow_type", fmt.Errorf("%w%s", err, near))
+func unknownWorkflow(j *job.Job, t *config.Taskset, key string, err error) error {
+	near := workflow.DidYouMean(t.DefaultWorkflowType, j.Own)
+	return job.AtKey(key+".default_workflow_type", fmt.Errorf("%w%s", err, near))
 }
 
 // refusedWay places what is wrong with a workflow's arguments or reward.
-func (o Opener) refusedWay(t *config.Taskset, key, reward string, err error) error {
-	if err = place.AtArgs(key+".workflow_args", err); workflow.HasReward(reward, o.Site.Own.Own) {
-		return place.At(key+".default_workflow_type", err)
+func refusedWay(j *job.Job, t *config.Taskset, key, reward string, err error) error {
+	if err = job.AtArguments(key+".workflow_args", err); workflow.HasReward(reward, j.Own) {
+		return job.AtKey(key+".default_workflow_type", err)
 	}
-	near := workflow.RewardDidYouMean(reward, o.Site.Own.Own)
-	return place.At(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, near))
+	near := workflow.RewardDidYouMean(reward, j.Own)
+	return job.AtKey(key+".default_reward_fn_type", fmt.Errorf("%w%s", err, near))
 }
 
 // variants adds the workflows and rewards that rows of a set ask for by name, where the format has columns for that.
 // own says that the set's own way is a variant too, as it is not the first.
-func (o Opener) variants(set *taskRows, to *explorer.Taskset, own bool) error {
+func variants(j *job.Job, set *taskRows, to *explorer.Taskset, own bool) error {
 	add := func(name string, t *config.Taskset) error {
-		w, r, err := o.Workflow(t, set.key)
+		w, r, err := Workflow(j, t, set.key)
 		if err != nil {
 			return err
 		}
@@ -121,19 +110,19 @@ func (o Opener) variants(set *taskRows, to *explorer.Taskset, own bool) error {
 }
 
 // rollout is how a taskset is sampled and graded.
-func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
+func rollout(j *job.Job, t *config.Taskset) workflow.Rollout {
 	p := tinker.DefaultSampling()
 	p.Temperature, p.TopP, p.TopK = *t.RolloutArgs.Temperature, *t.RolloutArgs.TopP, *t.RolloutArgs.TopK
 	if n := t.RolloutArgs.MaxTokens; n != nil {
 		p.MaxTokens = *n
 	}
-	p.StopTokens = o.Model.Stops
-	r := workflow.Rollout{Params: p, Renderer: o.Model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
-		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: o.Context,
-		Truncate: o.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
-		Judges: o.Judge.List(), OpenAI: o.reachJudge, Rollouts: o.Rollouts, URL: o.URL,
-		Carriers: o.Carriers, Format: formatOf(t.Format)}
-	if w := (workflow.Carried{By: "verifiers"}); w.Named(t.DefaultWorkflowType) && verifiers.Is(t.Path) {
+	p.StopTokens = j.Model.Stops
+	r := workflow.Rollout{Params: p, Renderer: j.Model, RewardName: t.DefaultRewardFnType, RewardArgs: t.RewardFnArgs,
+		SystemPrompt: t.Format.SystemPrompt, ReplyPrefix: t.Format.ReplyPrefix, Context: j.Context,
+		Truncate: j.Config.Model.EnablePromptTruncation, Args: t.WorkflowArgs,
+		Judges: j.Judge.List(), OpenAI: reachJudge(j), Rollouts: j.RolloutServer, URL: j.URL,
+		Carriers: j.Outside.Carriers, Format: formatOf(t.Format)}
+	if by, read := j.TasksAt(t.Path); read != nil && (workflow.Carried{By: by}).Named(t.DefaultWorkflowType) {
 		r.Args = maps.Clone(r.Args)
 		if r.Args == nil {
 			r.Args = map[string]any{}
@@ -142,33 +131,35 @@ func (o Opener) rollout(t *config.Taskset) workflow.Rollout {
 			r.Args["env_id"] = t.Path
 		}
 	}
-	r.Model = workflow.Model{Name: o.Model.Name, Dir: o.Model.Dir, MaxTokens: plan.MaxTokens(o.Config, o.Context),
-		Judges: o.Judge.Names(), Thinking: o.Model.Thinking,
-		Ungraded: len(o.Config.DataProcessor.ExperiencePipeline.Operators) > 0}
-	if n := o.Config.Model.MaxPromptTokens; n != nil {
+	r.Model = workflow.Model{Name: j.Model.Name, Dir: j.Model.Dir, MaxTokens: plan.MaxTokens(j.Config, j.Context),
+		Judges: j.Judge.Names(), Thinking: j.Model.Thinking,
+		Ungraded: len(j.Config.DataProcessor.ExperiencePipeline.Operators) > 0}
+	if n := j.Config.Model.MaxPromptTokens; n != nil {
 		r.MaxPrompt = *n
 	}
-	if o.External != nil { // which counts tokens of its own
-		r.Renderer, r.Truncate, r.MaxPrompt = o.External, false, 0
+	if j.External != nil { // which counts tokens of its own
+		r.Renderer, r.Truncate, r.MaxPrompt = j.External, false, 0
 	}
 	return r
 }
 
 // reachJudge finds a judge that a workflow names.
-func (o Opener) reachJudge(model, urlEnv, keyEnv string) (workflow.Judge, error) {
-	return openai.Reach(o.Site.LookupEnv, model, urlEnv, keyEnv)
+func reachJudge(j *job.Job) func(model, urlEnv, keyEnv string) (workflow.Judge, error) {
+	return func(model, urlEnv, keyEnv string) (workflow.Judge, error) {
+		return job.ReachJudge(j.LookupEnv, model, urlEnv, keyEnv)
+	}
 }
 
 // noteBuiltIn says once that a workflow speaks to the model in this project's words.
-func (o Opener) noteBuiltIn(name string, w workflow.Workflow, system string, r *workflow.Rollout) {
+func noteBuiltIn(j *job.Job, name string, w workflow.Workflow, system string, r *workflow.Rollout) {
 	switch own := workflow.BuiltInPrompt(w, system, r); {
 	case own.Text == "":
 	case own.Replaceable:
-		o.Note(fmt.Sprintf("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model "+
+		j.Notes.Add(fmt.Sprintf("%s uses its built-in system prompt, which is not worded as Trinity-RFT's: a model "+
 			"trained with that answers differently. Set format.system_prompt of the taskset to use another; trinity "+
 			"debug -m prompt shows the prompt", name))
 	default:
-		o.Note(fmt.Sprintf("%s tells the model its rules in words that are not Trinity-RFT's: a model trained with "+
-			"those answers differently. trinity debug -m prompt shows the prompt", name))
+		j.Notes.Add(fmt.Sprintf("%s tells the model its rules in words that are not Trinity-RFT's: a model trained "+
+			"with those answers differently. trinity debug -m prompt shows the prompt", name))
 	}
 }

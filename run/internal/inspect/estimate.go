@@ -20,7 +20,7 @@ import (
 // runs some tasks with it and measures it for a moment. It asks no server anything.
 func (in *Inspection) Estimate(ctx context.Context) (*budget.Budget, error) {
 	b, err := in.reckon(ctx)
-	if err != nil || in.backend.Kind != config.Local {
+	if err != nil || in.Backend.Kind != config.Local {
 		return b, err
 	}
 	return b, in.readModel(ctx, b)
@@ -28,12 +28,12 @@ func (in *Inspection) Estimate(ctx context.Context) (*budget.Budget, error) {
 
 // readModel reckons the memory, and measures rates and answers on an engine of its own.
 func (in *Inspection) readModel(ctx context.Context, b *budget.Budget) error {
-	conf, err := engine.Describe(in.model.Dir)
+	conf, err := engine.Describe(in.Model.Dir)
 	if err != nil {
 		return err
 	}
-	b.Model, b.Memory = conf, conf.Memory(in.site.Memory, b.Samples, b.Length, in.cfg.LoRA().Rank)
-	if free := budget.FreeMemory(); in.cfg.Model.RandomInit || free > 0 && b.Memory.Training() > free {
+	b.Model, b.Memory = conf, conf.Memory(in.Memory, b.Samples, b.Length, in.Config.LoRA().Rank)
+	if free := budget.FreeMemory(); in.Config.Model.RandomInit || free > 0 && b.Memory.Training() > free {
 		return nil // nothing to load, or it would not fit
 	}
 	tmp, err := os.MkdirTemp("", "trinity-estimate-")
@@ -41,8 +41,7 @@ func (in *Inspection) readModel(ctx context.Context, b *budget.Budget) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	o, err := service.Options{Site: in.site, Folder: in.folder, Model: in.model, Seed: 0,
-		Served: []map[string]engine.Model{in.teacher.Served, in.judge.Served(in.model.Name)}}.EngineOptions()
+	o, err := service.EngineOptions(in.Job)
 	if err != nil {
 		return err
 	}
@@ -57,20 +56,20 @@ func (in *Inspection) readModel(ctx context.Context, b *budget.Budget) error {
 
 // measure finds rates and means on a service.
 func (in *Inspection) measure(ctx context.Context, b *budget.Budget, s tinker.Service) (err error) {
-	b.Rates, err = budget.Measure(ctx, s, budget.Work{Base: in.model.Name, Vocab: b.Model.Vocab, Samples: b.Samples,
-		Length: b.Length, LoRA: service.LoRA(in.cfg)})
+	b.Rates, err = budget.Measure(ctx, s, budget.Work{Base: in.Model.Name, Vocab: b.Model.Vocab, Samples: b.Samples,
+		Length: b.Length, LoRA: service.LoRA(in.Config)})
 	if err != nil || b.Samples == 0 {
 		return err
 	}
-	name := in.cfg.Buffer.ExplorerInput.Training()[0].DefaultWorkflowType
-	if _, own := in.site.Own.Workflows[name]; own || workflow.AsksService(in.train.Workflow) {
+	name := in.Config.Buffer.ExplorerInput.Training()[0].DefaultWorkflowType
+	if _, own := in.Own.Workflows[name]; own || workflow.AsksService(in.train.Workflow) {
 		return nil // what a program's own workflow does is not known, and a service may cost money
 	}
-	client, err := s.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: in.model.Name})
+	client, err := s.SamplingClient(ctx, tinker.SamplingClientRequest{BaseModel: in.Model.Name})
 	if err != nil {
 		return err
 	}
-	in.judge.Use(s)
+	in.Judge.Use(s)
 	return in.plan().Pilot(ctx, b, client)
 }
 
@@ -81,7 +80,7 @@ func (in *Inspection) Forecast(ctx context.Context, e *engine.Engine, steps int)
 	if err != nil {
 		return "", ctx.Err() // what cannot be reckoned is not told
 	}
-	if left.Model, err = engine.Describe(in.model.Dir); err != nil {
+	if left.Model, err = engine.Describe(in.Model.Dir); err != nil {
 		return "", err
 	}
 	left.Steps = steps
@@ -107,24 +106,24 @@ func (in *Inspection) reckon(ctx context.Context) (*budget.Budget, error) {
 		return nil, errors.New(strings.Join(in.unknown, "; "))
 	}
 	out := &budget.Budget{Steps: in.steps}
-	switch m := in.cfg.Mode; {
+	switch m := in.Config.Mode; {
 	case m == config.Train && in.examples != nil:
-		return out, out.CountExamples(in.examples, in.cfg.Buffer.TrainBatchSize)
+		return out, out.CountExamples(in.examples, in.Config.Buffer.TrainBatchSize)
 	case m == config.Train:
 		return nil, errors.New("run: experiences that another process writes cannot be counted in advance")
-	case in.external != nil:
+	case in.External != nil:
 		return nil, errors.New("run: a model behind OpenAI's interface counts tokens of its own")
 	case m.Explores() && m != config.Bench && in.train.Tasks == nil:
 		return nil, errors.New("run: the tasks are not prepared yet")
 	case m.Explores() && m != config.Bench:
 		return out, in.plan().Count(ctx, out)
 	}
-	return nil, fmt.Errorf("run: the amount of work in mode %s depends on the requests that arrive", in.cfg.Mode)
+	return nil, fmt.Errorf("run: the amount of work in mode %s depends on the requests that arrive", in.Config.Mode)
 }
 
-// plan is what the budget counts of a run that explores.
+// plan is the part of a run that explores, for the budget.
 func (in *Inspection) plan() *budget.Plan {
-	cfg := in.cfg
+	cfg := in.Config
 	p := &budget.Plan{Tasks: in.train, Steps: in.explored, Batch: cfg.Buffer.BatchSize,
 		Repeat: cfg.Algorithm.RepeatTimes, Longest: engine.DefaultContext, Rows: in.tasks.Rows()}
 	if cfg.Mode.Trains() {
@@ -136,7 +135,7 @@ func (in *Inspection) plan() *budget.Plan {
 	return p
 }
 
-// prompt is what a task's workflow asks first.
+// prompt is the first prompt of a task's workflow.
 func (in *Inspection) prompt(ctx context.Context, t workflow.Task) ([]int32, error) {
 	return budget.Prompt(ctx, in.train, t)
 }

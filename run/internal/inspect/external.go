@@ -1,15 +1,10 @@
 package inspect
 
-import (
-	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
-)
+import "github.com/seed-d9ad8ee0/trinity/run/internal/job"
 
 // External reaches the model that mode bench evaluates behind OpenAI's interface.
-func External(cfg *config.Config, s site.Site) (*openai.Service, *base.Model, error) {
-	e := cfg.Model.ExternalModel
-	x, err := openai.ReachService(s.LookupEnv, e.ModelName, e.BaseURLEnv, e.APIKeyEnv)
-	return x, &base.Model{Name: e.ModelName}, err
+func External(j *job.Job) (*job.External, *job.Model, error) {
+	e := j.Config.Model.ExternalModel
+	x, err := job.ReachExternal(j.LookupEnv, e.ModelName, e.BaseURLEnv, e.APIKeyEnv)
+	return x, &job.Model{Name: e.ModelName}, err
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
-// findings are what is wrong and what is not known.
+// findings lists mistakes, and what could not be checked.
 type findings struct {
 	found   []*config.Problem
 	unknown []string
@@ -21,8 +21,8 @@ type notHere struct{ err error }
 func (n *notHere) Error() string { return n.err.Error() }
 func (n *notHere) Unwrap() error { return n.err }
 
-// add notes what is wrong with the value of a key, each part of a joined error by itself; an error that names an
-// argument or a key of its own stands there. It reports whether nothing is wrong and nothing unknown.
+// add notes what is wrong with the value of a key, each part of a joined error separately; an error that names an
+// argument or a key of its own is noted there. It reports whether nothing is wrong and nothing unknown.
 func (in *Inspection) add(key string, err error) bool {
 	var absent *notHere
 	switch list, joined := err.(interface{ Unwrap() []error }); {
@@ -42,24 +42,24 @@ func (in *Inspection) add(key string, err error) bool {
 
 func (in *Inspection) problem(key string, err error) (list []*config.Problem) {
 	var own *algorithm.KeyError
-	var placed *place.Error
+	var placed *job.KeyError
 	if errors.As(err, &own) {
 		key += "." + own.Key
 	} else if errors.As(err, &placed) {
 		key = placed.Key
 	}
-	names := place.Arguments(err)
+	names := job.Arguments(err)
 	if len(names) == 0 {
 		if placed != nil {
 			err = placed.Err
 		}
 		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "run: "), "modelname: ")
-		return []*config.Problem{in.cfg.Problem(key, "%s", text)}
+		return []*config.Problem{in.Config.Problem(key, "%s", text)}
 	}
 	for _, a := range names {
-		p := in.cfg.Problem(key+"."+a.Name, "%s", a.Text)
+		p := in.Config.Problem(key+"."+a.Name, "%s", a.Text)
 		if a.Unknown {
-			p = in.cfg.KeyProblem(key+"."+a.Name, "%s", a.Text)
+			p = in.Config.KeyProblem(key+"."+a.Name, "%s", a.Text)
 		}
 		list = append(list, p)
 	}

@@ -11,15 +11,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/service"
 )
 
-// absent turns the error of something that a name on the hub stands for into one that is not known yet.
+// absent turns the error of something that is named on the hub into one that is not known yet.
 func (in *Inspection) absent(path string, err error) error {
-	fetched := in.later || in.site.Hub != nil && modelname.OnHub(path)
-	if _, here := os.Stat(in.site.Find(path)); err == nil || !fetched || here == nil {
+	fetched := in.later || in.Hub != nil && modelname.OnHub(path)
+	if _, here := os.Stat(in.Find(path)); err == nil || !fetched || here == nil {
 		return err
 	}
 	return &notHere{err}
@@ -27,7 +26,7 @@ func (in *Inspection) absent(path string, err error) error {
 
 // mode refuses what does not go with the mode.
 func (in *Inspection) mode() {
-	cfg := in.cfg
+	cfg := in.Config
 	eb := cfg.Buffer.TrainerInput.ExperienceBuffer
 	const storage = "buffer.trainer_input.experience_buffer.storage_type"
 	switch m := cfg.Mode; {
@@ -36,7 +35,7 @@ func (in *Inspection) mode() {
 		in.add("model.random_init",
 			errors.New("begins without a model to sample from; use it with mode train, and explore with what that "+
 				"run saved"))
-	case jobdir.Aside(in.cfg) && (eb == nil || eb.StorageType == "queue"):
+	case in.Beside() && (eb == nil || eb.StorageType == "queue"):
 		in.add(storage, fmt.Errorf("mode %s hands its experiences to another process; set storage_type: sql "+
 			"(or file, to keep them as JSON lines)", m))
 	case m.Trains() && eb != nil && eb.StorageType == "file":
@@ -51,26 +50,26 @@ func (in *Inspection) mode() {
 // lookAtModel finds the model's folder, and reads tokenizer, template and shape. It reports whether the model is here
 // and right.
 func (in *Inspection) lookAtModel(ctx context.Context) bool {
-	if in.cfg.Model.ExternalModel.Enable {
+	if in.Config.Model.ExternalModel.Enable {
 		var err error
-		in.external, in.model, err = External(in.cfg, in.site)
+		in.External, in.Model, err = External(in.Job)
 		return in.add("model.external_model.base_url_env", err)
 	}
 	key := "model.model_path"
-	if in.cfg.Model.Tinker.BaseModel != "" {
+	if in.Config.Model.Tinker.BaseModel != "" {
 		key = "model.tinker.base_model"
 	}
-	m, err := in.finder().Model(ctx, nil)
-	if err != nil && in.backend.Kind != config.Local {
+	m, err := service.FindModel(ctx, in.Job, nil)
+	if err != nil && in.Backend.Kind != config.Local {
 		err = &notHere{err} // the server may know its tokenizer
 	}
-	if !in.add(key, in.absent(in.cfg.Model.BaseModel(), err)) {
+	if !in.add(key, in.absent(in.Config.Model.BaseModel(), err)) {
 		return false
 	}
-	in.model, in.date = m, in.folder.Began(in.site.Now())
-	_, err = m.Configure(in.cfg, in.date)
-	good := in.add(templateKey(in.cfg), err)
-	if in.backend.Kind == config.Local {
+	in.Model, in.ID.Date = m, in.Dir.Began(in.Now())
+	_, err = m.Configure(in.Config, in.ID.Date)
+	good := in.add(templateKey(in.Config), err)
+	if in.Backend.Kind == config.Local {
 		good = in.lookAtShape(key) && good
 	}
 	return good
@@ -88,30 +87,30 @@ func templateKey(cfg *config.Config) string {
 
 // lookAtShape reads what the local engine must know of the model, and of an adapter to begin with.
 func (in *Inspection) lookAtShape(key string) bool {
-	conf, err := engine.Describe(in.model.Dir)
+	conf, err := engine.Describe(in.Model.Dir)
 	if !in.add(key, err) {
 		return false
 	}
-	if !in.cfg.Model.RandomInit {
-		in.add(key, weightsIn(in.model.Dir))
+	if !in.Config.Model.RandomInit {
+		in.add(key, weightsIn(in.Model.Dir))
 	}
 	context := conf.Context
-	in.context = context
-	switch n := in.cfg.Model.MaxModelLen; {
+	in.Context = context
+	switch n := in.Config.Model.MaxModelLen; {
 	case n == nil || *n <= context:
-	case in.cfg.Given("model.max_model_len"):
+	case in.Config.Given("model.max_model_len"):
 		in.add("model.max_model_len", fmt.Errorf("is %d, and the context of %s is %d tokens (max_position_embeddings "+
 			"of its config.json); lower it, and max_prompt_tokens and max_response_tokens with it",
-			*n, in.cfg.Model.BaseModel(), context))
+			*n, in.Config.Model.BaseModel(), context))
 	default:
-		in.notes.Add(fmt.Sprintf("max_prompt_tokens and max_response_tokens come to %d tokens, and the context of %s "+
-			"is %d: a longer sequence ends there", *n, in.cfg.Model.BaseModel(), context))
+		in.Notes.Add(fmt.Sprintf("max_prompt_tokens and max_response_tokens come to %d tokens, and the context of %s "+
+			"is %d: a longer sequence ends there", *n, in.Config.Model.BaseModel(), context))
 	}
-	_, begun := os.Stat(filepath.Join(in.folder.Path, "run.json")) // such a job has a copy of the adapter
-	if from := in.cfg.StartAdapter(); from != "" && begun != nil {
-		a, err := engine.ReadAdapter(in.site.Find(from))
+	_, begun := os.Stat(filepath.Join(in.Dir.Path, "run.json")) // such a job has a copy of the adapter
+	if from := in.Config.StartAdapter(); from != "" && begun != nil {
+		a, err := engine.ReadAdapter(in.Find(from))
 		if err == nil {
-			err = service.CheckAdapter(a, in.cfg, in.model)
+			err = service.CheckAdapter(a, in.Config, in.Model)
 		}
 		in.add("model.lora_configs[0].path", err)
 	}
@@ -129,12 +128,12 @@ func weightsIn(dir string) error {
 }
 
 func (in *Inspection) lookAtTeacher(ctx context.Context) {
-	if !in.method.Needs().Teacher {
+	if !in.Method.Needs().Teacher {
 		return
 	}
-	path, err := service.TeacherPath(in.cfg)
+	path, err := service.TeacherPath(in.Config)
 	if err == nil {
-		in.teacher, err = in.finder().Teacher(ctx, in.model)
+		in.Teacher, err = service.FindTeacher(ctx, in.Job)
 		err = in.absent(path, err)
 	}
 	in.add("explorer.auxiliary_models", err)
@@ -149,22 +148,22 @@ func judgePath(cfg *config.Config) string {
 
 // lookAtJudge builds the judge, and refuses answers longer than its model's context.
 func (in *Inspection) lookAtJudge(ctx context.Context) bool {
-	judge, err := in.finder().Judge(ctx, in.date)
-	if !in.add("explorer.auxiliary_models[0].model_path", in.absent(judgePath(in.cfg), err)) {
+	judge, err := in.FindJudge(ctx, in.ID.Date)
+	if !in.add("explorer.auxiliary_models[0].model_path", in.absent(judgePath(in.Config), err)) {
 		return false
 	}
-	in.judge = judge
-	if in.judge == nil || in.backend.Kind != config.Local || in.judge.Most == nil {
+	in.Judge = judge
+	if in.Judge == nil || in.Backend.Kind != config.Local || in.Judge.Most == nil {
 		return true
 	}
-	conf, err := engine.Describe(in.judge.Model.Dir)
+	conf, err := engine.Describe(in.Judge.Model.Dir)
 	if !in.add("explorer.auxiliary_models[0].model_path", err) {
 		return false
 	}
-	if n := *in.judge.Most; n >= conf.Context {
+	if n := *in.Judge.Most; n >= conf.Context {
 		return in.add("explorer.auxiliary_models[0].max_response_tokens",
 			fmt.Errorf("is %d, and the context of %s is %d "+
-				"tokens; lower it so that there is room for what the judge reads", n, in.judge.Model.Name,
+				"tokens; lower it so that there is room for what the judge reads", n, in.Judge.Model.Name,
 				conf.Context))
 	}
 	return true

@@ -21,9 +21,9 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 	case in.examples != nil:
 		return in.showExample(out)
 	case in.train.Tasks == nil:
-		return fmt.Errorf("run: mode %s has no taskset to take a task from; set mode: both", in.cfg.Mode)
+		return fmt.Errorf("run: mode %s has no taskset to take a task from; set mode: both", in.Config.Mode)
 	}
-	tasks, err := in.train.Tasks.Batch(1, in.cfg.Buffer.BatchSize)
+	tasks, err := in.train.Tasks.Batch(1, in.Config.Buffer.BatchSize)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (in *Inspection) ShowPrompt(ctx context.Context, out io.Writer) error {
 	w, _ := in.train.Way(t)
 	if w == (workflow.Program{}) {
 		return errors.New("run: with rollout_workflow the programs that carry its rollouts out make the prompts; " +
-			"GET /sessions/ID/traces shows those of an open rollout")
+			"GET /sessions/ID/traces shows the prompts of an open rollout")
 	}
 	if workflow.Outside(w) {
 		return errors.New("run: the programs that the run starts make the prompts; trinity debug -m workflow runs " +
@@ -64,16 +64,16 @@ func (in *Inspection) showExample(out io.Writer) error {
 		return err
 	}
 	const key = "buffer.trainer_input.experience_buffer"
-	format := in.cfg.Buffer.TrainerInput.ExperienceBuffer.Format
-	system := "that of the row, if it has one"
+	format := in.Config.Buffer.TrainerInput.ExperienceBuffer.Format
+	system := "from the row, if it has one"
 	if format.SystemPrompt != "" {
-		system = fmt.Sprintf("%s.format.system_prompt (%s)", key, in.cfg.Origin(key+".format.system_prompt"))
+		system = fmt.Sprintf("%s.format.system_prompt (%s)", key, in.Config.Origin(key+".format.system_prompt"))
 	}
 	template := in.templateSource()
-	if in.cfg.Given(key+".format.chat_template") && format.ChatTemplate != "" {
-		template = fmt.Sprintf("%s.format.chat_template (%s)", key, in.cfg.Origin(key+".format.chat_template"))
+	if in.Config.Given(key+".format.chat_template") && format.ChatTemplate != "" {
+		template = fmt.Sprintf("%s.format.chat_template (%s)", key, in.Config.Origin(key+".format.chat_template"))
 	}
-	path := in.cfg.Buffer.TrainerInput.ExperienceBuffer.Path
+	path := in.Config.Buffer.TrainerInput.ExperienceBuffer.Path
 	fmt.Fprintf(out, "task     row 0 of %s\ntemplate %s\nsystem   %s\n", path, template, system)
 	for _, e := range row {
 		in.showTokens(out, "prompt", e.Tokens[:e.PromptLength])
@@ -83,13 +83,13 @@ func (in *Inspection) showExample(out io.Writer) error {
 }
 
 func (in *Inspection) showTokens(out io.Writer, what string, ids []int32) {
-	text := in.model.Tokenizer.Decode(ids, false)
+	text := in.Model.Tokenizer.Decode(ids, false)
 	fmt.Fprintf(out, "\n%-8s %d tokens\n  ids %d\n%s\n", what, len(ids), ids, Indent(text))
 }
 
 // templateSource says which chat template is used.
 func (in *Inspection) templateSource() string {
-	cfg := in.cfg
+	cfg := in.Config
 	switch {
 	case cfg.Model.ChatTemplatePath != "":
 		return fmt.Sprintf("%s, model.chat_template_path (%s)", cfg.Model.ChatTemplatePath,
@@ -98,7 +98,7 @@ func (in *Inspection) templateSource() string {
 		key := templateKey(cfg)
 		return fmt.Sprintf("%s (%s)", key, cfg.Origin(key))
 	}
-	return "the model's own, in " + in.model.Dir
+	return "the model's own, in " + in.Model.Dir
 }
 
 // systemSource says which system prompt a task has.
@@ -113,7 +113,7 @@ func (in *Inspection) systemSource(t workflow.Task) string {
 	case own.Text != "":
 		return "rules built into the workflow, in words that are not Trinity-RFT's"
 	case set.Format.SystemPrompt != "":
-		return fmt.Sprintf("%s (%s)", key, in.cfg.Origin(key))
+		return fmt.Sprintf("%s (%s)", key, in.Config.Origin(key))
 	}
 	return "none from the configuration; set " + key + " for one"
 }

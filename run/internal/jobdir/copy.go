@@ -53,6 +53,15 @@ func (d Dir) copyState(s Stage, own string) error {
 	return d.FS.SyncDir(filepath.Dir(to))
 }
 
+// Export exports the model of a checkpoint of the local engine.
+func (d Dir) Export(step int, checkpoint string) error {
+	from, err := engine.CheckpointFolder(d.Checkpoints(), checkpoint)
+	if err != nil {
+		return fmt.Errorf("run: export: %w", err)
+	}
+	return d.ExportModel(step, from)
+}
+
 // ExportModel copies the weights that a full-parameter run saved in folder from to global_step_<n>/actor/huggingface,
 // where upstream puts the model: an ordinary Hugging Face folder.
 func (d Dir) ExportModel(step int, from string) error {

@@ -19,17 +19,17 @@ type Dir struct {
 	FS       disk.FS
 	Path     string
 	explorer string // the name of this process's
-	aside    bool   // this process samples beside a trainer in another one
+	beside   bool   // this process samples beside a trainer in another one
 	bench    bool
 }
 
 // Of is the folder of a configuration's job.
 func Of(cfg *config.Config, dfs disk.FS, path string) Dir {
-	return Dir{FS: dfs, Path: path, explorer: cfg.Explorer.Name, aside: Aside(cfg), bench: cfg.Mode == config.Bench}
+	return Dir{FS: dfs, Path: path, explorer: cfg.Explorer.Name, beside: Beside(cfg), bench: cfg.Mode == config.Bench}
 }
 
-// Aside reports whether a process of a configuration samples beside a trainer in another one.
-func Aside(cfg *config.Config) bool { return cfg.Mode == config.Explore || cfg.Mode == config.Serve }
+// Beside reports whether a process of a configuration samples beside a trainer in another one.
+func Beside(cfg *config.Config) bool { return cfg.Mode == config.Explore || cfg.Mode == config.Serve }
 
 // Make makes the folder.
 func (d Dir) Make() error {
@@ -49,7 +49,7 @@ func (d Dir) Checkpoints() string { return d.File("tinker", "checkpoints") }
 
 // Suffix tells apart what explorers in processes of their own write beside each other; "" for a process with a trainer.
 func (d Dir) Suffix() string {
-	if d.aside {
+	if d.beside {
 		return "-" + d.explorer
 	}
 	return ""

@@ -14,9 +14,12 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 )
 
-// Identity is what a job draws once, at its first start, and keeps: run.json.
+const identityFile = "run.json"
+
+// Identity is drawn at the first start of a job and kept in run.json.
 type Identity struct {
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"` // what templates are told is now
@@ -48,7 +51,7 @@ func Draw(cfg *config.Config, numerics string, now time.Time) Identity {
 
 // Identity reads run.json, or makes it of fresh: explorer and trainer in two processes get one identity.
 func (d Dir) Identity(fresh Identity) (id Identity, err error) {
-	path := d.File("run.json")
+	path := d.File(identityFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if data, err = disk.Seal(fresh); err != nil {
@@ -59,7 +62,7 @@ func (d Dir) Identity(fresh Identity) (id Identity, err error) {
 		}
 		data, err = os.ReadFile(path)
 	} else if err == nil {
-		err = d.FS.SyncDir(d.Path) // whoever made it may have been killed before it did
+		err = d.FS.SyncDir(d.Path) // the process that made it may have been killed before it did
 	}
 	if err != nil {
 		return id, fmt.Errorf("run: %w", err)
@@ -70,17 +73,20 @@ func (d Dir) Identity(fresh Identity) (id Identity, err error) {
 	return id, nil
 }
 
-// Began is the date that templates are told: that of the job's first start, or now.
+// Stream is the stream of random numbers that a job draws by a name.
+func (id Identity) Stream(name string) rng.Stream { return rng.New(id.Seed).Stream(name) }
+
+// Began is the date that templates are told: the date of the job's first start, or now.
 func (d Dir) Began(now time.Time) time.Time {
 	var id Identity
-	if data, err := os.ReadFile(d.File("run.json")); err == nil && json.Unmarshal(data, &id) == nil {
+	if data, err := os.ReadFile(d.File(identityFile)); err == nil && json.Unmarshal(data, &id) == nil {
 		return id.Date
 	}
 	return now.Truncate(time.Second)
 }
 
 // Check refuses a configuration that does not continue the job in the folder dir. note, if any, tells a person what
-// may differ. numerics is what Draw takes, where the name of what the configuration computes with.
+// may differ. numerics is as for Draw; where names what the configuration computes with.
 func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note string, err error) {
 	if want := givenSeed(cfg); want != nil && uint64(*want) != id.Seed {
 		return "", fmt.Errorf("run: job %s was begun with seed %d and the configuration now says %d; "+

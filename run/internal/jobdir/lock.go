@@ -27,7 +27,7 @@ const (
 	explorer = "explorer-" // and its name
 )
 
-// Roles are what a process of a configuration does for the job, in the order in which they are taken.
+// Roles lists the roles that a process of a configuration takes, in their order.
 func Roles(cfg *config.Config) []string {
 	if cfg.Mode == config.Bench {
 		return []string{Benchmark}

@@ -2,9 +2,7 @@ package jobdir
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,7 +12,7 @@ import (
 // notesFile is where a job notes its model.
 const notesFile = "model.json"
 
-// Notes is what a job notes of its model, for whoever talks to what it trains.
+// Notes are a job's notes of its model, for chats with the result.
 type Notes struct {
 	Model       string  `json:"model"`          // as the configuration names it
 	Path        string  `json:"path,omitempty"` // its folder or GGUF file; "" for a name that is found elsewhere
@@ -39,7 +37,7 @@ func (d Dir) KeepNotes(n Notes) error {
 
 // keep writes a file for others to read, unless it has that content.
 func (d Dir) keep(name string, data []byte) error {
-	if d.aside {
+	if d.beside {
 		return nil // the trainer beside it does
 	}
 	path := d.File(name)
@@ -55,29 +53,20 @@ func (d Dir) keep(name string, data []byte) error {
 // ReadNotes returns the notes of the job that path, a job directory or something in it, belongs to; nil if path belongs
 // to no job that has them.
 func ReadNotes(path string) (*Notes, error) {
-	at, err := filepath.Abs(path)
+	at, err := enclosing(path, notesFile) // jobs of older versions have none
+	if at == "" || err != nil {
+		return nil, err
+	}
+	name := filepath.Join(at, notesFile)
+	data, err := disk.ReadFile(name, disk.SmallFile)
+	n := new(Notes)
+	if err == nil {
+		err = json.Unmarshal(data, n)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("run: %w", err)
+		return nil, fmt.Errorf("run: %s: %w", name, err)
 	}
-	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "run.json")); err != nil {
-			continue
-		}
-		name := filepath.Join(at, notesFile)
-		data, err := disk.ReadFile(name, disk.SmallFile)
-		if errors.Is(err, fs.ErrNotExist) { // a job of an older version
-			return nil, nil
-		}
-		n := new(Notes)
-		if err == nil {
-			err = json.Unmarshal(data, n)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("run: %s: %w", name, err)
-		}
-		return n, nil
-	}
-	return nil, nil
+	return n, nil
 }
 
 // Find returns where the model of that name is: at the noted place if it is still there, else the name itself. n may be

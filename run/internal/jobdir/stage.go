@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 )
 
-// Stage is what the stages of a run before one have left to it. The zero Stage is that of the first stage that trains.
+// Stage is the result of the earlier stages of a run. It is zero for the first stage that trains.
 type Stage struct {
 	Dir     string // the job directory of the stage that trained last
 	State   string // the path of the state that it ended with; empty when none has trained
@@ -60,8 +60,8 @@ func (d Dir) BeginStage(i int) error {
 	return disk.WriteJSON(d.FS, d.File("stage_meta.json"), stageMeta{i})
 }
 
-// After is what there is after stage i of a configuration, which is over. A stage that trains nothing leaves what it
-// was left.
+// After returns the result after stage i of a configuration, which is over. A stage that trains nothing does not change
+// it.
 func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	c, err := cfg.Stage(i)
 	if err != nil || !c.Mode.Trains() {
@@ -71,7 +71,7 @@ func (s Stage) After(cfg *config.Config, i int) (Stage, error) {
 	saved, state, err := noted(dir, "latest_checkpointed_iteration.txt", "remote_checkpoint_path.txt")
 	if errors.Is(err, fs.ErrNotExist) {
 		last, serr := trainer.ReadState(dir, c.Trainer.Name)
-		_, begun := os.Stat(filepath.Join(dir, "run.json"))
+		_, begun := os.Stat(filepath.Join(dir, identityFile))
 		if begun == nil && serr == nil && last.Step == 0 {
 			return s, nil // nothing was left to train on
 		}
@@ -101,7 +101,7 @@ func noted(dir, latest, file string) (step, path string, err error) {
 }
 
 // SayPassed tells the user when a stage is planned longer than it was, which counts no more: a later one has begun
-// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 where the data are not known.
+// with its weights. steps is how many it has now by its data and trainer.total_steps, 0 if the data are not known.
 func SayPassed(cfg *config.Config, i, steps int, out io.Writer) error {
 	s, err := cfg.Stage(i)
 	if err != nil || !s.Mode.Trains() || s.Trainer.TotalSteps == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // Operators are the steps that experiences go through before they are scored.
@@ -18,7 +18,7 @@ func Operators(cfg *config.Config, own map[string]pipeline.Make) ([]pipeline.Ste
 		s, err := pipeline.New(op.Name, op.Args, own)
 		if err != nil {
 			key := fmt.Sprintf("data_processor.experience_pipeline.operators[%d]", i)
-			errs = append(errs, place.At(key+".name", place.AtArgs(key+".args", err)))
+			errs = append(errs, job.AtKey(key+".name", job.AtArguments(key+".args", err)))
 		}
 		steps = append(steps, s)
 	}

@@ -70,9 +70,9 @@ func Changed(cfg *config.Config, state trainer.State, steps int, now algorithm.S
 	}
 	for step := 1; step <= state.Step; step++ {
 		if then.At(step) != now.At(step) {
-			return fmt.Sprintf("the learning rates of steps 1 to %d are those of a run of %d steps, and from now on "+
-				"those of one of %d (algorithm.optimizer.lr_scheduler_type %s): the result is not that of a run that "+
-				"was planned for %d",
+			return fmt.Sprintf("steps 1 to %d had the learning rates of a run of %d steps; later ones have the rates "+
+				"of a run of %d (algorithm.optimizer.lr_scheduler_type %s): the result differs from a run that was "+
+				"planned for %d",
 				state.Step, state.Planned, steps, cfg.Algorithm.Optimizer.LRSchedulerType, steps), nil
 		}
 	}
@@ -96,7 +96,7 @@ func Complete(cfg *config.Config, trained, steps int) string {
 	return fmt.Sprintf("nothing to do: all %d steps are trained; raise %s to train more", steps, key)
 }
 
-// Value is what n points to, 0 if that is nothing.
+// Value is *n, or 0 if n is nil.
 func Value(n *int) int {
 	if n == nil {
 		return 0

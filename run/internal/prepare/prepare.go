@@ -14,8 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/place"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // Key is the place of the pipeline in the configuration.
@@ -31,13 +30,17 @@ const (
 // Pipeline is the task pipeline of a run. The zero value does nothing.
 type Pipeline struct {
 	Conf   *config.TaskPipeline // nil: there is none
-	site   site.Site
+	job    *job.Job
 	folder string // where the output goes, as the configuration has it
 }
 
-// Of is the pipeline of a configuration. schema is that of what the run trains on, "" if that is not known.
-func Of(cfg *config.Config, schema string, s site.Site) Pipeline {
-	p := Pipeline{site: s, folder: folder(cfg, schema)}
+// Of is the pipeline of a job, whose method may not be known.
+func Of(j *job.Job) Pipeline {
+	cfg, schema := j.Config, ""
+	if j.Method != nil {
+		schema = j.Method.Schema
+	}
+	p := Pipeline{job: j, folder: folder(cfg, schema)}
 	c, tasks := cfg.DataProcessor.TaskPipeline, cfg.Mode != config.Bench && !cfg.Mode.Serves()
 	if cfg.Mode == config.Train && schema == "experience" {
 		tasks = false // the explorer's process reads them
@@ -115,11 +118,11 @@ func (p Pipeline) Done() (bool, error) {
 // Check refuses a pipeline that says nothing that can be done.
 func (p Pipeline) Check() error {
 	if p.Conf.ConfigPath != "" {
-		return place.At(Key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its "+
+		return job.AtKey(Key+".config_path", fmt.Errorf("names a recipe of Data-Juicer, which is not read; write its "+
 			"operators into %s.operators, or run Data-Juicer beforehand and name its output in the taskset", Key))
 	}
 	if len(p.Conf.Inputs) == 0 {
-		return place.At(Key+".inputs", errors.New("is empty; name the files of the tasks"))
+		return job.AtKey(Key+".inputs", errors.New("is empty; name the files of the tasks"))
 	}
 	return nil
 }
@@ -130,13 +133,13 @@ func (p Pipeline) Folder() (string, error) {
 		return "", errors.New("run: data_processor.task_pipeline.output.path is missing; name the folder that the " +
 			"tasks are written to")
 	}
-	return filepath.Clean(p.site.Find(p.folder)), nil
+	return filepath.Clean(p.job.Find(p.folder)), nil
 }
 
-// Before is what stands for a taskset, the i-th, before its pipeline has run: the pipeline's inputs.
-func Before(cfg *config.Config, s site.Site, i int, t config.Taskset) []config.Taskset {
-	p := cfg.DataProcessor.TaskPipeline
-	if _, err := os.Stat(s.Find(t.Path)); p == nil || p.Output != nil || i > 0 || err == nil {
+// Before returns the tasksets to read in place of the i-th one before its pipeline has run: the pipeline's inputs.
+func Before(j *job.Job, i int, t config.Taskset) []config.Taskset {
+	p := j.Config.DataProcessor.TaskPipeline
+	if _, err := os.Stat(j.Find(t.Path)); p == nil || p.Output != nil || i > 0 || err == nil {
 		return []config.Taskset{t}
 	}
 	var list []config.Taskset

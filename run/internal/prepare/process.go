@@ -14,7 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/taskprep"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/openai"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
 // process reads the inputs and returns what the operators make of them.
@@ -47,15 +47,15 @@ func (p Pipeline) process(ctx context.Context) ([]*taskprep.Sample, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("run: %s leaves none of %d rows; loosen its operators", Key, read)
 	}
-	fmt.Fprintf(p.site.Out, "tasks    %d of %d rows, prepared by %d operators\n", len(list), read, len(steps))
+	fmt.Fprintf(p.job.Out, "tasks    %d of %d rows, prepared by %d operators\n", len(list), read, len(steps))
 	return list, nil
 }
 
-// Surroundings is what the operators work with.
+// Surroundings returns what the operators work with.
 func (p Pipeline) Surroundings() taskprep.Surroundings {
 	s := taskprep.Surroundings{TextKey: "text", Workers: p.Conf.NumProcess}
 	s.Ask = func(model string) (func(context.Context, string, string) (string, error), error) {
-		judge, err := openai.Reach(p.site.LookupEnv, model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
+		judge, err := job.ReachJudge(p.job.LookupEnv, model, "OPENAI_BASE_URL", "OPENAI_API_KEY")
 		return func(ctx context.Context, system, user string) (string, error) {
 			list := []chat.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
 			return judge.Ask(ctx, list, 0, 0)
@@ -71,7 +71,7 @@ func (p Pipeline) Surroundings() taskprep.Surroundings {
 func (p Pipeline) readTasks(ctx context.Context) ([]*taskprep.Sample, error) {
 	var list []*taskprep.Sample
 	for _, path := range p.Conf.Inputs {
-		rows, err := p.site.Rows(ctx, path, "", "train")
+		rows, err := p.job.Rows(ctx, path, "", "train")
 		if err != nil {
 			return nil, fmt.Errorf("data_processor.task_pipeline.inputs: %w", err)
 		}
@@ -111,7 +111,7 @@ func (p Pipeline) write(out string, list []*taskprep.Sample) error {
 	if err != nil {
 		return err
 	}
-	tmp, dfs := fmt.Sprintf("%s~recipe-%d", out, os.Getpid()), p.site.FS
+	tmp, dfs := fmt.Sprintf("%s~recipe-%d", out, os.Getpid()), p.job.FS
 	err = errors.Join(dfs.RemoveAll(tmp), disk.MkdirAll(dfs, tmp))
 	if err == nil {
 		err = disk.Replace(dfs, filepath.Join(tmp, outputFile), func(w io.Writer) error {

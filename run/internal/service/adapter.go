@@ -10,61 +10,31 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The checkpoint that holds the adapter a run begins with. It stays as long as the job.
-const (
-	startModel = "adapter"
-	startName  = "start"
-)
-
-// Start are the paths of the weights that a run begins with. Empty: those of a new adapter.
-type Start struct {
-	State    string // to train from
-	Sampler  string // to sample from
-	imported bool   // the path is that of the adapter that model.lora_configs[0].path names
-}
-
-// StartOf returns what the run of a configuration begins with after the stages that left stage. local says that the
-// run is on the engine of this machine, samples that it samples or compares with what it begins with.
-func StartOf(cfg *config.Config, stage jobdir.Stage, local, samples bool) (Start, error) {
-	switch {
-	case stage.State == "" && local && cfg.StartAdapter() != "":
-		path := tinker.Path{ModelID: startModel, Kind: tinker.KindState, Name: startName}.String()
-		return Start{State: path, Sampler: path, imported: true}, nil
-	case stage.State == "" || local: // the engine samples from a state as well
-		return Start{State: stage.State, Sampler: stage.State}, nil
-	case stage.Sampler == "" && samples:
-		return Start{}, errors.New("run: the stage before this one, which an older version of the program ended, did " +
-			"not publish its last weights, so the server cannot sample from them; run the stages again under another " +
-			"name")
-	}
-	return Start{State: stage.State, Sampler: stage.Sampler}, nil
-}
-
 // importAdapter makes a checkpoint of the adapter that model.lora_configs[0].path names, if the run begins with it.
 // The first start does; later ones find it, whatever has become of the folder.
-func (o Options) importAdapter(e *engine.Engine) error {
-	if !o.Start.imported {
+func importAdapter(j *job.Job, e *engine.Engine) error {
+	if !j.Start.Imported {
 		return nil
 	}
-	if _, err := e.Folder(o.Start.State); err == nil || !errors.Is(err, tinker.ErrNotFound) {
+	if _, err := e.Folder(j.Start.State); err == nil || !errors.Is(err, tinker.ErrNotFound) {
 		return err
 	}
-	from := o.Config.StartAdapter()
-	dir, err := filepath.Abs(o.Site.Find(from))
+	from := j.Config.StartAdapter()
+	dir, err := filepath.Abs(j.Find(from))
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	a, err := engine.ReadAdapter(dir)
 	if err == nil {
-		err = CheckAdapter(a, o.Config, o.Model)
+		err = CheckAdapter(a, j.Config, j.Model)
 	}
 	if err == nil {
-		_, err = e.ImportPEFT(o.Model.Name, dir, startModel, startName)
+		_, err = e.ImportPEFT(j.Model.Name, dir, jobdir.StartModel, jobdir.StartName)
 	}
 	if err != nil {
 		return fmt.Errorf("run: model.lora_configs[0].path %s: %w", from, err)
@@ -73,7 +43,7 @@ func (o Options) importAdapter(e *engine.Engine) error {
 }
 
 // CheckAdapter refuses an adapter that the configuration does not describe.
-func CheckAdapter(have engine.Adapter, cfg *config.Config, m *base.Model) error {
+func CheckAdapter(have engine.Adapter, cfg *config.Config, m *job.Model) error {
 	want, named := cfg.LoRA(), cfg.Model.LoRAConfigs[0].BaseModelName
 	switch {
 	case have.Rank != want.Rank:

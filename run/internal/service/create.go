@@ -5,24 +5,22 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// CreateRequest is the model that a run trains. durable says that the service keeps it when this process ends.
-func CreateRequest(cfg *config.Config, id jobdir.Identity, base string, durable bool) tinker.CreateModelRequest {
-	stream := rng.New(id.Seed).Stream("adapter")
+// CreateRequest asks for the model that a run trains.
+func CreateRequest(j *job.Job) tinker.CreateModelRequest {
+	stream := j.ID.Stream("adapter")
 	seed := int64(stream.Uint64() >> 1)
-	lora := LoRA(cfg)
+	lora := LoRA(j.Config)
 	lora.Seed = &seed
-	session := id.Session
-	if !durable {
+	session := j.ID.Session
+	if !j.Durable {
 		session = "" // there is no coming back to this process's model
 	}
 	return tinker.CreateModelRequest{
-		SessionID: session, BaseModel: base, RandomInit: cfg.Model.RandomInit,
+		SessionID: session, BaseModel: j.Model.Name, RandomInit: j.Config.Model.RandomInit,
 		LoRA: lora,
 	}
 }
@@ -51,9 +49,9 @@ func someModules(l config.LoRA) string {
 	return strings.Join(l.Modules, ",")
 }
 
-// Vocabulary is how many token ids a model has: those of its configuration, which may reserve some after the
+// Vocabulary is how many token ids a model has by its configuration, which may reserve some after the
 // tokenizer's, if that is here.
-func Vocabulary(m *base.Model) int {
+func Vocabulary(m *job.Model) int {
 	if c, err := engine.Describe(m.Dir); err == nil {
 		return c.Vocab
 	}

@@ -4,29 +4,41 @@ import (
 	"context"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/site"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
-// Dialer connects to a server.
-type Dialer struct {
-	Site    site.Site
-	Backend config.Backend
-	Paused  func(client.Pause) // told why requests are held up, and when they are no longer
-	Warn    func(text string)
-	OnModel func(id string) error // told of models that are made; may be nil
-	Spare   []string              // models of earlier starts, which may be unloaded to make room
+// openServer connects to the server or the hosted service.
+func openServer(ctx context.Context, j *job.Job) error {
+	ctx, cancel := j.WhileWanted(ctx)
+	defer cancel()
+	left := jobdir.ServerModels{FS: j.FS, Path: j.Dir.File("remote_models.json"), Server: j.Backend.URL}
+	spare, err := left.Read()
+	if err != nil {
+		return err
+	}
+	o := client.Options{Log: j.Progress.Warn, Paused: func(p client.Pause) { j.Progress.Say(pauseText(p)) }}
+	if j.Config.Mode.Trains() && j.Config.Mode != config.Bench {
+		o.OnModel, o.Spare = left.Add, spare
+	}
+	c, err := dial(ctx, j, o)
+	if err != nil {
+		return err
+	}
+	j.Opened(c.Close)
+	j.API, j.Server = c, c
+	_, err = c.Capabilities(ctx) // from which the client learns whose server it is
+	return err
 }
 
-// Dial opens a session.
-func (d Dialer) Dial(ctx context.Context) (*client.Client, error) {
-	key := ""
-	if d.Backend.KeyEnv != "" {
-		key, _ = d.Site.LookupEnv(d.Backend.KeyEnv)
+// dial opens a session on the server of the backend.
+func dial(ctx context.Context, j *job.Job, o client.Options) (*client.Client, error) {
+	o.BaseURL, o.KeyName = j.Backend.URL, j.Backend.KeyEnv
+	if o.KeyName != "" {
+		o.APIKey, _ = j.LookupEnv(o.KeyName)
 	}
-	o := client.Options{BaseURL: d.Backend.URL, APIKey: key, KeyName: d.Backend.KeyEnv, Paused: d.Paused,
-		Log: d.Warn, OnModel: d.OnModel, Spare: d.Spare}
-	if line, ok := d.Site.LookupEnv("TINKER_CREDENTIAL_CMD"); ok && line != "" {
+	if line, ok := j.LookupEnv("TINKER_CREDENTIAL_CMD"); ok && line != "" {
 		o.Credential = client.Command(line)
 	}
 	return client.Open(ctx, o)

@@ -13,33 +13,26 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/base"
-	"github.com/seed-d9ad8ee0/trinity/tinker"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
-// Teacher is the model whose logprobs a distillation learns from: explorer.auxiliary_models, the one named teacher or
-// else the first.
-type Teacher struct {
-	Request tinker.SamplingClientRequest
-	Served  map[string]engine.Model // what the local engine must serve for it
-}
-
-// Teacher finds the teacher of m, the model that is trained.
-func (f Finder) Teacher(ctx context.Context, m *base.Model) (t Teacher, err error) {
-	path, err := TeacherPath(f.Config)
+// FindTeacher finds the teacher of the job's model: the one of explorer.auxiliary_models that is named teacher, or else
+// the first.
+func FindTeacher(ctx context.Context, j *job.Job) (t job.Teacher, err error) {
+	path, err := TeacherPath(j.Config)
 	switch {
 	case err != nil:
 		return t, err
 	case strings.HasPrefix(path, "tinker://"):
 		t.Request.ModelPath = path
 		return t, nil
-	case path == m.Name || f.Backend.Kind != config.Local:
+	case path == j.Model.Name || j.Backend.Kind != config.Local:
 		t.Request.BaseModel = path
 		return t, nil
 	}
-	ctx, cancel := f.Site.WhileWanted(ctx)
+	ctx, cancel := j.WhileWanted(ctx)
 	defer cancel()
-	served, err := f.teacherModel(ctx, m, path)
+	served, err := teacherModel(ctx, j, path)
 	if err != nil {
 		return t, fmt.Errorf("run: teacher %s: %w", path, err)
 	}
@@ -64,23 +57,24 @@ func TeacherPath(cfg *config.Config) (string, error) {
 	return list[0].ModelPath, nil
 }
 
-// teacherModel is what the engine serves as the teacher: a model folder, or this run's base model with an adapter.
-func (f Finder) teacherModel(ctx context.Context, m *base.Model, path string) (engine.Model, error) {
-	dir, err := SavedWeights(f.Site.Find(path))
+// teacherModel is the model that the engine serves as the teacher: a model folder, or this run's base model with an
+// adapter.
+func teacherModel(ctx context.Context, j *job.Job, path string) (engine.Model, error) {
+	dir, err := SavedWeights(j.Find(path))
 	if err != nil {
 		return engine.Model{}, err
 	}
 	served := engine.Model{Dir: dir}
 	if _, err := os.Stat(filepath.Join(dir, engine.AdapterConfigFile)); err == nil {
-		served = engine.Model{Dir: m.Dir, Adapter: dir}
-		return served, sameTokens(m, served.Dir)
+		served = engine.Model{Dir: j.Model.Dir, Adapter: dir}
+		return served, sameTokens(j.Model, served.Dir)
 	}
-	there := f.Site
+	there := *j
 	there.Find = func(string) string { return dir }
-	if served.Dir, err = there.Model(ctx, path); err != nil {
+	if served.Dir, err = there.ModelFolder(ctx, path); err != nil {
 		return served, err
 	}
-	return served, sameTokens(m, served.Dir)
+	return served, sameTokens(j.Model, served.Dir)
 }
 
 // SavedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another
@@ -108,7 +102,7 @@ func SavedWeights(dir string) (string, error) {
 
 // sameTokens refuses a model that does not read the same tokens as the one that is trained: its logprobs would be of
 // other texts.
-func sameTokens(m *base.Model, dir string) error {
+func sameTokens(m *job.Model, dir string) error {
 	if dir == m.Dir {
 		return nil
 	}

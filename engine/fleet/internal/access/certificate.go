@@ -4,11 +4,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -28,7 +26,7 @@ const (
 	serverDays     = 398
 )
 
-// Certificate is what the embedded server shows, and what vouches for it.
+// Certificate is the embedded server's certificate, and the authority that signed it.
 type Certificate struct {
 	TLS        tls.Certificate
 	CA         []byte // PEM; nil: the system's
@@ -137,14 +135,4 @@ func makeAuthority(dir string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 
 func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
-
-// Fingerprint is the SHA-256 of the first certificate in a PEM text, for people to compare.
-func Fingerprint(ca []byte) string {
-	block, _ := pem.Decode(ca)
-	if block == nil {
-		return ""
-	}
-	sum := sha256.Sum256(block.Bytes)
-	return hex.EncodeToString(sum[:])
 }

@@ -1,5 +1,5 @@
 // Package access makes and reads the keys of a fleet: the operator and account that sign, the credentials of head,
-// workers and operators, and the certificate of the embedded server. Credentials are those of NATS: a JWT that lists
+// workers and operators, and the certificate of the embedded server. Credentials are NATS's: a JWT that lists
 // the subjects a user may use, signed by the account, and the seed of an Ed25519 key that proves who asks.
 //
 // See https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/jwt.
@@ -120,7 +120,7 @@ func token(name string) string {
 }
 
 // Sign lets the keys sign for an account of another server. The file holds the seed of the account's key or of one of
-// its signing keys; creds are those of a user of the account.
+// its signing keys; creds belong to a user of the account.
 func (k *Keys) Sign(file, creds string) error {
 	seed, err := disk.ReadFile(file, maxFile)
 	if err != nil {
@@ -198,7 +198,7 @@ func public(seed string) string {
 	return key
 }
 
-// OperatorClaims, AccountKey and SystemKey are what the embedded server trusts.
+// OperatorClaims, AccountKey and SystemKey are trusted by the embedded server.
 func (k *Keys) OperatorClaims() (*jwt.OperatorClaims, error) {
 	pair, err := nkeys.FromSeed([]byte(k.saved.Operator))
 	if err != nil {

@@ -96,7 +96,7 @@ func (c *Cache) pin(hash string, by int) {
 }
 
 // load makes sure that a blob is there. Several callers share one download; when the one that downloads gives up,
-// another goes on.
+// another continues.
 func (c *Cache) load(ctx context.Context, n message.Need, get Get) error {
 	for {
 		c.mu.Lock()

@@ -35,7 +35,7 @@ type Need struct {
 	Size int64  `json:"size"`
 }
 
-// About is what a worker says about itself.
+// About describes a worker in its own words.
 type About struct {
 	Name      string  `json:"name"`      // of the machine
 	Version   string  `json:"version"`   // of the program

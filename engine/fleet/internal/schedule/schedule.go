@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Task is what the scheduler knows of a task.
+// Task is a task as the scheduler knows it.
 type Task struct {
 	ID, Kind, Group string
 	Tenant          string // whose task it is
@@ -26,7 +26,7 @@ type Task struct {
 	Checked         bool // wants two answers of different workers
 }
 
-// Verb is what to do.
+// Verb is the kind of an action.
 type Verb int
 
 // The verbs: give a task to a worker, and take it back.

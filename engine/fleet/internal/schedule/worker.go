@@ -13,7 +13,7 @@ const (
 	tripsWaiting = 4   // round trips of work that wait with a worker
 )
 
-// Worker is what the scheduler knows of a worker.
+// Worker is a worker as the scheduler knows it.
 type Worker struct {
 	ID      string
 	Slots   int
@@ -257,7 +257,7 @@ func (p *Plan) measure(c *copied, seconds float64) {
 	}
 }
 
-// rate is the seconds that a worker needs per unit of cost: its own, or that of all workers; 0 if nobody knows.
+// rate is the seconds that a worker needs per unit of cost: its own, or the mean of all workers; 0 if nobody knows.
 func (p *Plan) rate(w *Worker, kind string) float64 {
 	if own, known := w.seconds[kind]; known {
 		return own

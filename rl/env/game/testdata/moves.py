@@ -1,4 +1,4 @@
-"""Moves for GEM's games, drawn by a generator of one's own. traces.py and bench/python-gem/loop.py play them."""
+"""Moves for GEM's games, drawn by a generator of one's own. traces.py plays them."""
 
 
 def action(e, name, r):

@@ -147,7 +147,7 @@ def main():
             good, said = scenario(server, Job(trinity, work / "job", server, server.model, steps, save), what, at)
             wanted = survives or what in ("nothing", "trinity run")
             if not wanted and not good:
-                good, said = "start the server with what it had" in said, "ends with: " + said
+                good, said = "start the server with its old data" in said, "ends with: " + said
             failed |= not good
             rows.append((server.name, server.version, what, ", ".join(map(str, at)) or "–", ("" if good else "FAILED: ") + said.replace(str(work), "DIR")))
             print(f"{server.name}, {what}: {time.monotonic() - began:.0f} s: {rows[-1][-1]}", file=sys.stderr, flush=True)

@@ -3,7 +3,6 @@ package param
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 )
 
 // overloaded is the status with which Anthropic's servers ask for a retry.
@@ -54,13 +53,4 @@ func (e *Error) anthropicText() string {
 	}
 	return fmt.Sprintf("input length and `max_tokens` exceed context limit: %d + %d > %d, decrease input length or "+
 		"`max_tokens` and try again", l.prompt, l.answer, l.limit)
-}
-
-// WriteAnthropic sends the error as the answer in Anthropic's form and returns its status.
-func (e *Error) WriteAnthropic(w http.ResponseWriter) int {
-	if e.After > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
-	}
-	Reply(w, e.anthropicStatus(), e.Anthropic())
-	return e.anthropicStatus()
 }

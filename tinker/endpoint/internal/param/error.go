@@ -109,12 +109,25 @@ func OrNull(s string) any {
 }
 
 // Write sends the error as the answer and returns its status.
-func (e *Error) Write(w http.ResponseWriter) int {
+func (e *Error) Write(w http.ResponseWriter) int { return e.write(w, e.Status, e.Body()) }
+
+// WriteAnthropic is Write in Anthropic's form.
+func (e *Error) WriteAnthropic(w http.ResponseWriter) int {
+	return e.write(w, e.anthropicStatus(), e.Anthropic())
+}
+
+// WriteOllama is Write in Ollama's form.
+func (e *Error) WriteOllama(w http.ResponseWriter) int { return e.write(w, e.Status, e.Ollama()) }
+
+// Ollama is the error in Ollama's form.
+func (e *Error) Ollama() Object { return Object{"error": e.Message} }
+
+func (e *Error) write(w http.ResponseWriter, status int, body Object) int {
 	if e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.After.Seconds())))
 	}
-	Reply(w, e.Status, e.Body())
-	return e.Status
+	Reply(w, status, body)
+	return status
 }
 
 // Object is a JSON object.

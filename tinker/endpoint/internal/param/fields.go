@@ -1,5 +1,5 @@
-// Package param reads the parameters of a body one by one, refuses what is left by name, and says what is wrong in the
-// form of each interface.
+// Package param reads the parameters of a body one by one, refuses the rest by name, and writes errors in the form
+// of each interface.
 package param
 
 import (
@@ -49,7 +49,7 @@ func (f Fields) Take(name string, v any) (bool, error) {
 	return true, nil
 }
 
-// kindOf says what a parameter must be.
+// kindOf names the type of a parameter.
 func kindOf(v any) string {
 	switch v.(type) {
 	case *bool:
@@ -92,7 +92,7 @@ type Refusals map[string]struct {
 	Remedy  string
 }
 
-// Unsupported are those of OpenAI's interface.
+// Unsupported are the refusals of OpenAI's interface.
 var Unsupported = Refusals{
 	"frequency_penalty":      {[]string{"0", "0.0"}, "leave it out"},
 	"presence_penalty":       {[]string{"0", "0.0"}, "leave it out"},

@@ -62,7 +62,7 @@ const (
 // Inside says that the answer begins within a thought, which the prompt has opened.
 func (s *Splitter) Inside() { s.at = inThought }
 
-// Write takes the next piece of text and returns what is certain now.
+// Write takes the next piece of text and returns the parts that are certain now.
 func (s *Splitter) Write(text string) (out Part) {
 	s.held += text
 	for s.step(&out, false) {
@@ -90,7 +90,7 @@ func (s *Splitter) step(out *Part, end bool) bool {
 	return s.call(out, end)
 }
 
-// start decides what an answer begins with.
+// start decides how an answer begins.
 func (s *Splitter) start(end bool) bool {
 	seen := strings.TrimLeft(s.held, Blank)
 	switch {
@@ -179,7 +179,7 @@ func (s *Splitter) speak(out *Part, text string) {
 	s.begun, s.joint = true, false
 }
 
-// call hands out a call that is complete. At the end of the answer, what is no call is content.
+// call hands out a call that is complete. At the end of the answer, the rest is content.
 func (s *Splitter) call(out *Part, end bool) bool {
 	for s.Style.Tagged() {
 		at := strings.Index(s.held[s.tried:], callClose)

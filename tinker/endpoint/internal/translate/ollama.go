@@ -31,7 +31,7 @@ var OllamaOptionsUnsupported = param.Refusals{
 }
 
 // ollamaLabels are options that do not change an answer: how Ollama loads a model and keeps a prompt that it cuts, and
-// settings of what is off.
+// settings of features that are off.
 var ollamaLabels = []string{"num_keep", "num_batch", "num_gpu", "main_gpu", "num_thread", "low_vram", "f16_kv",
 	"logits_all", "vocab_only", "use_mmap", "use_mlock", "numa", "repeat_last_n", "penalize_newline", "mirostat_tau",
 	"mirostat_eta"}
@@ -67,7 +67,7 @@ func OllamaOptions(f param.Fields, own param.Fields) (window int, err error) {
 	return window, param.Within("options", o.Refuse(ollamaLabels, OllamaOptionsUnsupported))
 }
 
-// OllamaMessages reads messages as those of a chat.
+// OllamaMessages reads messages as a chat's.
 func OllamaMessages(f param.Fields) (json.RawMessage, error) {
 	var list []json.RawMessage
 	if _, err := f.Take("messages", &list); err != nil {

@@ -24,7 +24,7 @@ type Models struct {
 	// HubNames gives, by base model, the name on the Hugging Face hub of a repository with its tokenizer.
 	HubNames map[string]string
 	// Tokenizers gives, by base model, the folder whose tokenizer files are served to clients as a hub serves them
-	// (tokenizer.go).
+	// (see Registry.Resolve).
 	Tokenizers map[string]string
 }
 
@@ -39,7 +39,7 @@ type Registry struct {
 // Capabilities answers get_server_capabilities.
 func (s *Registry) Capabilities(c *edge.Call) (any, error) { return s.List(c.Ctx) }
 
-// List lists the base models, those of Models.Order first, and then their other names.
+// List lists the base models, Models.Order first, and then their other names.
 func (s *Registry) List(ctx context.Context) (wire.Capabilities, error) {
 	caps, err := s.Able(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func contextsOf(caps tinker.Capabilities) map[string]int {
 	return length
 }
 
-// ordered returns the names of the base models, those of Models.Order first.
+// ordered returns the names of the base models, Models.Order first.
 func (s *Registry) ordered(caps tinker.Capabilities) (names []string) {
 	names = slices.Clone(s.Order)
 	for _, m := range caps.Models {

@@ -17,7 +17,7 @@ import (
 
 // The SDK's get_tokenizer hands a name to transformers, which asks the Hugging Face hub, or the place that HF_ENDPOINT
 // names. The tokenizers of base models are served here as a hub serves them, so that a client on any machine gets them
-// with HF_ENDPOINT set to this server's address. The form is that of the hub's API: GET or HEAD
+// with HF_ENDPOINT set to this server's address. The routes are the hub's: GET or HEAD
 // /<repository>/resolve/<revision>/<file>, GET /api/models/<repository>[/revision/<revision>] and GET
 // /api/models/<repository>/tree/<revision>/<folder>.
 

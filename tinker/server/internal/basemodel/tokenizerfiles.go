@@ -32,7 +32,7 @@ var tokenizerFiles = []string{
 	"generation_config.json",
 }
 
-// pathKeys are settings that hold a path on the machine where the file was written.
+// pathKeys are settings that hold a path on the machine that wrote the file.
 var pathKeys = []string{"_name_or_path", "name_or_path", "tokenizer_file", "special_tokens_map_file"}
 
 // tokenizerRepo is a tokenizer as clients see it: its files by their paths, with slashes. commit is a hash of the

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/life"
 )
 
-// Queues limit pending work, and what is accepted while the disk fills up. Zero values mean their defaults.
+// Queues limit pending work, and new work while the disk fills up. Zero values mean their defaults.
 type Queues struct {
 	// pending asample requests; default 8192. One tenant gets at most half of this and of the next three limits
 	MaxSamples     int
@@ -112,7 +112,7 @@ func (c *Capacity) Writable() error {
 // lookEvery limits how often the disk is measured.
 const lookEvery = time.Second
 
-// Disk refuses new work while the disk is nearly full, to keep space for what was accepted.
+// Disk refuses new work while the disk is nearly full, to keep space for accepted work.
 func (c *Capacity) Disk() error {
 	if c.life.Closing() {
 		return edge.StatusAfter(http.StatusServiceUnavailable,

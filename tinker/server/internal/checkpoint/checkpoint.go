@@ -16,7 +16,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// Checkpoints are what training runs have saved, with their owners' settings.
+// Checkpoints are the checkpoints of training runs, with their owners' settings.
 type Checkpoints struct {
 	State   *state.Store
 	Life    *life.Life
@@ -129,7 +129,7 @@ func Expiry(now time.Time, seconds int64) *time.Time {
 	return &t
 }
 
-// Store lists and reads what the Backend saved, such as engine.Engine.
+// Store lists and reads the checkpoints of the Backend, such as engine.Engine.
 type Store interface {
 	Checkpoints(ctx context.Context) ([]tinker.Checkpoint, error)
 	Checkpoint(path string) (tinker.Checkpoint, error)

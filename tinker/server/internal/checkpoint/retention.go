@@ -63,7 +63,7 @@ const listEvery = time.Hour
 const keepMarks = 24 * time.Hour
 
 // forgetMarks drops settings from before a time whose checkpoint is not there: it was deleted or overwritten, or its
-// save failed. A list leaves out what cannot be read now, so the store is asked for each checkpoint that is not in it.
+// save failed. A list leaves out checkpoints that cannot be read now, so the store is asked for each that is not in it.
 func (s *Checkpoints) forgetMarks(list []tinker.Checkpoint, before time.Time) {
 	saved := make(map[string]int64, len(list)) // 0: there is no checkpoint
 	for _, c := range list {

@@ -47,8 +47,8 @@ func (s *Edge) Authenticate(r *http.Request) string {
 	return ""
 }
 
-// localKey is the key of callers who send none of this server's, where no key is required. The greeting of the server
-// suggests it, so that what is trained with it can be sampled without a key.
+// localKey stands for a missing key if none is required. The server's greeting suggests it, so that models trained with
+// it can be sampled without a key.
 const localKey = "tml-local"
 
 // authenticateLocal is authenticate for interfaces whose local servers need no key.

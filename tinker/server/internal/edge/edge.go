@@ -71,6 +71,9 @@ type Failure = func(http.ResponseWriter, *http.Request, error) int
 func New(a Access, b Bodies, l *life.Life, m meter) *Edge {
 	Default(&b.MaxBody, 256<<20)
 	Default(&b.MaxSmallBody, 1<<20)
+	Default(&b.MaxBodies, 1<<30)
+	Default(&b.MaxTenantBodies, b.MaxBodies/2)
+	Default(&b.MaxUnpack, 256)
 	Default(&b.MaxElements, 256<<10)
 	Default(&b.MaxDepth, 64)
 	e := &Edge{Access: a, limits: b, life: l, meter: m, hider: hider(a.Private),
@@ -86,7 +89,7 @@ func (s *Edge) On(pattern string, kind bodyKind, h Handler) {
 	s.Mux.Handle(pattern, &route{edge: s, pattern: pattern, kind: kind, serve: h, fail: s.Fail, tenant: s.Authenticate})
 }
 
-// OnOther serves a route of another interface: fail writes its errors, and where no key is required, callers without
+// OnOther serves a route of another interface: fail writes its errors, and if no key is required, callers without
 // one are the tenant of localKey.
 func (s *Edge) OnOther(pattern string, kind bodyKind, h Handler, fail Failure) {
 	s.Mux.Handle(pattern, s.Other(pattern, kind, h, fail))
@@ -103,6 +106,7 @@ func (s *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Default sets a value that is not positive to its default.
 func Default[T int | int64 | time.Duration](v *T, d T) {
 	if *v <= 0 {
 		*v = d

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/web"
 )
 
-// letIn reports whether a request may go on. Otherwise it was answered: with the refusal of a foreign page, or as a
+// letIn reports whether a request may proceed. Otherwise it was answered: a foreign page was refused, or it was a
 // preflight of CORS (https://fetch.spec.whatwg.org/#cors-preflight-fetch). It comes before anything else, so that the
 // routes that need no key on loopback are safe from any page.
 func (s *Edge) letIn(w http.ResponseWriter, r *http.Request) bool {
@@ -65,7 +65,7 @@ func (s *Edge) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	s.life.Log.Warn("request refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
 }
 
-// remedy says how the owner of the server lets in what a Guard refused.
+// remedy tells the operator how to allow a request that a Guard refused.
 func remedy(f *web.Foreign) string {
 	switch f.Header {
 	case "Host":

@@ -52,7 +52,7 @@ func (m *router) Handle(pattern string, h http.Handler) {
 	m.ServeMux.Handle(pattern, h)
 }
 
-// HandleFunc registers a handler that authenticates by itself, or needs no key.
+// HandleFunc registers a handler that authenticates its own callers, or needs no key.
 func (m *router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
 	m.Handle(pattern, http.HandlerFunc(h))
 }
@@ -177,7 +177,7 @@ func Busy(c *Call, what string) error {
 	return StatusAfter(code, fmt.Errorf("%s; send this one again later", what), time.Second)
 }
 
-// Answered is what a handler returns that has written its answer unless there was an error.
+// Answered returns the result of a handler that has written its answer unless there was an error.
 func Answered(err error) (any, error) {
 	if err == nil {
 		err = ErrAnswered

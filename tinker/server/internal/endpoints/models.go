@@ -32,9 +32,9 @@ type Endpoints struct {
 	traced  traceStore
 }
 
-// OpenAI's interface (package endpoint) is served for every base model and every sampler checkpoint, under the prefix
-// of the hosted service and under that of other servers. Its samples share the engine's batch and the fairness between
-// tenants with those of the Tinker protocol. They are not durable: a client that loses its connection asks again.
+// OpenAI's interface (package endpoint) is served for every base model and every sampler checkpoint, under the prefixes
+// of the hosted service and of other servers. Its samples share the engine's batch, and the fairness between tenants,
+// with samples of the Tinker protocol. They are not durable: a client that loses its connection asks again.
 
 // failOpenAI writes an error as OpenAI's clients read it, and returns its status.
 func (s *Endpoints) failOpenAI(w http.ResponseWriter, r *http.Request, err error) int {
@@ -51,7 +51,7 @@ func (s *Endpoints) failOllama(w http.ResponseWriter, r *http.Request, err error
 	return s.openaiError(r, err).WriteOllama(w)
 }
 
-// openaiError is what clients of package endpoint are told of an error.
+// openaiError is an error as clients of package endpoint see it.
 func (s *Endpoints) openaiError(r *http.Request, err error) *endpoint.Error {
 	e := *endpoint.ErrorOf(err)
 	var se *edge.StatusError
@@ -229,7 +229,7 @@ func (s *Endpoints) Loaded(ctx context.Context, tenant string) ([]endpoint.Card,
 }
 
 // Unload implements endpoint.LoadedModels: weights that no other request, sampling session or training run uses leave
-// memory at once, those of a base model only if no other tenant has used them.
+// memory at once; base weights only if no other tenant has used them.
 func (s *Endpoints) Unload(ctx context.Context, tenant, name string) error {
 	key, err := s.find(tenant, name)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // answerer is a handler of package endpoint.
 type answerer = func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error
 
-// Where clients look for the interfaces. vLLM has its routes for tokens at the root, and clients take /v1 or the
-// route's name off the address that they were given. The calls of a session are recorded; an id is the same under both
-// of its prefixes.
+// Prefixes under which clients look for the interfaces. vLLM has its routes for tokens at the root, and clients take
+// /v1 or the route's name off the address that they were given. The calls of a session are recorded; an id is the same
+// under both of its prefixes.
 var (
 	OpenaiAt    = []string{"/oai/api/v1", "/v1"}
 	anthropicAt = []string{"/anthropic/api/v1", "/v1"}
@@ -111,7 +111,7 @@ func (s *Endpoints) modelRoutes(api *endpoint.API) {
 	}
 }
 
-// ollamaRoutes adds Ollama's routes at the root, where its clients look for them.
+// ollamaRoutes adds Ollama's routes at the root, as its clients expect.
 func (s *Endpoints) ollamaRoutes(api *endpoint.API) {
 	s.Edge.OnOther("POST /api/chat", edge.LargeBody, s.posted(api.OllamaChat), s.failOllama)
 	s.Edge.OnOther("POST /api/generate", edge.LargeBody, s.posted(api.OllamaGenerate), s.failOllama)

@@ -57,7 +57,7 @@ func (s *Endpoints) forgetTraces(c *edge.Call) (any, error) {
 }
 
 var errNoSession = edge.Status(http.StatusNotFound, "no calls are recorded for this session; calls are kept in "+
-	"memory, those of the sessions used last")
+	"memory, for the sessions used last")
 
 // tracer records the calls of one request. It implements endpoint.Keeper.
 type tracer struct {

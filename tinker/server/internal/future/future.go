@@ -1,4 +1,4 @@
-// Package future answers what clients ask about accepted requests: it waits for results and renders them.
+// Package future waits for the results of accepted requests and renders them.
 package future
 
 import (
@@ -32,7 +32,7 @@ type drawings interface {
 	Ended(p *state.Sampler, copy, after int64) (done []Completion, cursor int64)
 }
 
-// Futures answers what clients ask about accepted requests.
+// Futures retrieves the results of accepted requests.
 type Futures struct {
 	State    *state.Store
 	Life     *life.Life

@@ -120,7 +120,7 @@ func (s *Samplers) admit(c *edge.Call, req wire.SampleRequest, tokens int) (*sta
 }
 
 // fits refuses a request that is longer than the context, in the words of the hosted service, which clients look for.
-// The context is 0 where it is not known.
+// The context is 0 if it is not known.
 func fits(req tinker.SampleRequest, context int) error {
 	prompt, most := req.Prompt.Len(), max(1, req.Params.MaxTokens)
 	if context > 0 && prompt+most > context {

@@ -35,8 +35,8 @@ type Samplers struct {
 	Keep     Keep
 }
 
-// Keep says how long the server keeps what clients no longer ask for, and how much of it for a tenant. Zero values mean
-// their defaults.
+// Keep limits for how long data are kept that clients no longer ask for, and how much of them for a tenant. Zero values
+// mean their defaults.
 type Keep struct {
 	Results   time.Duration // a fetched sample; default 10 min
 	Unfetched time.Duration // an unfetched sample; default 24 h

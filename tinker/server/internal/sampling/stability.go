@@ -25,7 +25,7 @@ type Recorder struct {
 // sequence of each of its positions (provenance), and Attribute takes the sampler's log-probabilities from the
 // recording, not from the client.
 //
-// As in the hosted service, a recording belongs to the session that sampled it and is kept for KeepStability after it
+// As in the hosted service, a recording belongs to the session that sampled it and is kept for Keep.Stability after it
 // was last used. A tenant's recordings take MaxStability bytes at most; the least recently used are deleted first.
 
 // SequenceID names the i-th sequence of a request.
@@ -80,7 +80,7 @@ func (s *Recorder) makeRoom(tenant string) {
 	}
 }
 
-// ForgetRecordings drops the recordings that were not used for KeepStability; the store is locked.
+// ForgetRecordings drops the recordings that were not used for Keep.Stability; the store is locked.
 func (s *Recorder) ForgetRecordings() {
 	now := s.Life.Now()
 	for id, r := range s.State.Recorded.Of {

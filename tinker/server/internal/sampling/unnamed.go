@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
 )
 
-// CollectSamplers deletes unnamed samplers that were not used for KeepUnnamed.
+// CollectSamplers deletes unnamed samplers that were not used for Keep.Unnamed.
 func (s *Samplers) CollectSamplers() error {
 	now := s.Life.Now()
 	return s.dropUnnamed(func(p *state.Sampler) bool { return now.Sub(p.Used) > s.Keep.Unnamed })

@@ -19,7 +19,7 @@ type sampled interface {
 // Weights opens weights for sampling and closes those that are idle, when they have been so for long or when others
 // need the memory.
 type Weights struct {
-	State   *state.Store // its lock guards lent
+	State   *state.Store // its lock guards Lent
 	Life    *life.Life
 	Backend sampled
 	Idle    time.Duration // 0: until others need the memory

@@ -188,8 +188,8 @@ func (s *Sessions) FinishSession(c *edge.Call, req finishReason) (any, error) {
 	return map[string]string{"status": "ok"}, err
 }
 
-// CollectSessions removes the samplers of sessions whose clients have been silent for KeepSessions, and those of the
-// sessions that have no training runs. Training runs and their checkpoints stay.
+// CollectSessions removes the samplers of sessions whose clients have been silent for Keep, and such sessions that
+// have no training runs. Training runs and their checkpoints stay.
 func (s *Sessions) CollectSessions() error {
 	now := s.Life.Now()
 	return s.State.Change(func(t *state.Store) (at int64, err error) {

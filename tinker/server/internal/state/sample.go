@@ -29,15 +29,15 @@ type SampleResult struct {
 	Proto    []byte          `json:"proto,omitempty"` // wire.EncodeSample
 	Error    string          `json:"error,omitempty"`
 	Category tinker.Category `json:"category,omitempty"`
-	Order    int64           `json:"order,omitempty"` // the number of this end among those of the sampler
+	Order    int64           `json:"order,omitempty"` // the number of this end among the sampler's
 }
 
 // Sample is one asample request.
 type Sample struct {
 	SampleRecord
 	Raw      []byte // Request, while it runs
-	Tenant   string // charged in s.sampling
-	Size     int64  // bytes charged in s.sampling
+	Tenant   string // whose quota is charged
+	Size     int64  // bytes of the quota
 	Done     chan struct{}
 	Result   SampleResult // once done
 	Finished time.Time

@@ -1,4 +1,4 @@
-// Package state keeps what a server must not forget: sessions, training runs, samplers, samples and settings of
+// Package state is the durable state of a server: sessions, training runs, samplers, samples and settings of
 // checkpoints, in one log and in memory.
 package state
 
@@ -19,22 +19,22 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/life"
 )
 
-// The kinds of records in it; payloads are JSON.
+// The kinds of records in the log; payloads are JSON.
 const (
-	RecSession    = 'S' // *session
-	RecFinish     = 'E' // finish
-	RecModel      = 'C' // *modelRecord
-	RecMade       = 'M' // madeRecord
-	RecReject     = 'X' // reject
-	RecSampler    = 'P' // *sampler
-	RecDropped    = 'U' // samplerKey: an unnamed sampler was collected
-	RecCheckpoint = 'K' // mark
-	RecSample     = 'A' // sampleRecord
-	RecResult     = 'R' // sampleResult
-	RecStability  = 'Q' // *recording
+	RecSession    = 'S' // Session
+	RecFinish     = 'E' // Finish
+	RecModel      = 'C' // ModelRecord
+	RecMade       = 'M' // MadeRecord
+	RecReject     = 'X' // Rejection
+	RecSampler    = 'P' // Sampler
+	RecDropped    = 'U' // SamplerKey: an unnamed sampler was collected
+	RecCheckpoint = 'K' // CheckpointSettings
+	RecSample     = 'A' // SampleRecord
+	RecResult     = 'R' // SampleResult
+	RecStability  = 'Q' // Recording
 )
 
-// Store holds what a server must not forget. Its mutex guards everything in it and the volatile fields of sessions,
+// Store is the durable state. Its mutex guards everything in it and the volatile fields of sessions,
 // models, samplers and samples. Everything is in the log except fields marked volatile.
 type Store struct {
 	sync.Mutex
@@ -55,11 +55,13 @@ type Store struct {
 	firstEnd int64                   // volatile: ends of samples are numbered from here, above an earlier process's
 }
 
+// TrainKey names a training request.
 type TrainKey struct {
 	Model string
 	Seq   int64
 }
 
+// SampleKey names a sampling request.
 type SampleKey struct {
 	Sampler string
 	Seq     int64
@@ -118,6 +120,7 @@ func (t *Store) Rejected(model string, seq int64) (Rejection, bool) {
 	return Rejection{}, false
 }
 
+// SamplerKey names a sampler.
 type SamplerKey struct {
 	ID string `json:"id"`
 }
@@ -252,6 +255,7 @@ func (t *Store) Compact() error {
 	})
 }
 
+// ModelsInOrder lists the training runs, the oldest first.
 func (t *Store) ModelsInOrder() []*Model {
 	list := slices.Collect(maps.Values(t.Models))
 	slices.SortFunc(list, func(a, b *Model) int {
@@ -285,6 +289,7 @@ func (t *Store) AddReject(r Rejection) {
 	}
 }
 
+// AddMark keeps a user's settings of a checkpoint.
 func (t *Store) AddMark(m CheckpointSettings) {
 	if t.Marks[m.Path] == nil {
 		t.Marks[m.Path] = map[int64]CheckpointSettings{}

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// endpointMetrics are the metrics of the requests that package openai answers, under vLLM's names and in its units
+// endpointMetrics are the metrics of the requests that tinker/endpoint answers, under vLLM's names and in its units
 // (docs/usage/metrics.md there), so that its dashboards work. As in vLLM each of a request's n samples is measured by
 // itself. The label is the base model: checkpoints are many, and their names are their tenants' own.
 type endpointMetrics struct {

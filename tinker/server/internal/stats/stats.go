@@ -1,4 +1,4 @@
-// Package stats counts what a server does, for /metrics, and what each tenant uses.
+// Package stats counts the work of a server, for /metrics, and of each tenant.
 package stats
 
 import (
@@ -54,7 +54,7 @@ func (t *Stats) Gauge(name, help string, read func() float64) {
 	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// Computing is an engine that counts what it does.
+// Computing is an engine with counters.
 type Computing interface{ Stats() tinker.Stats }
 
 // Compute registers an engine's metrics.
@@ -124,7 +124,7 @@ func (t *Stats) Full() { t.pushedBack.Inc() }
 // Called counts a tenant's request.
 func (t *Stats) Called(tenant string, now time.Time) { t.Activity.request(tenant, now) }
 
-// Tokens counts those of a finished request of the Tinker protocol.
+// Tokens counts the tokens of a finished request of the Tinker protocol.
 func (t *Stats) Tokens(tenant, phase string, n int) {
 	if n > 0 {
 		t.tokenCount.WithLabelValues(phase).Add(float64(n))

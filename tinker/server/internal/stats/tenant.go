@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TenantUse is what GET /tenants says of one tenant.
+// TenantUse is a tenant in the answer to GET /tenants.
 type TenantUse struct {
 	Tenant          string           `json:"tenant"`         // as the owner of training runs is named
 	Name            string           `json:"name,omitempty"` // of the key, where keys have names
@@ -37,7 +37,7 @@ type tenantActivity struct {
 	last     time.Time
 }
 
-// mostActive bounds the tenants whose activity is counted: where no key is demanded, anybody can make up one.
+// mostActive bounds the tenants whose activity is counted: if no key is demanded, anybody can make one up.
 const mostActive = 4096
 
 func newActivity() *activity { return &activity{Most: mostActive, of: map[string]*tenantActivity{}} }
@@ -80,7 +80,7 @@ func (a *activity) tenant(tenant string) *tenantActivity {
 	return one
 }
 
-// Read adds what was counted to the tenants.
+// Read adds the counts to the tenants.
 func (a *activity) Read(at func(tenant string) *TenantUse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package ticket signs the names of accepted requests and of downloads, so that a client can show only what this server
-// gave it.
+// Package ticket signs the names of accepted requests and of downloads, so that clients cannot make
+// them up.
 package ticket
 
 import (

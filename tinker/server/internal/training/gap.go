@@ -66,7 +66,7 @@ func (s *Runs) giveUp(m *state.Model, g state.SeqRange) error {
 	var unsent []int64
 	err := s.State.Change(func(t *state.Store) (at int64, err error) {
 		for g.From <= g.To && s.Known(m, g.From) {
-			g.From++ // it has arrived in the meantime
+			g.From++ // it has arrived since
 		}
 		for seq := g.From; seq <= g.To; seq++ {
 			if s.Known(m, seq) {

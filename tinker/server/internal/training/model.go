@@ -1,5 +1,5 @@
 // Package training serves training runs: it creates them, hands their requests to the backend in the order of their
-// numbers, and uses up the numbers of what is invalid or never arrives.
+// numbers, and uses up the numbers of requests that are invalid or never arrive.
 package training
 
 import (
@@ -33,7 +33,7 @@ type trainable interface {
 	Lookup(modelID string, seqID int64) (future any, accepted bool)
 }
 
-// memory is what weights for sampling and idle runs take.
+// memory frees the memory of weights for sampling and of idle runs.
 type memory interface {
 	// Forget releases idle weights for sampling, and reports whether there were any.
 	Forget() bool
@@ -132,12 +132,6 @@ func (s *Runs) newRun(c *edge.Call, r state.ModelRecord, seq int64) (any, error)
 			return 0, err
 		}
 		if old := t.Models[r.ID]; old != nil {
-			if r.Create != nil && old.Create != nil {
-				r.Create.Owner = old.Create.Owner // an older version did not record it
-			}
-			if r.Load != nil && old.Load != nil {
-				r.Load.Owner = old.Load.Owner
-			}
 			if !reflect.DeepEqual(old.Create, r.Create) || !reflect.DeepEqual(old.Load, r.Load) {
 				return 0, tinker.Userf("model %s was created with other settings; use another model_seq_id", r.ID)
 			}

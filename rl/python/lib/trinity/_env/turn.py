@@ -23,7 +23,7 @@ _holder = None  # (call, since) – the call that has the lock
 
 
 class Draws:
-    """The states of random and of numpy.random: those of seed 0 to begin with."""
+    """The states of random and of numpy.random, initially of seed 0."""
 
     def __init__(self):
         self.plain = random.Random(0).getstate()

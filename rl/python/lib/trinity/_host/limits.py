@@ -61,7 +61,7 @@ def installed(lib, log):
 
 
 def give_up(exc):
-    """Ends the process when it cannot go on: its calls fail with what is written here."""
+    """Ends the process when it cannot continue: its calls fail with this text."""
     try:
         os.write(2, "".join(traceback.format_exception(exc)).encode("utf-8", "backslashreplace"))
     finally:

@@ -94,7 +94,7 @@ class Lines:
 
 
 class Output:
-    """Where all output goes, by the call that it comes from."""
+    """Sends all output to the log, by call."""
 
     def __init__(self, send):
         self._send = send

@@ -11,7 +11,7 @@ from trinity.common.workflows import WORKFLOWS, Task
 
 
 def workflow(args, call):
-    """args: name, task, repeat, run, model, auxiliary. Coroutines go on on the event loop."""
+    """args: name, task, repeat, run, model, auxiliary. Coroutines continue on the event loop."""
     with _seam.within(call):
         made = _make(args, call)
         if getattr(type(made), "is_async", False):

@@ -64,7 +64,7 @@ class PromptType(CaseInsensitiveEnum):
 
 
 class StorageType(CaseInsensitiveEnum):
-    """Where experiences lie."""
+    """How experiences are stored."""
 
     SQL = "sql"
     QUEUE = "queue"

@@ -84,7 +84,7 @@ class Registry:
 
 
 def place(what):
-    """Where a class or function is written, as file:line."""
+    """The position of a class or function, as file:line."""
     try:
         file = inspect.getsourcefile(what)
         return f"{file}:{inspect.getsourcelines(what)[1]}"

@@ -177,7 +177,7 @@ class ModelWrapper:
                  "max_tokens": self.config.max_response_tokens}
         return {k: v for k, v in known.items() if v is not None}
 
-    # State that a workflow may leave for whoever looks at it.
+    # State that a workflow may leave for other code.
 
     async def set_workflow_state(self, state):
         self.workflow_state.update(state)

@@ -15,7 +15,7 @@ _ARITHMETIC = re.compile(r"[\d+\-*/().\s]+")
 
 
 def simple_answer_parser(response):
-    """What stands in the first answer tag of a line, else the text."""
+    """The contents of the first answer tag of a line, else the text."""
     found = re.search(r"<answer>(.*?)</answer>", response)
     return found.group(1) if found else response
 
@@ -29,7 +29,7 @@ def verify_with_timeout(gold, target, timeout_seconds=5, **_):
 
 
 def extract_solution(solution_str):
-    """What stands in the last answer tag of the last line, or None."""
+    """The contents of the last answer tag of the last line, or None."""
     found = re.findall(r"<answer>(.*?)</answer>", solution_str.rpartition("\n")[2])
     return found[-1].strip() if found else None
 

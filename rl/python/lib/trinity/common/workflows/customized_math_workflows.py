@@ -12,7 +12,7 @@ BOXED_THINK_PROMPT = ("First reason step by step inside <think> and </think>, th
 
 
 class MathBoxedWorkflow(SimpleWorkflow):
-    """A question whose answer stands in a box. workflow_args: use_base, with_think, format_score_coef."""
+    """A question whose answer is in a box. workflow_args: use_base, with_think, format_score_coef."""
 
     def reset(self, task):
         self.task = task

@@ -1,0 +1,174 @@
+// Package merge writes models with an adapter in their weights, and adapters in the form that other programs load.
+package merge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/model"
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+)
+
+// Write writes the model of folder base with the adapter's additions in its weights to the new folder out: an ordinary
+// Hugging Face folder with the base's shards and dtypes. If the adapter is on the head of a tied model, the result has
+// a head of its own. A template that is not empty replaces the base's chat template. One tensor is in memory at a time.
+// out is complete or absent.
+func Write(base string, a model.PEFT, out, template string, to disk.FS, on nn.Compute) error {
+	c, err := model.LoadConfig(base)
+	if err != nil {
+		return err
+	}
+	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new", template: template,
+		untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
+	if m.pairs, err = a.Pairs(base, c); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+		return fmt.Errorf("model: %s exists already; choose another folder or remove it", out)
+	}
+	if err := errors.Join(to.RemoveAll(m.out), to.MkdirAll(m.out)); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	err = m.write(base)
+	if err == nil {
+		err = errors.Join(to.SyncDir(m.out), to.RemoveAll(out)) // an empty folder at most
+	}
+	if err == nil {
+		err = to.Rename(m.out, out)
+	}
+	if err != nil {
+		return fmt.Errorf("model: merging into %s: %w", out, errors.Join(err, to.RemoveAll(m.out)))
+	}
+	return to.SyncDir(filepath.Dir(out))
+}
+
+// merger is one Write.
+type merger struct {
+	on    nn.Compute
+	to    disk.FS
+	lora  model.LoRA
+	pairs map[string]model.Pair // of the adapter, by module
+	out   string
+	untie bool // the head is made from the embedding
+
+	template string // in place of the base's; "": the base's
+}
+
+func (m *merger) write(base string) error {
+	files, err := model.OpenFiles(base)
+	if err != nil {
+		return err
+	}
+	index, total := map[string]string{}, 0
+	for _, f := range files.Shards {
+		name := filepath.Base(f.Path())
+		tensors := m.tensors(f)
+		for _, t := range tensors {
+			index[t.Name] = name
+			total += len(t.Data)
+		}
+		if err == nil {
+			err = disk.Replace(m.to, filepath.Join(m.out, name), func(w io.Writer) error {
+				return safetensors.EncodeEach(w, tensors, map[string]string{"format": "pt"},
+					func(t safetensors.Tensor) ([]byte, error) { return m.merged(f, t) })
+			})
+		}
+	}
+	shards := files.Shards
+	if err == nil && (len(shards) > 1 || shards[0].Path() != filepath.Join(base, model.SingleFile)) {
+		err = m.writeJSON(model.IndexFile, map[string]any{"metadata": map[string]any{"total_size": total},
+			"weight_map": index})
+	}
+	return errors.Join(err, files.Close(), m.copyFiles(base))
+}
+
+// tensors returns the tensors of one shard of the result, with the bytes of the base.
+func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
+	list := slices.Clone(f.Tensors())
+	if !m.untie {
+		return list
+	}
+	// a copy that was not in use
+	list = slices.DeleteFunc(list, func(t safetensors.Tensor) bool { return t.Name == model.HeadName })
+	if t, err := f.Tensor(model.EmbedName); err == nil {
+		t.Name = model.HeadName
+		list = append(list, t)
+	}
+	return list
+}
+
+// partRows is the number of rows that one part of the work adds to.
+const partRows = 64
+
+// merged returns the bytes of a tensor with its addition: W + B·A·Alpha/Rank, in float32, rounded to W's type.
+func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
+	p, ok := m.pairs[strings.TrimSuffix(t.Name, ".weight")]
+	if !ok {
+		return t.Data, nil
+	}
+	w, err := t.Floats()
+	if err != nil {
+		return nil, err
+	}
+	f.Release()
+	K := t.Shape[1]
+	m.on.P.Run((t.Shape[0]+partRows-1)/partRows, func(part int, _ *kernel.Scratch) {
+		first, end := part*partRows, min((part+1)*partRows, t.Shape[0])
+		add(m.on.K, m.lora, p, w[first*K:end*K], first, K)
+	})
+	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)
+	return sum.Data, err
+}
+
+// copyFiles copies the files of a model folder besides its weights.
+func (m *merger) copyFiles(base string) error {
+	for _, name := range model.FolderFiles(base, m.template == "") {
+		data, err := m.file(base, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && filepath.Dir(name) != "." {
+			err = m.to.MkdirAll(filepath.Join(m.out, filepath.Dir(name)))
+		}
+		if err == nil {
+			err = disk.WriteFile(m.to, filepath.Join(m.out, name), data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.template == "" {
+		return nil
+	}
+	return disk.WriteFile(m.to, filepath.Join(m.out, model.TemplateFile), []byte(m.template))
+}
+
+// file is the contents of a file of a model folder besides its weights, as the result has it.
+func (m *merger) file(base, name string) ([]byte, error) {
+	if name != "config.json" {
+		return disk.ReadFile(filepath.Join(base, name), disk.BigFile)
+	}
+	data, err := model.FolderConfig(base)
+	if err == nil && m.untie {
+		data, err = model.Untied(data)
+	}
+	return data, err
+}
+
+func (m *merger) writeJSON(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(m.to, filepath.Join(m.out, name), append(data, '\n'))
+}
