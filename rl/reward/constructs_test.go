@@ -55,7 +55,7 @@ func TestConstructs(t *testing.T) {
 			}
 		}
 	}
-	doc, err := os.ReadFile("../../docs/graders.md")
+	doc, err := os.ReadFile("../../docs/results/graders.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +74,6 @@ func checkLine(t *testing.T, doc, kind string, c [5]int) {
 	t.Helper()
 	line := fmt.Sprintf("| %s | %d | %d | %d | %d | %d |\n", kind, c[0], c[1], c[2], c[3], c[4])
 	if !strings.Contains(doc, line) {
-		t.Errorf("docs/graders.md lacks %s", line)
+		t.Errorf("docs/results/graders.md lacks %s", line)
 	}
 }
