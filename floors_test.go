@@ -19,26 +19,28 @@ var rooms = []string{
 	"hf: internal",
 	"tinker: hf internal",
 	"monitor: hf internal",
+	"studio: monitor hf internal",
 	"config: internal",
 	"rl: tinker hf internal",
 	"engine: tinker hf internal",
 	"loop: rl tinker hf monitor internal",
-	"run: config loop engine rl tinker hf monitor internal",
+	"run: config loop engine rl tinker hf monitor studio internal",
 	"examples: run config loop rl tinker hf monitor internal",
-	"bench: run config loop engine rl tinker hf monitor examples internal",
-	"cmd: run config loop engine rl tinker hf monitor examples internal",
+	"bench: run config loop engine rl tinker hf monitor studio examples internal",
+	"cmd: run config loop engine rl tinker hf monitor studio examples internal",
 	"docs:",
 }
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"internal/foreign internal/charclass internal/moment internal/recipe hf/gguf/internal/layout " +
+	"internal/foreign internal/charclass internal/moment internal/machine internal/recipe hf/gguf/internal/layout " +
 		"config/internal/document",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
-		"internal/spell internal/web internal/pattern internal/sbom internal/sandbox internal/process " +
-		"internal/bound internal/zmtp hf/gguf engine/fleet/internal/message engine/fleet/internal/schedule",
-	"internal/arg internal/msgpack internal/pickle internal/wal internal/disk/disktest monitor/rollout " +
-		"monitor/studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
+		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
+		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +
+		"engine/fleet/internal/schedule",
+	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
+		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
@@ -50,13 +52,14 @@ var floors = []string{
 		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
 		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
 		"rl/experience rl/reward rl/python engine/internal/nn " +
-		"engine/executor/executortest engine/fleet/internal/broker monitor monitor/studio/curve monitor/studio/source",
+		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
-		"monitor/studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
+		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
+		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
 		"engine/fleet",
-	"rl/pipeline engine/internal/checkpoint engine/internal/queue",
+	"rl/pipeline engine/internal/checkpoint engine/internal/queue engine/internal/merge",
 	"engine/internal/weights",
 	"engine/internal/compute engine/internal/sampler",
 	"engine/internal/spread engine/internal/local",
@@ -64,7 +67,7 @@ var floors = []string{
 	"tinker/endpoint tinker/server/internal/future tinker/server/internal/session " +
 		"rl/supervised monitor/console rl/taskprep rl/env/envtest rl/env/game rl/env/replay " +
 		"rl/workflow engine engine/enginetest engine/journal engine/measure engine/dispatch " +
-		"engine/fleet/simulate",
+		"engine/fleet/simulate monitor/sink",
 	"tinker/server/internal/sampling tinker/server/internal/training rl/outside rl/env/pythonenv rl/env/selfdriven",
 	"loop/buffer rl/plugin rl/agent rl/verifiers rl/env/openenv rl/tool engine/worker engine/fake " +
 		"engine/dispatch/dispatchtest",
@@ -77,7 +80,8 @@ var floors = []string{
 	"run/internal/data",
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
-	"cmd/trinity",
+	"run/catalog run/speaker",
+	"cmd/trinity cmd/sbom",
 }
 
 // neighbours are the imports within a floor, each with its reason.

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// promised are the names that docs/compatibility.md promises to programs with parts of their own, beside all names that
-// these mention: in the types of parameters, results and exported fields, and as methods. `go test . -run Promised
-// -update` writes the whole list to docs/promised.txt.
+// promised are the names that docs/reference/compatibility.md promises to programs with parts of their own, beside all
+// names that these mention: in the types of parameters, results and exported fields, and as methods. `go test . -run
+// Promised -update` writes the whole list to docs/reference/promised.txt.
 var promised = []string{
 	// load a configuration and run it with one's own parts
 	"config.Load config.Names",
@@ -44,7 +44,7 @@ var promised = []string{
 	"tinker.Userf tinker.Serverf tinker.CategoryOf tinker.User tinker.Server",
 }
 
-var update = flag.Bool("update", false, "write llms.txt and docs/promised.txt anew")
+var update = flag.Bool("update", false, "write llms.txt and docs/reference/promised.txt anew")
 
 // mostPromised is the most names that may be promised.
 const mostPromised = 350
@@ -63,7 +63,7 @@ func TestPromised(t *testing.T) {
 	if len(names) > mostPromised {
 		t.Errorf("%d names are promised, and at most %d may be", len(names), mostPromised)
 	}
-	const file = "docs/promised.txt"
+	const file = "docs/reference/promised.txt"
 	text := strings.Join(names, "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -71,7 +71,8 @@ func TestPromised(t *testing.T) {
 		}
 	}
 	if was, err := os.ReadFile(file); err != nil || string(was) != text {
-		t.Errorf("%s is not the list of promised names; see docs/compatibility.md, and use -update: %v", file, err)
+		t.Errorf("%s is not the list of promised names; see docs/reference/compatibility.md, and use -update: %v", file,
+			err)
 	}
 	for name, where := range uses(t, p.load("examples/plugin")) {
 		if !p.names[name] {

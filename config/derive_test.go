@@ -60,8 +60,8 @@ func TestSeedTinkerFile(t *testing.T) {
 		{"buffer path", buf.Path,
 			"/ckpt/Trinity-RFT-gsm8k/alignment-tinker/tinker-llama3.2-3B-off1/buffer/experience_buffer.jsonl"},
 		{"schema", buf.SchemaType, "experience"},
-		{"notes", c.Notes(), []string{"not applying here (no GPUs, Ray, vLLM or verl; docs/trinity-rft.md has the " +
-			"others): cluster.node_num, cluster.gpu_per_node, explorer.rollout_model.seed"}},
+		{"notes", c.Notes(), []string{"not applying here (no GPUs, Ray, vLLM or verl; docs/guide/trinity-rft.md has " +
+			"the others): cluster.node_num, cluster.gpu_per_node, explorer.rollout_model.seed"}},
 		{"LoRA", c.LoRA().Rank, 32},
 	} {
 		if !reflect.DeepEqual(tt.got, tt.want) {

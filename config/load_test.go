@@ -11,7 +11,7 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the messages of testdata/*.bad.yml into testdata/*.bad.want, and "+
-	"docs/trinity.schema.json")
+	"docs/reference/trinity.schema.json")
 
 // env is an environment made of NAME=value texts.
 func env(pairs ...string) func(string) (string, bool) {

@@ -107,8 +107,8 @@ func (c *Config) note(format string, args ...any) {
 func (c *Config) Notes() []string {
 	notes := slices.Clone(c.trace.notes)
 	if len(c.trace.idle) > 0 {
-		notes = append(notes, "not applying here (no GPUs, Ray, vLLM or verl; docs/trinity-rft.md has the others): "+
-			strings.Join(c.trace.idle, ", "))
+		notes = append(notes, "not applying here (no GPUs, Ray, vLLM or verl; docs/guide/trinity-rft.md has the "+
+			"others): "+strings.Join(c.trace.idle, ", "))
 	}
 	if len(c.trace.auto) > 0 {
 		notes = append(notes, "set by the program; the given values are not used: "+strings.Join(c.trace.auto, ", "))

@@ -99,7 +99,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // The schema that editors can be pointed at is the one that the types give.
 func TestSchemaFile(t *testing.T) {
-	const file = "../docs/trinity.schema.json"
+	const file = "../docs/reference/trinity.schema.json"
 	if *update {
 		if err := os.WriteFile(file, Schema(builtin()), 0o644); err != nil {
 			t.Fatal(err)

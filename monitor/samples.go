@@ -21,8 +21,8 @@ type SampleSink interface {
 // samplesOfStep is how many samples of a step a sink gets, unless monitor_args.rollouts_per_step says otherwise.
 const samplesOfStep = 16
 
-// Samples notes that the samples of a step are in a file of records (docs/rollouts.md). Sinks that take samples get
-// some of them when the step is done.
+// Samples notes that the samples of a step are in a file of records (docs/reference/rollouts.md). Sinks that take
+// samples get some of them when the step is done.
 func (m *Monitor) Samples(step int, role, path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

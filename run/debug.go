@@ -15,7 +15,6 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
-	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/data"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
@@ -85,15 +84,15 @@ func debugTask(ctx context.Context, j *job.Job) error {
 		showFailure(j.Out, err)
 		return fmt.Errorf("run: the workflow failed: %w", err)
 	}
-	show(j.Out, task, experiences, j.Now().Sub(begin))
+	show(j.Out, task.Index, task.Truth, experiences, j.Now().Sub(begin))
 	return keepDebug(ctx, j.Out, j.Dir.Path, experiences)
 }
 
 // show prints a task and its experiences for a person.
-func show(out io.Writer, t workflow.Task, list []*experience.Experience, took time.Duration) {
-	fmt.Fprintf(out, "task     row %d, %d experiences in %v\n", t.Index, len(list), took.Round(time.Millisecond))
-	if t.Truth != "" {
-		fmt.Fprintf(out, "truth    %s\n", oneLine(t.Truth))
+func show(out io.Writer, row int, truth string, list []*experience.Experience, took time.Duration) {
+	fmt.Fprintf(out, "task     row %d, %d experiences in %v\n", row, len(list), took.Round(time.Millisecond))
+	if truth != "" {
+		fmt.Fprintf(out, "truth    %s\n", oneLine(truth))
 	}
 	shown := ""
 	for i, e := range list {

@@ -207,7 +207,7 @@ func (l *loops) newExplorer(ctx context.Context, x exploring) (*explorer.Explore
 	if o.Raw, err = l.openRaw(ctx); err != nil {
 		return nil, err
 	}
-	rollouts := buffer.Rollouts{FS: l.FS, Dir: l.Dir.File("rollouts")}
+	rollouts := buffer.Rollouts{FS: l.FS, Dir: l.Dir.File("rollouts"), Tokenizer: l.Model.Tokenizer}
 	o.Evaluated, o.Note = rollouts.Evaluated, l.order.Sampling
 	o.Evaluations = x.evaluations
 	var store *buffer.Store

@@ -163,7 +163,7 @@ func (g *gemRun) open(ctx context.Context, pairs []string) error {
 	if err := g.makeDir(ctx, dir); err != nil {
 		return err
 	}
-	notes := notesOf(g.Job)
+	notes := g.ModelNotes()
 	notes.Temperature, notes.TopP, notes.TopK = g.c.Temperature, 1, -1
 	if err := errors.Join(g.Dir.KeepNotes(notes), g.Model.UseOwnTemplate(g.ID.Date)); err != nil {
 		return err

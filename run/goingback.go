@@ -25,7 +25,7 @@ func (b *goingBack) to(saved int, lost error, out io.Writer) error {
 	}
 	if b.again > goBacks {
 		return fmt.Errorf("the server lost the run %d times after the state of step %d; what the server does not "+
-			"keep is in docs/servers.md: %w",
+			"keep is in docs/results/foreign.md: %w",
 			b.again, saved, lost)
 	}
 	fmt.Fprintln(out, "warning:", foreign.Text(lost.Error()))

@@ -62,7 +62,7 @@ func openFolder(ctx context.Context, j *job.Job) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(j.Dir.KeepTemplate(text), j.Dir.KeepNotes(notesOf(j)))
+	err = errors.Join(j.Dir.KeepTemplate(text), j.Dir.KeepNotes(j.ModelNotes()))
 	if err != nil || j.Local() { // the engine knows the stops
 		return err
 	}

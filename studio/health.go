@@ -30,7 +30,8 @@ const (
 // recent is how many of the last steps most lights look at.
 const recent = 10
 
-// health returns a run's lights, except those for which it measures nothing. docs/studio.md lists the thresholds.
+// health returns a run's lights, except those for which it measures nothing. docs/reference/metrics.md lists the
+// thresholds.
 func health(e *entry, log *curve.Log, t *rollout.Table, now time.Time) []Light {
 	m := meter{log, t}
 	lights := []Light{m.gap(), m.signal(), m.truncated(), m.entropy(), m.clipped(), m.gradient(), m.length(),

@@ -26,9 +26,9 @@ func limitsOf(c TrainingClient) Limits {
 	return DefaultLimits()
 }
 
-// Split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte
+// split cuts a batch as the SDK does: a chunk is closed when it is full or when the next datum would pass the byte
 // limit.
-func Split(data []Datum, lim Limits) [][]Datum {
+func split(data []Datum, lim Limits) [][]Datum {
 	var chunks [][]Datum
 	start, bytes := 0, 0
 	for i, d := range data {
@@ -85,7 +85,7 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 		send = c.ForwardBackward
 	}
 	seq := req.SeqID
-	for i, data := range Split(req.Data, limitsOf(c)) {
+	for i, data := range split(req.Data, limitsOf(c)) {
 		r := req
 		r.Data = data
 		p, err := Numbered(&seq, func(n int64) (*Future[ForwardOutput], error) {
@@ -99,7 +99,7 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 		used = max(int64(len(parts)), seq-req.SeqID)
 	}
 	if len(parts) == 1 {
-		one := Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return Combine([]ForwardOutput{o}) })
+		one := Then(parts[0], func(o ForwardOutput) (ForwardOutput, error) { return combine([]ForwardOutput{o}) })
 		return one, used, nil
 	}
 	g, resolve := NewFuture[ForwardOutput]()
@@ -113,15 +113,15 @@ func Submit(ctx context.Context, c TrainingClient, req ForwardRequest,
 			}
 			outs[i] = p.val
 		}
-		resolve(Combine(outs))
+		resolve(combine(outs))
 	}()
 	return g, used, nil
 }
 
-// Combine joins the results of a batch's chunks: outputs in order, metrics by the reduction named after their colon
+// combine joins the results of a batch's chunks: outputs in order, metrics by the reduction named after their colon
 // (sum, min, max, mean and slack weighted by outputs, unique). A metric that a chunk lacks is dropped; one without a
 // reduction is an error, as in the SDK.
-func Combine(chunks []ForwardOutput) (ForwardOutput, error) {
+func combine(chunks []ForwardOutput) (ForwardOutput, error) {
 	out := ForwardOutput{Metrics: map[string]float64{}}
 	for _, c := range chunks {
 		out.LossFnOutputs = append(out.LossFnOutputs, c.LossFnOutputs...)

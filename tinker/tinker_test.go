@@ -35,7 +35,7 @@ func TestSplit(t *testing.T) {
 			data = append(data, datumOf(n))
 		}
 		var got []int
-		for _, c := range Split(data, tt.lim) {
+		for _, c := range split(data, tt.lim) {
 			got = append(got, len(c))
 		}
 		if !slices.Equal(got, tt.want) {
@@ -51,14 +51,14 @@ func TestCombine(t *testing.T) {
 	b := ForwardOutput{LossFnOutputs: make([]map[string]Tensor, 1),
 		Metrics: map[string]float64{"l:sum": 10, "lo:min": 20, "hi:max": 30, "m:mean": 40, "s:slack": 50,
 			"u:unique": 60, "x:strange": 80}}
-	got, err := Combine([]ForwardOutput{a, b})
+	got, err := combine([]ForwardOutput{a, b})
 	want := map[string]float64{"l:sum": 11, "lo:min": 2, "hi:max": 30, "m:mean": 13, "s:slack": 50 - 16.25,
 		"u:unique": 6, "u:unique_1": 60}
 	if err != nil || len(got.LossFnOutputs) != 4 || !reflect.DeepEqual(got.Metrics, want) {
 		t.Errorf("Combine = %d outputs, %v, %v; want 4, %v", len(got.LossFnOutputs), got.Metrics, err, want)
 	}
 	for _, bad := range []string{"loss", "a:b:sum", ":sum"} {
-		if _, err := Combine([]ForwardOutput{{Metrics: map[string]float64{bad: 1}}}); err == nil {
+		if _, err := combine([]ForwardOutput{{Metrics: map[string]float64{bad: 1}}}); err == nil {
 			t.Errorf("metric %q is no error", bad)
 		}
 	}
@@ -71,7 +71,7 @@ func TestCombineEqual(t *testing.T) {
 		chunks = append(chunks, ForwardOutput{LossFnOutputs: make([]map[string]Tensor, size),
 			Metrics: map[string]float64{"m:mean": 0.1, "s:slack": 0.1}})
 	}
-	got, err := Combine(chunks)
+	got, err := combine(chunks)
 	if want := map[string]float64{"m:mean": 0.1, "s:slack": 0}; err != nil || !reflect.DeepEqual(got.Metrics, want) {
 		t.Errorf("metrics %v, %v; want %v", got.Metrics, err, want)
 	}

@@ -11,7 +11,7 @@ type lesson struct {
 	config   string
 	seeds    int
 	changes  string
-	pictures []string // in docs
+	pictures []string // in docs/results
 	check    func(before, after score) error
 }
 
@@ -23,7 +23,7 @@ func (s score) String() string { return fmt.Sprintf("%.3f ± %.3f", s.mean, s.er
 // minus is the difference in standard errors.
 func (s score) minus(o score) float64 { return (s.mean - o.mean) / math.Hypot(s.err, o.err) }
 
-// lessons lists the experiments of docs/gem.md.
+// lessons lists the experiments of docs/results/gem.md.
 func lessons() []lesson {
 	const folder, shuffled = "examples/tiny/", "method=shuffled eval_every=20"
 	easy := lesson{name: "easy", config: folder + "guess/easy.yaml", seeds: 3, check: reaches(.70, .87, .92),

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	dir := flag.String("dir", ".cache/learn-gem", "the `folder` of the runs; those that it has continue")
-	only := flag.String("only", "", "this lesson alone, by its name, with one seed and without the pictures in docs")
+	only := flag.String("only", "", "this lesson alone, by its name, with one seed and without pictures")
 	changes := flag.String("changes", "", "changes of every run, such as \"max_steps=1\"")
 	flag.Parse()
 	job.Main("gem-learn", func(ctx context.Context) error {
@@ -34,7 +34,7 @@ func main() {
 				return err
 			}
 		}
-		return fmt.Errorf("there is no lesson %q; docs/gem.md has them", *only)
+		return fmt.Errorf("there is no lesson %q; docs/results/gem.md has them", *only)
 	})
 }
 
@@ -71,7 +71,7 @@ func (t teaching) all(ctx context.Context) error {
 		}
 	}
 	for name, runs := range pictures {
-		problems = append(problems, draw(filepath.Join("docs", name+".svg"),
+		problems = append(problems, draw(filepath.Join("docs", "results", name+".svg"),
 			plot.Curves{Title: "Return on 500 held-out seeds", Key: "return", Runs: runs}))
 	}
 	return errors.Join(problems...)

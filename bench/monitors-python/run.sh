@@ -23,4 +23,4 @@ for kind in tensorboard wandb mlflow trackio; do
   train $kind 6 "${args[@]}" # the same job goes on
 done
 $env/bin/python bench/monitors-python/read_monitors.py $work
-TRINITY_TEST_PYTHON=$PWD/$env/bin/python go test ./monitor -run TestMLflowReadsStores -count 1 # the stores that need no server
+TRINITY_TEST_PYTHON=$PWD/$env/bin/python go test ./monitor/mlflow -run TestMLflowReadsStores -count 1 # the stores that need no server

@@ -1,4 +1,4 @@
-// Command seeds runs the configurations of upstream's guides unchanged on the small Llama; writes docs/seeds.svg.
+// Command seeds runs the configurations of upstream's guides on the small Llama; writes docs/results/seeds.svg.
 // Needs: nothing but Go.
 // Takes: about forty minutes.
 package main
@@ -71,7 +71,7 @@ func seeds(ctx context.Context, dir string, steps int) error {
 	const both = "Trinity-RFT-gsm8k/alignment-tinker/"
 	return errors.Join(append(problems, job.Exec(ctx, "go", "run", "./cmd/trinity", "plot",
 		filepath.Join(dir, "tinker", both+"tinker-llama3.2-3B-off1"),
-		filepath.Join(dir, "verl", both+"verl-llama3.2-3B-lora-off1"), "-o", "docs/seeds.svg"))...)
+		filepath.Join(dir, "verl", both+"verl-llama3.2-3B-lora-off1"), "-o", "docs/results/seeds.svg"))...)
 }
 
 // train runs a configuration of the guide with its jobs below root: the small Llama stands for the models that it

@@ -118,7 +118,7 @@ func (d *diagnosis) sandbox() {
 		d.line("sandbox", "%s", strings.TrimPrefix(err.Error(), "sandbox: "))
 		return
 	}
-	d.line("sandbox", "%v, for code that models write (docs/tools.md)", box)
+	d.line("sandbox", "%v, for code that models write (docs/reference/sandbox.md)", box)
 }
 
 // memory prints the memory needs of sampling and training, in bytes, and returns the larger.

@@ -38,7 +38,7 @@ func (h *Head) writeCredentials() error {
 }
 
 // writeShared writes credentials for a cluster whose users its operator makes: all have those of the head. Who runs
-// the cluster may hand out others, with the rights that docs/fleet.md lists.
+// the cluster may hand out others, with the rights that examples/fleet/README.md lists.
 func (h *Head) writeShared() error {
 	var c access.Credentials
 	if h.o.Creds != "" {

@@ -88,7 +88,7 @@ func (h *Head) sendChunk(m *nats.Msg, w message.Want, key storeKey, o *offer) {
 		return // what is missing is stored when it is asked for
 	}
 	h.logf("", "fleet: chunk %d of blob %.12s in NATS is not what the head stored; it is stored again. Whoever holds "+
-		"credentials of a worker or of the cluster can do that: see docs/fleet.md", w.First, w.Hash)
+		"credentials of a worker or of the cluster can do that: see docs/guide/fleet.md", w.First, w.Hash)
 	if _, err := h.js.Publish(h.ctx, h.names.Chunk(w.Hash, w.First), chunk); err != nil {
 		h.unwell(err)
 	}

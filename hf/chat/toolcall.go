@@ -62,7 +62,7 @@ func (t *Template) CallStyle() CallStyle {
 // text, and one of PairCalls is parsed as JSON when possible, as in vLLM.
 func ParseAnswer(text string, style CallStyle, tools ...jinja.Value) (Message, error) {
 	m := Message{Role: "assistant"}
-	m.Reasoning, m.Content = SplitReasoning(text)
+	m.Reasoning, m.Content = splitReasoning(text)
 	var err error
 	switch {
 	case style.Tagged():
@@ -73,10 +73,10 @@ func ParseAnswer(text string, style CallStyle, tools ...jinja.Value) (Message, e
 	return m, err
 }
 
-// SplitReasoning cuts an answer at the first </think>. The <think> may be
+// splitReasoning cuts an answer at the first </think>. The <think> may be
 // missing, since some templates put it into the prompt; an answer that begins
 // with <think> and never closes it is all reasoning. Newlines at the cuts go.
-func SplitReasoning(text string) (reasoning, content string) {
+func splitReasoning(text string) (reasoning, content string) {
 	opened := strings.TrimLeft(text, " \t\r\n")
 	before, after, closed := strings.Cut(text, thinkClose)
 	if closed {

@@ -44,13 +44,13 @@ type Hub struct {
 	slots chan struct{} // one for each request that may be under way
 }
 
-// DefaultEndpoint is the public hub.
-const DefaultEndpoint = "https://huggingface.co"
+// defaultEndpoint is the public hub.
+const defaultEndpoint = "https://huggingface.co"
 
 // New returns a hub over the cache. It touches neither disk nor network.
 func New(o Options) *Hub {
 	if o.Endpoint == "" {
-		o.Endpoint = DefaultEndpoint
+		o.Endpoint = defaultEndpoint
 	}
 	if o.Client == nil {
 		o.Client = newClient()

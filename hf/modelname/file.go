@@ -15,13 +15,13 @@ func isGGUF(path string) bool { return strings.EqualFold(filepath.Ext(path), ".g
 
 // file is the model of a GGUF file.
 func (f Finder) file(ctx context.Context, path string) (Model, error) {
-	name := FileName(path)
+	name := fileName(path)
 	dir, err := f.made(ctx, path, name)
 	return Model{Dir: dir, File: path, Name: name}, err
 }
 
-// FileName is the name of the model in a GGUF file: the file's name without .gguf, and without the number of a part.
-func FileName(path string) string {
+// fileName is the name of the model in a GGUF file: the file's name without .gguf, and without the number of a part.
+func fileName(path string) string {
 	base := filepath.Base(path)
 	if prefix, _, _, ok := gguf.ParseSplit(base); ok {
 		return prefix

@@ -120,7 +120,7 @@ var quantRule = regexp.MustCompile(`(?i)(?:^|[-._])((?:UD-)?(?:I?Q[1-8]_[0-9A-Z_
 
 // quantOf is how a file's weights are stored, by its name; "" if the name does not say.
 func quantOf(file string) string {
-	m := quantRule.FindStringSubmatch(FileName(file))
+	m := quantRule.FindStringSubmatch(fileName(file))
 	if m == nil {
 		return ""
 	}
@@ -130,5 +130,5 @@ func quantOf(file string) string {
 // isNamed reports whether a text is a file's whole name.
 func isNamed(file, text string) bool {
 	base := path.Base(file)
-	return text == base || text == file || text == FileName(base)
+	return text == base || text == file || text == fileName(base)
 }

@@ -64,7 +64,7 @@ func LoadConfig(dir string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
-	c, err := ParseConfig(data)
+	c, err := parseConfig(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, dir)
 	}
@@ -120,8 +120,8 @@ func (c *Config) addTemplates(dir string) error {
 	return nil
 }
 
-// ParseConfig reads the contents of a tokenizer_config.json.
-func ParseConfig(data []byte) (*Config, error) {
+// parseConfig reads the contents of a tokenizer_config.json.
+func parseConfig(data []byte) (*Config, error) {
 	var f configFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("tokenizer: not a tokenizer_config.json: %w", err)

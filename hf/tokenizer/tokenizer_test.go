@@ -170,7 +170,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: Templates = %v, want tool_use", c.name, got.Templates)
 		}
 	}
-	if _, err := ParseConfig([]byte(`{"chat_template":3}`)); err == nil {
+	if _, err := parseConfig([]byte(`{"chat_template":3}`)); err == nil {
 		t.Error("ParseConfig takes a number for a template")
 	}
 }

@@ -1,6 +1,6 @@
 // Package elementary holds exponentials, logarithms and trigonometric functions of float64 whose bits are the same on
-// every machine. The functions of package math are assembly on some machines, and plain Go with fused sums on others. Here
-// every product is rounded before it is added. Errors are a few units in the last place.
+// every machine. Package math uses assembly on some machines, and plain Go with fused sums on others. Here every
+// product is rounded before it is added. Errors are a few units in the last place.
 package elementary
 
 import "math"

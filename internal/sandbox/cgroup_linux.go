@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A memory cgroup counts everything that the kernel charges to processes, no matter which process maps it: page tables, what sockets
-// and pipes hold, records of the kernel, and the files of /tmp. Where this user may make one, each run has its own,
-// beside the limits that need none.
+// A memory cgroup counts everything that the kernel charges to processes, no matter which process maps it: page tables,
+// the contents of sockets and pipes, records of the kernel, and the files of /tmp. If this user may make cgroups, each
+// run has one, beside the limits that need none.
 
 // cgroups is where this user may make cgroups for runs; nil: nowhere.
 type cgroups struct {

@@ -36,8 +36,8 @@ const newestCall = unix.SYS_FUTEX_REQUEUE
 // The kinds of sockets that a program may have: between its own processes, and the internet's, which lead nowhere.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 
-// options are the socket options that a program may set, by level: nothing that takes memory, such as larger buffers, filters
-// and memberships.
+// options are the socket options that a program may set, by level: nothing that takes memory, such as larger buffers,
+// filters and memberships.
 var options = []struct {
 	level uint32
 	names []uint32

@@ -75,3 +75,26 @@ func TestDropped(t *testing.T) {
 		}
 	}
 }
+
+// letters is a tokenizer whose tokens are the letters a, b, c, …
+type letters struct{}
+
+func (letters) Bytes(id int32) []byte { return []byte{'a' + byte(id)} }
+func (letters) Token(int32) string    { return "" }
+func (letters) IsSpecial(int32) bool  { return false }
+
+// The texts of the tokens in a file stand beside it, for readers without the model.
+func TestTexts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rollouts")
+	r := Rollouts{FS: disk.OS(), Dir: dir, Tokenizer: letters{}}
+	list := []*experience.Experience{{EID: experience.EID{Batch: "3", Task: "7"}, Tokens: []int32{1, 3, 1},
+		PromptLength: 1}}
+	dropped := &experience.Experience{EID: experience.EID{Batch: "3", Task: "8"}, Tokens: []int32{0}}
+	if err := r.Write(3, list, dropped); err != nil {
+		t.Fatal(err)
+	}
+	texts, err := rollout.Dir(dir).Texts(t.Context(), rollout.File{Name: "step_000003.jsonl"})
+	if err != nil || len(texts) != 3 || texts[0].Text != "a" || texts[1].Text != "b" || texts[3].Text != "d" {
+		t.Errorf("the texts are %v, %v", texts, err)
+	}
+}

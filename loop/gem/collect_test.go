@@ -21,6 +21,10 @@ import (
 // bytewise is a tokenizer of one token a byte.
 type bytewise struct{}
 
+func (bytewise) Bytes(id int32) []byte { return []byte{byte(id)} }
+func (bytewise) Token(int32) string    { return "" }
+func (bytewise) IsSpecial(int32) bool  { return false }
+
 func (bytewise) Encode(text string, _ bool) (tokens []int32) {
 	for _, b := range []byte(text) {
 		tokens = append(tokens, int32(b))

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
+	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 	"github.com/seed-d9ad8ee0/trinity/rl/algorithm"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -26,6 +27,7 @@ import (
 
 // Tokenizer turns text into tokens and back; tokenizer.Tokenizer is one.
 type Tokenizer interface {
+	rollout.Tokenizer
 	Encode(text string, addSpecial bool) []int32
 	Decode(tokens []int32, skipSpecial bool) string
 }

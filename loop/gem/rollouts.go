@@ -26,5 +26,5 @@ func (t *Trainer) write(step int, episodes []Turns) error {
 
 // rollouts are the run's records of samples.
 func (t *Trainer) rollouts() buffer.Rollouts {
-	return buffer.Rollouts{FS: t.FS, Dir: filepath.Join(t.Dir, "rollouts")}
+	return buffer.Rollouts{FS: t.FS, Dir: filepath.Join(t.Dir, "rollouts"), Tokenizer: t.Tokens}
 }

@@ -1,7 +1,7 @@
 // Package rollout is the record of samples: a JSON line for each in a job's folder rollouts/, and an index of these
 // lines. Both can be read while a run writes them, after a kill, and in the form of older versions.
 //
-// docs/rollouts.md describes the format.
+// docs/reference/rollouts.md describes the format.
 package rollout
 
 import (

@@ -4,7 +4,20 @@
 //
 // Names, arguments and defaults are Trinity-RFT's, as in its section `algorithm`. Each kind of function has one
 // visible table (Advantages, LateAdvantages, PolicyLosses, KLs, Entropies, SampleStrategies), and internal/recipe says
-// which of them an algorithm type uses. docs/algorithms.md says what a trainer fetches for them and when it calls them.
+// which of them an algorithm type uses.
+//
+// In each step a trainer does the following; an interrupted step can be repeated.
+//
+//  1. Fetch for each experience what [Method.Needs] says: reference and teacher logprobs of the response, the critic's
+//     values, the reward of a greedy response, exact entropies ([Fetched]).
+//  2. Score: [Method.Score] turns rewards, less the KL penalty, into advantages and returns. Methods scored in the
+//     explorer do nothing here. clipb and clipv replace an experience's ActionMask, so read masks afterwards.
+//  3. Compute the loss: hand a [Sequence] for each experience to [Objective.Evaluate]. It returns the derivative by
+//     each logprob, for tinker.ForwardBackwardCustom. If Needs().Logprobs is false, the extra forward can be left out.
+//  4. Adapt coefficients (Adapted of the penalty and the KL), and commit them with the step.
+//
+// [SampleStrategy] says how many experiences to read from the usual buffer and from an expert's, and how old they may
+// be.
 //
 // Arithmetic is float64 over float32 inputs and is rounded once, at the end.
 package algorithm

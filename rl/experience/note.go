@@ -7,7 +7,7 @@ import (
 )
 
 // Note holds what readers want to know of an experience and nothing computes with: it is written down with the samples
-// (docs/rollouts.md).
+// (docs/reference/rollouts.md).
 type Note struct {
 	Messages  string // the conversation as a JSON array, without the answer of a single turn; or empty
 	Truth     string // the reference answer

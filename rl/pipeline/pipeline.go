@@ -43,9 +43,9 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 		list := strings.Join(known, ", ")
 		if name == "data_juicer" {
 			return "data_juicer needs the Data-Juicer service, a Python program, which is not used here; leave it " +
-				"out, use " + list + ", or bring an operator of your own in a plug-in file (docs/python.md)"
+				"out, use " + list + ", or bring an operator of your own in a plug-in file (docs/guide/python.md)"
 		}
-		return fmt.Sprintf("%q is not known%s; there are %s; a plug-in file (docs/python.md) or a Go program "+
+		return fmt.Sprintf("%q is not known%s; there are %s; a plug-in file (docs/guide/python.md) or a Go program "+
 			"(examples/plugin) can bring its own operator", name, spell.DidYouMean(name, known), list)
 	})
 }

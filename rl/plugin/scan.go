@@ -53,8 +53,8 @@ func (m Mentioned) Names() (readers []string, refused map[string]string) {
 		"ALGORITHM_TYPE"} {
 		for name, place := range m[registry] {
 			refused[name] = "what " + place + " registers cannot be used: losses, advantages and sample strategies " +
-				"are computed by this program, without torch. Name one of its own (docs/algorithms.md lists them), " +
-				"or write it in Go (examples/plugin)"
+				"are computed by this program, without torch. Name one of its own (docs/reference/algorithms.md " +
+				"lists them), or write it in Go (examples/plugin)"
 		}
 	}
 	for registry, instead := range map[string]string{

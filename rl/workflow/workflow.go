@@ -141,12 +141,12 @@ func New(name string, own Own) (Workflow, error) {
 	maps.Copy(table, own.Workflows)
 	w, ok := table[name]
 	if why := elsewhere(name); !ok && why != "" {
-		return nil, fmt.Errorf("workflow: %s is not here: %s; a plug-in file (docs/python.md) or a Go program "+
+		return nil, fmt.Errorf("workflow: %s is not here: %s; a plug-in file (docs/guide/python.md) or a Go program "+
 			"(examples/plugin) can bring its own workflow%s", name, why, own.Failed)
 	}
 	if !ok {
-		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a plug-in file (docs/python.md) or a Go "+
-			"program (examples/plugin) can bring its own workflow%s",
+		return nil, fmt.Errorf("workflow: %q is not known; there are %s; a plug-in file (docs/guide/python.md) or a "+
+			"Go program (examples/plugin) can bring its own workflow%s",
 			name, strings.Join(slices.Sorted(maps.Keys(table)), ", "), own.Failed)
 	}
 	return w, nil
@@ -185,11 +185,11 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 	f, ok := funcs[r.RewardName]
 	if r.RewardName == "rm_gallery_reward" && !ok {
 		return r, errors.New("workflow: rm_gallery_reward is not here: RM-Gallery is a Python package; " +
-			"rubric_judge_workflow asks a judge, and a plug-in file (docs/python.md) can bring its own reward")
+			"rubric_judge_workflow asks a judge, and a plug-in file (docs/guide/python.md) can bring its own reward")
 	}
 	if !ok && (!prepares || r.RewardName != "") {
 		return r, fmt.Errorf("workflow: %s needs a reward function, and default_reward_fn_type is %q; there are %s; "+
-			"a plug-in file (docs/python.md) or a Go program (examples/plugin) can bring its own reward%s",
+			"a plug-in file (docs/guide/python.md) or a Go program (examples/plugin) can bring its own reward%s",
 			name, r.RewardName, strings.Join(slices.Sorted(maps.Keys(funcs)), ", "), own.Failed)
 	}
 	r.Reward = f

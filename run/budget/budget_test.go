@@ -7,7 +7,7 @@ import (
 
 func TestStepTime(t *testing.T) {
 	b := Budget{Steps: 10, Samples: 1, MaxSampled: 1000, MaxTrained: 3000, Rates: Rates{Sampled: 500, Trained: 1500}}
-	if got := b.MaxStepTime(); got != 4*time.Second {
+	if got := b.maxStepTime(); got != 4*time.Second {
 		t.Errorf("MaxStepTime() = %v, want 2 s of sampling and 2 s of training", got)
 	}
 	if got := b.StepTime(); got != 0 {

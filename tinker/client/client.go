@@ -31,8 +31,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// HostedURL is the base address of the hosted service.
-const HostedURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
+// hostedURL is the base address of the hosted service.
+const hostedURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
 
 // sdkVersion is the release of the Python SDK whose requests the client sends. Servers refuse versions that are too
 // old.
@@ -112,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: auth,
 		sessions: map[string]*session{}, models: map[string]*trainingClient{}}
 	if c.base == "" {
-		c.base = HostedURL
+		c.base = hostedURL
 	}
 	c.holds.notify = o.Paused
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())

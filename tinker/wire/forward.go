@@ -78,7 +78,7 @@ func appendChunk(b []byte, c tinker.Chunk) []byte {
 func DecodeForwardBackward(b []byte) (ForwardBackward, error) {
 	var r ForwardBackward
 	var bad error // the first User error
-	room, spans := MaxDense, MaxSpans
+	room, spans := maxDense, maxSpans
 	err := fields("ForwardBackwardRequest", b, func(f field) error {
 		var err error
 		switch {

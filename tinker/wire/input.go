@@ -4,13 +4,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// ModelInput is model_input and prompt in JSON.
-type ModelInput struct {
-	Chunks []Chunk `json:"chunks"`
+// modelInput is model_input and prompt in JSON.
+type modelInput struct {
+	Chunks []chunk `json:"chunks"`
 }
 
-// Chunk is one of the kinds that Type names: encoded_text, image, image_asset_pointer, dmel.
-type Chunk struct {
+// chunk is one of the kinds that Type names: encoded_text, image, image_asset_pointer, dmel.
+type chunk struct {
 	Type           string  `json:"type"`
 	Tokens         []int32 `json:"tokens,omitempty"`
 	Data           []byte  `json:"data,omitempty"` // base64
@@ -21,7 +21,7 @@ type Chunk struct {
 }
 
 // Tinker converts to package tinker's type. Kinds that no service here reads are User errors that name the chunk.
-func (m ModelInput) Tinker() (tinker.ModelInput, error) {
+func (m modelInput) Tinker() (tinker.ModelInput, error) {
 	out := tinker.ModelInput{}
 	for i, c := range m.Chunks {
 		switch c.Type {
@@ -43,14 +43,14 @@ func (m ModelInput) Tinker() (tinker.ModelInput, error) {
 }
 
 // FromInput is the inverse of Tinker.
-func FromInput(in tinker.ModelInput) ModelInput {
-	m := ModelInput{Chunks: make([]Chunk, 0, len(in.Chunks))}
+func FromInput(in tinker.ModelInput) modelInput {
+	m := modelInput{Chunks: make([]chunk, 0, len(in.Chunks))}
 	for _, c := range in.Chunks {
 		if c.Image != nil {
-			m.Chunks = append(m.Chunks, Chunk{Type: "image", Data: c.Image.Data, Format: c.Image.Format,
+			m.Chunks = append(m.Chunks, chunk{Type: "image", Data: c.Image.Data, Format: c.Image.Format,
 				ExpectedTokens: c.Image.ExpectedTokens})
 		} else {
-			m.Chunks = append(m.Chunks, Chunk{Type: "encoded_text", Tokens: c.Tokens})
+			m.Chunks = append(m.Chunks, chunk{Type: "encoded_text", Tokens: c.Tokens})
 		}
 	}
 	return m

@@ -24,7 +24,7 @@ type RetrieveRequest struct {
 const (
 	QueueActive         = "active"
 	QueuePausedCapacity = "paused_capacity"
-	QueuePausedRate     = "paused_rate_limit"
+	queuePausedRate     = "paused_rate_limit"
 )
 
 // TryAgain is the answer of retrieve_future while there is no result.

@@ -147,7 +147,7 @@ func appendAlternatives(b []byte, rows [][]tinker.TokenLogprob) []byte {
 
 func readAlternatives(b []byte) ([][]tinker.TokenLogprob, error) {
 	var tokens, logprobs tinker.Tensor
-	room := MaxDense
+	room := maxDense
 	err := fields("PromptAltTokens", b, func(f field) (err error) {
 		switch {
 		case f.is(1, protowire.BytesType):

@@ -38,8 +38,8 @@ func FromOptimizer(kind string) *Optimizer {
 	return &Optimizer{Type: kind}
 }
 
-// OptimParams is optimizer_params: the settings of one step of an optimizer that is not AdamW, named by its type.
-type OptimParams struct {
+// optimParams is optimizer_params: the settings of one step of an optimizer that is not AdamW, named by its type.
+type optimParams struct {
 	Type         string   `json:"type"`
 	LearningRate *float64 `json:"learning_rate,omitempty"` // required
 	GradClipNorm *float64 `json:"grad_clip_norm,omitempty"`
@@ -49,7 +49,7 @@ type OptimParams struct {
 }
 
 // Tinker fills defaults in.
-func (p OptimParams) Tinker() (*tinker.DimuonParams, error) {
+func (p optimParams) Tinker() (*tinker.DimuonParams, error) {
 	if p.Type != tinker.Dimuon {
 		return nil, tinker.Userf("optimizer_params.type is %q; this server has %s there, and %s in adam_params",
 			p.Type, tinker.Dimuon, tinker.AdamW)
@@ -68,9 +68,9 @@ func (p OptimParams) Tinker() (*tinker.DimuonParams, error) {
 	return &d, nil
 }
 
-// FromDimuon is the inverse of Tinker. Settings that the newest SDK lacks are left out if they have their defaults.
-func FromDimuon(p tinker.DimuonParams) *OptimParams {
-	o := &OptimParams{Type: tinker.Dimuon, LearningRate: &p.LearningRate, GradClipNorm: &p.GradClipNorm,
+// fromDimuon is the inverse of Tinker. Settings that the newest SDK lacks are left out if they have their defaults.
+func fromDimuon(p tinker.DimuonParams) *optimParams {
+	o := &optimParams{Type: tinker.Dimuon, LearningRate: &p.LearningRate, GradClipNorm: &p.GradClipNorm,
 		Beta1: &p.Beta1}
 	usual := tinker.DefaultDimuon()
 	if p.Damping != usual.Damping {
@@ -104,9 +104,9 @@ func (r OptimStepRequest) Tinker() (tinker.OptimStepRequest, error) {
 func FromOptimStep(model string, seq int64, o tinker.OptimStepRequest) OptimStepRequest {
 	r := OptimStepRequest{ModelID: model, SeqID: seq, Type: "optim_step"}
 	if o.Dimuon != nil {
-		r.OptimizerParams = FromDimuon(*o.Dimuon)
+		r.OptimizerParams = fromDimuon(*o.Dimuon)
 	} else {
-		r.Adam = FromAdam(o.Adam)
+		r.Adam = fromAdam(o.Adam)
 	}
 	return r
 }

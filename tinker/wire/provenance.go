@@ -6,8 +6,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MaxSpans limits the provenance spans of one request: each takes 48 bytes in memory and may take 4 on the wire.
-const MaxSpans = 1 << 20
+// maxSpans limits the provenance spans of one request: each takes 48 bytes in memory and may take 4 on the wire.
+const maxSpans = 1 << 20
 
 // Span is a run of positions of a datum: Length tokens that begin at Offset among the sampled tokens of the sequence,
 // or of the prompt that it was asked with (messages SampledProvenanceSpan and PromptProvenanceSpan).
@@ -32,7 +32,7 @@ func (p *Provenance) read(f field, room *int) error {
 		return nil
 	}
 	if *room--; *room < 0 {
-		return tinker.Userf("the request has more than %d provenance spans; send smaller batches", MaxSpans)
+		return tinker.Userf("the request has more than %d provenance spans; send smaller batches", maxSpans)
 	}
 	s, err := readSpan(f.raw)
 	if f.id == 3 {

@@ -32,14 +32,14 @@ type Sampler struct {
 
 // The types of checkpoints in REST answers.
 const (
-	TypeTraining = "training"
+	typeTraining = "training"
 	TypeSampler  = "sampler"
 )
 
 // TypeOf is the REST name of a kind.
 func TypeOf(k tinker.Kind) string {
 	if k == tinker.KindState {
-		return TypeTraining
+		return typeTraining
 	}
 	return TypeSampler
 }

@@ -30,8 +30,8 @@ type SampleRequest struct {
 	BaseModel          string         `json:"base_model,omitempty"`
 	ModelPath          string         `json:"model_path,omitempty"`
 	NumSamples         int            `json:"num_samples"`
-	Prompt             ModelInput     `json:"prompt"`
-	Params             SamplingParams `json:"sampling_params"`
+	Prompt             modelInput     `json:"prompt"`
+	Params             samplingParams `json:"sampling_params"`
 	PromptLogprobs     bool           `json:"prompt_logprobs"`
 	TopKPromptLogprobs int            `json:"topk_prompt_logprobs"`
 	Type               string         `json:"type"` // sample
@@ -44,11 +44,11 @@ type SampleRequest struct {
 	RecordStabilityInfo  bool        `json:"record_stability_info,omitempty"`
 }
 
-// SamplingParams is sampling_params.
-type SamplingParams struct {
+// samplingParams is sampling_params.
+type samplingParams struct {
 	MaxTokens   *int     `json:"max_tokens,omitempty" null:"ok"`
-	Seed        *Seed    `json:"seed,omitempty" null:"ok"`
-	Stop        *Stop    `json:"stop,omitempty"`
+	Seed        *seed    `json:"seed,omitempty" null:"ok"`
+	Stop        *stop    `json:"stop,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopK        *int     `json:"top_k,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
@@ -56,7 +56,7 @@ type SamplingParams struct {
 
 // Tinker converts to package tinker's type and fills in defaults. It refuses a max_tokens of 0, which means "no limit"
 // there.
-func (p SamplingParams) Tinker() (tinker.SamplingParams, error) {
+func (p samplingParams) Tinker() (tinker.SamplingParams, error) {
 	s := tinker.DefaultSampling()
 	if p.MaxTokens != nil {
 		if s.MaxTokens = *p.MaxTokens; s.MaxTokens < 1 {
@@ -84,13 +84,13 @@ func (p SamplingParams) Tinker() (tinker.SamplingParams, error) {
 }
 
 // FromSampling is the inverse of Tinker. The protocol takes stop strings or stop tokens, not both.
-func FromSampling(s tinker.SamplingParams) (SamplingParams, error) {
-	p := SamplingParams{Temperature: &s.Temperature, TopK: &s.TopK, TopP: &s.TopP}
+func FromSampling(s tinker.SamplingParams) (samplingParams, error) {
+	p := samplingParams{Temperature: &s.Temperature, TopK: &s.TopK, TopP: &s.TopP}
 	if s.MaxTokens > 0 {
 		p.MaxTokens = &s.MaxTokens
 	}
 	if s.Seed != nil {
-		seed := Seed(*s.Seed)
+		seed := seed(*s.Seed)
 		p.Seed = &seed
 	}
 	if s.MinP != 0 {
@@ -105,40 +105,40 @@ func FromSampling(s tinker.SamplingParams) (SamplingParams, error) {
 			s.StopStrings, s.StopTokens)
 	}
 	if s.NoStop || len(s.StopStrings) > 0 || len(s.StopTokens) > 0 {
-		p.Stop = &Stop{Strings: s.StopStrings, Tokens: s.StopTokens}
+		p.Stop = &stop{Strings: s.StopStrings, Tokens: s.StopTokens}
 	}
 	return p, nil
 }
 
-// Seed is any 64-bit number, signed or not.
-type Seed uint64
+// seed is any 64-bit number, signed or not.
+type seed uint64
 
 // UnmarshalJSON takes signed and unsigned numbers.
-func (s *Seed) UnmarshalJSON(b []byte) error {
+func (s *seed) UnmarshalJSON(b []byte) error {
 	if u, err := strconv.ParseUint(string(b), 10, 64); err == nil {
-		*s = Seed(u)
+		*s = seed(u)
 		return nil
 	}
 	i, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil {
 		return fmt.Errorf("seed %s is not a 64-bit number", b)
 	}
-	*s = Seed(uint64(i))
+	*s = seed(uint64(i))
 	return nil
 }
 
-// Stop is a string, a list of strings, or a list of token ids. An empty list also disables the model's own end tokens;
+// stop is a string, a list of strings, or a list of token ids. An empty list also disables the model's own end tokens;
 // without a Stop they are used.
-type Stop struct {
+type stop struct {
 	Strings []string
 	Tokens  []int32
 }
 
-// MaxStops limits the entries of a stop list, since each token is compared with all of them.
-const MaxStops = 4096
+// maxStops limits the entries of a stop list, since each token is compared with all of them.
+const maxStops = 4096
 
 // UnmarshalJSON takes the three forms, and a list that mixes them.
-func (s *Stop) UnmarshalJSON(b []byte) error {
+func (s *stop) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
 		s.Strings = []string{one}
@@ -148,8 +148,8 @@ func (s *Stop) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &list); err != nil {
 		return fmt.Errorf("stop must be a string, a list of strings or a list of token ids")
 	}
-	if len(list) > MaxStops {
-		return fmt.Errorf("stop has %d entries; the limit is %d (MaxStops)", len(list), MaxStops)
+	if len(list) > maxStops {
+		return fmt.Errorf("stop has %d entries; the limit is %d (MaxStops)", len(list), maxStops)
 	}
 	for _, raw := range list {
 		var token int32
@@ -167,7 +167,7 @@ func (s *Stop) UnmarshalJSON(b []byte) error {
 }
 
 // MarshalJSON writes a list.
-func (s Stop) MarshalJSON() ([]byte, error) {
+func (s stop) MarshalJSON() ([]byte, error) {
 	if len(s.Strings) > 0 {
 		return json.Marshal(s.Strings)
 	}

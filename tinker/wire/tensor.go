@@ -9,9 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// MaxDense limits the elements that the sparse tensors of one request have in dense form, so that a small message
+// maxDense limits the elements that the sparse tensors of one request have in dense form, so that a small message
 // cannot fill the memory: 32 Mi elements.
-const MaxDense = 1 << 25
+const maxDense = 1 << 25
 
 // csr is the message SparseCsr: values of the tensor's type, row and column indices int64.
 type csr struct {
@@ -137,7 +137,7 @@ func (c *csr) dense(t tinker.Tensor, d DType, room *int) (tinker.Tensor, error) 
 	}
 	if *room -= n; *room < 0 {
 		return t, tinker.Userf("the sparse tensors have more than %d elements in dense form; send smaller batches",
-			MaxDense)
+			maxDense)
 	}
 	rows, cols := t.Shape[0], t.Shape[1]
 	values, err := fill(tinker.Tensor{}, c.values, d)

@@ -74,15 +74,15 @@ type ModelData struct {
 
 // OptimStepRequest is the body of optim_step.
 type OptimStepRequest struct {
-	Adam            *Adam        `json:"adam_params,omitempty"`
-	OptimizerParams *OptimParams `json:"optimizer_params,omitempty"` // of other optimizers
+	Adam            *adam        `json:"adam_params,omitempty"`
+	OptimizerParams *optimParams `json:"optimizer_params,omitempty"` // of other optimizers
 	ModelID         string       `json:"model_id"`
 	SeqID           int64        `json:"seq_id"`
 	Type            string       `json:"type"` // optim_step
 }
 
-// Adam is adam_params; absent numbers have the SDK's defaults.
-type Adam struct {
+// adam is adam_params; absent numbers have the SDK's defaults.
+type adam struct {
 	LearningRate *float64 `json:"learning_rate,omitempty"`
 	Beta1        *float64 `json:"beta1,omitempty"`
 	Beta2        *float64 `json:"beta2,omitempty"`
@@ -92,7 +92,7 @@ type Adam struct {
 }
 
 // Tinker converts to package tinker's type and fills in defaults.
-func (a Adam) Tinker() tinker.AdamParams {
+func (a adam) Tinker() tinker.AdamParams {
 	p := tinker.DefaultAdam()
 	for _, v := range []struct {
 		from *float64
@@ -106,9 +106,9 @@ func (a Adam) Tinker() tinker.AdamParams {
 	return p
 }
 
-// FromAdam is the inverse of Tinker.
-func FromAdam(p tinker.AdamParams) *Adam {
-	return &Adam{&p.LearningRate, &p.Beta1, &p.Beta2, &p.Eps, &p.WeightDecay, &p.GradClipNorm}
+// fromAdam is the inverse of Tinker.
+func fromAdam(p tinker.AdamParams) *adam {
+	return &adam{&p.LearningRate, &p.Beta1, &p.Beta2, &p.Eps, &p.WeightDecay, &p.GradClipNorm}
 }
 
 // OptimStepResponse is the result of optim_step.

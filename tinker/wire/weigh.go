@@ -165,7 +165,7 @@ func (w *scan) tensor(b []byte) {
 	})
 	w.weight += dense*size + 3*8*dims
 	if sparse > 0 {
-		w.weight += 2*sparse + 8*min(product, MaxDense+1)
+		w.weight += 2*sparse + 8*min(product, maxDense+1)
 	}
 }
 

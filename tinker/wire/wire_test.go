@@ -189,7 +189,7 @@ func TestForwardBackwardRoundTrip(t *testing.T) {
 func TestTooManySpans(t *testing.T) {
 	raw := EncodeForwardBackward(ForwardBackward{ModelID: "m", SeqID: 3,
 		Data:       []tinker.Datum{{ModelInput: tinker.Text(nil)}},
-		Provenance: []Provenance{{Input: make([]Span, MaxSpans), Target: make([]Span, 1)}}})
+		Provenance: []Provenance{{Input: make([]Span, maxSpans), Target: make([]Span, 1)}}})
 	got, err := DecodeForwardBackward(raw)
 	if got.SeqID != 3 || tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(),
 		"more than 1048576 provenance spans") {
@@ -208,7 +208,7 @@ func TestTensorWidths(t *testing.T) {
 		{"bfloat16", BFloat16, []byte{0x80, 0x3f, 0x00, 0xc0}, tinker.Tensor{Float: []float32{1, -2}}},
 		{"int32", Int32, []byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, tinker.Tensor{Int: []int64{1, -1}}},
 	} {
-		room := MaxDense
+		room := maxDense
 		msg := appendVarint(appendBytes(nil, 1, c.raw), 3, uint64(c.dtype))
 		if got, err := readTensor(msg, &room); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, err, c.want)
@@ -317,7 +317,7 @@ func TestSamplingParams(t *testing.T) {
 		{`{"seed":18446744073709551615}`, with(func(p *tinker.SamplingParams) { p.Seed = seed(math.MaxUint64) })},
 		{`{"seed":-1}`, with(func(p *tinker.SamplingParams) { p.Seed = seed(math.MaxUint64) })},
 	} {
-		var p SamplingParams
+		var p samplingParams
 		if err := Decode([]byte(c.json), &p); err != nil {
 			t.Fatalf("%s: %v", c.json, err)
 		}
@@ -333,7 +333,7 @@ func TestSamplingParams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again SamplingParams
+		var again samplingParams
 		if err := Decode(raw, &again); err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestSamplingParams(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{"stop":{}}`, `{"stop":[1.5]}`, `{"seed":1.5}`, `{"seed":99999999999999999999}`} {
-		if err := Decode([]byte(bad), &SamplingParams{}); err == nil {
+		if err := Decode([]byte(bad), &samplingParams{}); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
 	}

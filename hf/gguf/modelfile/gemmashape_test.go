@@ -57,7 +57,7 @@ func TestGemmaMix(t *testing.T) {
 		Tied: true}
 	count := map[gguf.Type]int{}
 	for _, x := range s.tensors() {
-		count[s.typeOf(x, Q4KM)]++
+		count[s.typeOf(x, q4KM)]++
 	}
 	want := map[gguf.Type]int{gguf.F32: 109, gguf.Q5_0: 81, gguf.Q4_K: 27, gguf.Q8_0: 10, gguf.Q6_K: 9}
 	if fmt.Sprint(count) != fmt.Sprint(want) {

@@ -19,7 +19,7 @@ func (s Shape) typeOf(t tensor, kind Kind) gguf.Type {
 		return gguf.BF16
 	case Q8:
 		return fits(gguf.Q8_0, t.width())
-	case Q4KM:
+	case q4KM:
 		return s.mixed(t)
 	}
 	return gguf.F32

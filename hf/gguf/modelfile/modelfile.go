@@ -18,23 +18,23 @@ type Kind string
 
 // The kinds. Norms and biases are always F32.
 const (
-	F32  Kind = "f32"
+	f32  Kind = "f32"
 	F16  Kind = "f16"
 	BF16 Kind = "bf16"
 	Q8   Kind = "q8_0"
-	Q4KM Kind = "q4_k_m" // mostly Q4_K, and Q6_K where it matters most
+	q4KM Kind = "q4_k_m" // mostly Q4_K, and Q6_K where it matters most
 )
 
 // Kinds lists all kinds.
-func Kinds() []Kind { return []Kind{F32, F16, BF16, Q8, Q4KM} }
+func Kinds() []Kind { return []Kind{f32, F16, BF16, Q8, q4KM} }
 
 // fileType is the kind's number in general.file_type.
 func (k Kind) fileType() uint32 {
-	return map[Kind]uint32{F32: 0, F16: 1, Q8: 7, Q4KM: 15, BF16: 32}[k]
+	return map[Kind]uint32{f32: 0, F16: 1, Q8: 7, q4KM: 15, BF16: 32}[k]
 }
 
-// Weights gives the rows of a model's tensors by Hugging Face's names. It is safe for concurrent use.
-type Weights interface {
+// weights gives the rows of a model's tensors by Hugging Face's names. It is safe for concurrent use.
+type weights interface {
 	// Rows reads whole rows from row first on: len(to) elements. A vector is one row.
 	Rows(name string, first int, to []float32) error
 }
@@ -43,7 +43,7 @@ type Weights interface {
 type Model struct {
 	Name    string // shown to users
 	Shape   Shape
-	Weights Weights
+	Weights weights
 	Dir     string  // has tokenizer.json, and tokenizer_config.json and chat_template.jinja if there are such
 	Ends    []int32 // the tokens that end a text by config.json and generation_config.json
 	// Template is the chat template; "": Dir's.

@@ -148,7 +148,7 @@ func quoted(s string) string {
 // A model that is written and read again has the same weights to the bit, the same shape, ids and chat template.
 func TestThereAndBack(t *testing.T) {
 	for name, m := range lookalikes() {
-		for _, kind := range []Kind{F32, BF16} {
+		for _, kind := range []Kind{f32, BF16} {
 			t.Run(name+" "+string(kind), func(t *testing.T) {
 				weights, dir := small(m.shape), folder(t, m.tok, m.conf)
 				f, err := Model{Name: name, Shape: m.shape, Weights: weights, Dir: dir, Ends: []int32{3}}.Plan(kind)

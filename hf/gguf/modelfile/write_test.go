@@ -31,8 +31,8 @@ func plan(t *testing.T, name string, kind Kind, change func(*Shape, memory)) (*F
 // Every kind is written and read, with the types that llama.cpp expects: vectors in F32, and rows of 64 elements, which
 // are no multiple of 256, in the replacement types.
 func TestKinds(t *testing.T) {
-	for kind, want := range map[Kind][]gguf.Type{F32: {gguf.F32}, F16: {gguf.F32, gguf.F16},
-		BF16: {gguf.F32, gguf.BF16}, Q8: {gguf.F32, gguf.Q8_0}, Q4KM: {gguf.F32, gguf.Q5_0, gguf.Q8_0}} {
+	for kind, want := range map[Kind][]gguf.Type{f32: {gguf.F32}, F16: {gguf.F32, gguf.F16},
+		BF16: {gguf.F32, gguf.BF16}, Q8: {gguf.F32, gguf.Q8_0}, q4KM: {gguf.F32, gguf.Q5_0, gguf.Q8_0}} {
 		f, weights := plan(t, "qwen3", kind, nil)
 		g := save(t, f)
 		var types []gguf.Type
@@ -106,7 +106,7 @@ func TestDamagedWeights(t *testing.T) {
 		x    float32
 		want string
 	}{
-		"nan":       {F32, nan, "tensor blk.1.ffn_up.weight: element 2 of row 1"},
+		"nan":       {f32, nan, "tensor blk.1.ffn_up.weight: element 2 of row 1"},
 		"infinite":  {Q8, inf, "tensor blk.1.ffn_up.weight: element 2 of row 1"},
 		"too great": {F16, 1e6, "tensor blk.1.ffn_up.weight stored as F16"},
 	} {
@@ -183,7 +183,7 @@ func TestMix(t *testing.T) {
 				want = gguf.Q6_K
 			}
 		}
-		if got := s.typeOf(x, Q4KM); got != want {
+		if got := s.typeOf(x, q4KM); got != want {
 			t.Errorf("%s is %s, want %s", x.name, got, want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestMix(t *testing.T) {
 	for name, want := range map[string]gguf.Type{"token_embd.weight": gguf.Q6_K, "blk.10.attn_v.weight": gguf.Q5_K,
 		"blk.9.attn_v.weight": gguf.Q6_K, "blk.10.attn_k.weight": gguf.Q4_K} {
 		for _, x := range s.tensors() {
-			if got := s.typeOf(x, Q4KM); x.name == name && got != want {
+			if got := s.typeOf(x, q4KM); x.name == name && got != want {
 				t.Errorf("80 layers: %s is %s, want %s", name, got, want)
 			}
 		}

@@ -7,10 +7,10 @@ from importlib.machinery import PathFinder
 
 _ADVICE = (
     ("trinity.algorithm", "losses, advantages and sample strategies are computed by the trinity binary, without torch: "
-     "name one of its own under algorithm (docs/algorithms.md), or write one in Go (examples/plugin)"),
+     "name one of its own under algorithm (docs/reference/algorithms.md), or write one in Go (examples/plugin)"),
     ("trinity.trainer", "the trainer is part of the trinity binary; choose its settings in the YAML file"),
     ("trinity.explorer", "the explorer is part of the trinity binary; a program that samples for itself uses the URL "
-     "of mode serve or of a rollout (docs/endpoint.md)"),
+     "of mode serve or of a rollout (docs/reference/endpoint.md)"),
     ("trinity.manager", "the synchronizer and the checkpoints are the trinity binary's"),
     ("trinity.buffer.storage", "storage is the trinity binary's; name storage_type: queue, sql or file in the YAML "
      "file"),
@@ -20,13 +20,13 @@ _ADVICE = (
      "random, offline_easy2hard or difficulty_based"),
     ("trinity.service", "Data-Juicer is not used here; register an ExperienceOperator that does the work"),
     ("trinity.cli", "the command line is the trinity binary: trinity run --config FILE"),
-    ("trinity.common.models", "models are run by the trinity binary; a workflow has self.model (docs/python.md)"),
+    ("trinity.common.models", "models are run by the trinity binary; a workflow has self.model (docs/guide/python.md)"),
     ("trinity.common.workflows.envs", "copy the environment's workflow into your plug-in folder and import it from "
      "there"),
     ("trinity.common.workflows", "copy the workflow's file into your plug-in folder and import it from there"),
 )
 _INSTALL = "; or install upstream's files beside: pip install --no-deps trinity-rft"
-_ELSE = ("copy the file that defines it into your plug-in folder, or tell us that it is needed; docs/python.md lists "
+_ELSE = ("copy the file that defines it into your plug-in folder, or tell us that it is needed; docs/guide/python.md lists "
          "what there is")
 
 

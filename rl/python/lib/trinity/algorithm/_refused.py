@@ -1,7 +1,7 @@
 """What all refused registries share."""
 
 INSTEAD = ("losses, advantages and sample strategies are computed by the trinity binary, without torch; name one of its "
-           "own (docs/algorithms.md has the list), or write it in Go (examples/plugin)")
+           "own (docs/reference/algorithms.md has the list), or write it in Go (examples/plugin)")
 
 
 class Base:

@@ -1,4 +1,4 @@
-package run
+package job
 
 import (
 	"os"
@@ -6,12 +6,12 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
-	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 )
 
-// notesOf are the notes of a run's model: where it is, also for who comes from another folder, and how it is asked.
-func notesOf(j *job.Job) jobdir.Notes {
+// ModelNotes are the notes of the job's model: where it is, also for who comes from another folder, and how it is
+// asked.
+func (j *Job) ModelNotes() jobdir.Notes {
 	cfg, m := j.Config, j.Model
 	n := jobdir.Notes{Model: m.Name, Thinking: m.Thinking, Temperature: cfg.Model.Temperature, TopP: cfg.Model.TopP,
 		TopK: cfg.Model.TopK}

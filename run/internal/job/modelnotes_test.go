@@ -1,4 +1,4 @@
-package run
+package job
 
 import (
 	"testing"
