@@ -198,6 +198,15 @@ func firstStep(path string, t *data.Tasks, first int) (int, error) {
 	return min(first, s.Step+1), nil
 }
 
+// rolloutsOf is the record of a job's samples, with the texts of their tokens.
+func rolloutsOf(j *job.Job) buffer.Rollouts {
+	r := buffer.Rollouts{FS: j.FS, Dir: j.Dir.File("rollouts")}
+	if m := j.Model; m != nil && m.Tokenizer != nil {
+		r.Tokenizer = m.Tokenizer
+	}
+	return r
+}
+
 // newExplorer makes the explorer of what x has.
 func (l *loops) newExplorer(ctx context.Context, x exploring) (*explorer.Explorer, error) {
 	o, err := explorerOptions(l.Job, x)
@@ -207,7 +216,7 @@ func (l *loops) newExplorer(ctx context.Context, x exploring) (*explorer.Explore
 	if o.Raw, err = l.openRaw(ctx); err != nil {
 		return nil, err
 	}
-	rollouts := buffer.Rollouts{FS: l.FS, Dir: l.Dir.File("rollouts"), Tokenizer: l.Model.Tokenizer}
+	rollouts := rolloutsOf(l.Job)
 	o.Evaluated, o.Note = rollouts.Evaluated, l.order.Sampling
 	o.Evaluations = x.evaluations
 	var store *buffer.Store

@@ -161,9 +161,7 @@ func (l *loops) openServed() (*record.Served, error) {
 		Scorer: explorer.New(explorer.Options{Seed: l.ID.Seed, Pipeline: operators, Advantage: l.Method.Advantage,
 			AdvantageName: l.Config.Algorithm.AdvantageFn, Warn: l.Progress.Warn},
 			l.API, l.sync, nil, nil, explorer.Taskset{}, nil),
-		Sink: &record.Explored{
-			Rollouts: buffer.Rollouts{FS: l.FS, Dir: l.Dir.File("rollouts"), Tokenizer: l.Model.Tokenizer},
-			Monitor:  l.monitor,
+		Sink: &record.Explored{Rollouts: rolloutsOf(l.Job), Monitor: l.monitor,
 			Progress: l.Progress, To: l.exchange, Lines: lines, Aside: l.Beside()},
 	}, nil
 }
