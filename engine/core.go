@@ -34,7 +34,7 @@ func newCore(o Options, numerics arithmetic) (core, error) {
 	c.memory = weights.New(weights.Options{Compute: c.compute, Total: max(0, o.Memory), Idle: o.IdleAfter,
 		CacheBytes: o.CacheBytes, Log: o.Log})
 	c.loop = compute.New(compute.Options{Compute: c.compute, Turn: c.turn, Group: c.group, Limits: o.limits(),
-		Tree: numerics.tree()})
+		Division: numerics.division()})
 	c.scheduler = sampler.New(sampler.Options{Compute: c.compute, Turn: c.turn, Group: c.group, Backlog: c.sampling,
 		MaxSequences: o.MaxSequences})
 	return c, nil

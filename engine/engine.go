@@ -215,7 +215,7 @@ func (e *Engine) join() {
 		e.clients.Submit = e.spread.Submit
 	}
 	e.training = fair.NewBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})
-	e.trainer = training.New(training.Options{Numerics: e.numerics.id(), Part: partTokens, Memory: e.memory,
+	e.trainer = training.New(training.Options{Numerics: e.numerics.id(), Memory: e.memory,
 		Loop: e.loop, Store: e.store, Spread: e.spread, Group: e.group, Backlog: e.training, KeepResults: o.KeepResults,
 		KeepBytes: o.KeepBytes, Draw: e.draw, Now: o.Now, Log: o.Log})
 }
@@ -241,7 +241,7 @@ func draws(seed *uint64) func() uint64 {
 // Capabilities lists the base models by name.
 func (e *Engine) Capabilities(context.Context) (tinker.Capabilities, error) {
 	c := tinker.Capabilities{ExactLogprobs: true, ExactEntropy: true, FullParameter: true,
-		SilentDatums: e.numerics.tree() > 0}
+		SilentDatums: e.loop.Division.Tree > 0}
 	for _, name := range e.memory.Names() {
 		c.Models = append(c.Models, tinker.SupportedModel{Name: name, ContextLength: e.memory.Find(name).Context})
 	}

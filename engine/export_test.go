@@ -11,7 +11,7 @@ import (
 // For tests in package engine_test, which may import packages above this one.
 
 // SetPart sets the most tokens of a gradient's part.
-func (e *Engine) SetPart(tokens int) { e.trainer.Part = tokens }
+func (e *Engine) SetPart(tokens int) { e.loop.Division.Part = tokens }
 
 var (
 	WriteModel    = writeModel

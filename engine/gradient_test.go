@@ -17,7 +17,7 @@ import (
 func gradientOf(t *testing.T, o Options, part, rank int, requests ...[][]int32) [][]float32 {
 	t.Helper()
 	e := open(t, o)
-	e.trainer.Part = part
+	e.loop.Division.Part = part
 	c := create(t, e, 0, lora(rank))
 	for _, seqs := range requests {
 		f, err := c.ForwardBackward(testContext(t), batch(seqs...))
@@ -67,7 +67,7 @@ func TestGradientIsTheSumOfItsParts(t *testing.T) {
 func TestFailedPartLeavesTheGradient(t *testing.T) {
 	for _, before := range [][][]int32{nil, {mixed[0], mixed[3]}} {
 		e := open(t, Options{})
-		e.trainer.Part = 50
+		e.loop.Division.Part = 50
 		c := create(t, e, 0, lora(4))
 		r := c.(*training.Run)
 		if before != nil {
@@ -93,19 +93,26 @@ func TestFailedPartLeavesTheGradient(t *testing.T) {
 	}
 }
 
-// A folder that trinity-3 began is refused with the version that continues it.
-func TestOlderArithmeticIsRefused(t *testing.T) {
-	for _, kept := range []string{"sequential", "trinity-3-blocked"} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, orderFile), []byte(kept+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Open(Options{Dir: dir})
-		if _, nerr := NumericsOf(dir, ""); err == nil || nerr == nil || err.Error() != nerr.Error() ||
-			!strings.Contains(err.Error(), "trinity-3") ||
-			!strings.Contains(err.Error(), "continue it with trinity v0.2") {
-			t.Errorf("a folder with %q: %v; its name: %v", kept, err, nerr)
-		}
+// A folder that v0.2.0 began, which noted the order alone, continues as it began: a gradient adds up row by row, so
+// that cutting a request in two changes no bit.
+func TestFirstArithmetic(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	begin(t, o.Dir, "sequential")
+	if name, err := NumericsOf(o.Dir, ""); err != nil || name != "trinity-3-sequential" {
+		t.Errorf("numerics of the folder: %s, %v", name, err)
+	}
+	best, err := kernel.Best(kernel.Sequential) // on AMX not the path of new folders
+	if err != nil {
+		t.Error(err)
+	}
+	o.Kernel = best.Path().String()
+	e := open(t, o)
+	whole, cut := create(t, e, 0, lora(4)), create(t, e, 1, lora(4))
+	forwardBackward(t, whole, batch(mixed...))
+	forwardBackward(t, cut, batch(mixed[:2]...))
+	forwardBackward(t, cut, batch(mixed[2:]...))
+	if !allSame(gradients(whole), gradients(cut)) {
+		t.Error("cutting a request changed bits")
 	}
 }
 

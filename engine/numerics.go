@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/compute"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -27,15 +28,16 @@ type arithmetic struct {
 	order kernel.Order
 }
 
-// partTokens is the most tokens of a part of a gradient.
-const partTokens = 8192
+// first is the arithmetic of v0.2.0, whose folders note the order alone.
+const first = "trinity-3"
 
-// trees are the most tokens of a tree of datums, by the arithmetics that this version computes. In trinity-4 datums
-// share nothing.
-func trees() map[string]int { return map[string]int{"trinity-4": 0, Numerics: 4096} }
+// divisions are how requests are divided in the arithmetics that this version computes: in trinity-3 a gradient is one
+// part, and in trinity-4 datums share nothing.
+func divisions() map[string]compute.Division {
+	return map[string]compute.Division{first: {}, "trinity-4": {Part: 8192}, Numerics: {Part: 8192, Tree: 4096}}
+}
 
-// tree is the most tokens of a tree of datums that share their beginnings.
-func (a arithmetic) tree() int { return trees()[a.name] }
+func (a arithmetic) division() compute.Division { return divisions()[a.name] }
 
 // id is the full name: trinity-5-blocked.
 func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
@@ -89,32 +91,27 @@ func keptArithmetic(dir string) (arithmetic, error) {
 	return a, nil
 }
 
-// parseArithmetic reads the content of orderFile. That of trinity-3 has the order alone.
+// parseArithmetic reads the content of orderFile.
 func parseArithmetic(id string) (a arithmetic, err error) {
-	name, order := "trinity-3", id
+	name, order := first, id
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		name, order = id[:i], id[i+1:]
 	}
-	if a.order, err = parseOrder(order); err != nil {
-		return a, err
+	known := divisions()
+	if _, ok := known[name]; !ok {
+		return a, tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of "+
+			"trinity that began the folder, or another folder", name,
+			strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
-	_, known := trees()[name]
-	switch {
-	case known:
-		a.name = name
-		return a, nil
-	case name == "trinity-3":
-		return a, tinker.Userf("engine: the folder was begun with the arithmetic trinity-3, and this version computes "+
-			"%s: continue it with trinity v0.2, or use another folder", Numerics)
-	}
-	return a, tinker.Userf("engine: arithmetic %q is unknown, this version computes %s; use the version of trinity "+
-		"that began the folder, or another folder", name, strings.Join(slices.Sorted(maps.Keys(trees())), " and "))
+	a.name = name
+	a.order, err = parseOrder(order)
+	return a, err
 }
 
 // Arithmetics lists the names of all that this version computes on every processor.
 func Arithmetics() []string {
 	var names []string
-	for name := range trees() {
+	for name := range divisions() {
 		for _, o := range orders() {
 			names = append(names, arithmetic{name, o}.id())
 		}

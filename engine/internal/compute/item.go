@@ -61,7 +61,7 @@ func (t *Loop) Run(ctx context.Context, m *Member, v *weights.Version, l loss.Lo
 	for i := range items {
 		tokens[i] = items[i].tokens
 	}
-	f := forest.Of(tokens, t.Tree)
+	f := forest.Of(tokens, t.Division.Tree)
 	room := t.Limits.MicroBatch
 	if into != nil {
 		room = t.Limits.Room(v.Base.Config, f.Largest())

@@ -39,11 +39,11 @@ type Loop struct {
 
 // Options configure a Loop.
 type Options struct {
-	Compute nn.Compute
-	Turn    *fair.Turn
-	Group   *lifetime.Group
-	Limits  Limits
-	Tree    int // most tokens of a tree of items that share their beginnings; 0: they share nothing
+	Compute  nn.Compute
+	Turn     *fair.Turn
+	Group    *lifetime.Group
+	Limits   Limits
+	Division Division
 }
 
 // Member is a training run as the loop sees it.

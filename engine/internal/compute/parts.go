@@ -13,15 +13,24 @@ import (
 // on nothing else than them and the weights; the parts are added to the run's gradient in their order. So the
 // sum has the same bits wherever a part is computed.
 
-// Parts cuts a request's datums: consecutive ones whose trees have at most most tokens together, or a longer one alone.
-// A tree has at most tree tokens; with 0 they share nothing.
-func Parts(items []Item, most, tree int) [][]Item {
+// Division is how the datums of a request are divided. It belongs to the arithmetic.
+type Division struct {
+	Part int // most tokens of a part of a gradient; 0: a gradient is one part, which continues that of earlier requests
+	Tree int // most tokens of a tree of datums that share their beginnings; 0: they share nothing
+}
+
+// Parts cuts a request's datums: consecutive ones whose trees have at most d.Part tokens together, or a longer one
+// alone.
+func (d Division) Parts(items []Item) [][]Item {
+	if d.Part == 0 {
+		return [][]Item{items}
+	}
 	var all [][]Item
-	from, f := 0, forest.Grow(tree)
+	from, f := 0, forest.Grow(d.Tree)
 	for i := range items {
-		if n := f.Missing(items[i].tokens); i > from && n > 0 && f.Tokens+n > most {
+		if n := f.Missing(items[i].tokens); i > from && n > 0 && f.Tokens+n > d.Part {
 			all = append(all, items[from:i])
-			from, f = i, forest.Grow(tree)
+			from, f = i, forest.Grow(d.Tree)
 		}
 		f.Add(items[i].tokens)
 	}

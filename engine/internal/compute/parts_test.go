@@ -26,7 +26,7 @@ func TestParts(t *testing.T) {
 		}
 		var got []int
 		next := 0
-		for _, part := range Parts(items, c.part, c.tree) {
+		for _, part := range (Division{c.part, c.tree}).Parts(items) {
 			got = append(got, len(part))
 			for _, it := range part {
 				if it.index != next {

@@ -32,8 +32,8 @@ func (r *Run) scores(req tinker.ForwardRequest, l loss.Loss, items []compute.Ite
 	if len(items) == 0 {
 		return nil
 	}
-	cut := compute.Parts(items, r.t.Part, r.t.Loop.Tree)
-	if r.t.Spread.Spreads(len(cut)) {
+	cut := r.t.Loop.Division.Parts(items)
+	if r.t.spreads(cut) {
 		if err := r.t.Spread.Train(r.work(req, l, cut)); !errors.Is(err, spread.ErrDoubted) {
 			return err
 		}
@@ -45,6 +45,11 @@ func (r *Run) scores(req tinker.ForwardRequest, l loss.Loss, items []compute.Ite
 		}
 	}
 	return nil
+}
+
+// spreads reports whether other machines compute parts too. A gradient that is one part continues another.
+func (t *Trainer) spreads(cut [][]compute.Item) bool {
+	return t.Loop.Division.Part > 0 && t.Spread.Spreads(len(cut))
 }
 
 // run computes items on the compute loop. into gets their gradient, unless it is nil.

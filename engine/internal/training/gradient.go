@@ -16,7 +16,7 @@ import (
 // gradient adds the gradient of a request to the run's, which an error leaves as it was. Datums that teach nothing have
 // no place in it, but in the older arithmetic, which counts them in its parts.
 func (r *Run) gradient(req tinker.ForwardRequest, l loss.Loss, items []compute.Item) error {
-	if r.t.Loop.Tree == 0 {
+	if r.t.Loop.Division.Tree == 0 {
 		return r.teach(req, l, items)
 	}
 	silent, teaching := compute.Silent(l, items)
@@ -37,8 +37,8 @@ func (r *Run) teach(req tinker.ForwardRequest, l loss.Loss, items []compute.Item
 		return nil
 	}
 	undo := r.mark()
-	cut := compute.Parts(items, r.t.Part, r.t.Loop.Tree)
-	if r.t.Spread.Spreads(len(cut)) {
+	cut := r.t.Loop.Division.Parts(items)
+	if r.t.spreads(cut) {
 		w := r.work(req, l, cut)
 		w.Grads, w.Collect = r.Grads, r.collect
 		err := r.t.Spread.Train(w)
@@ -62,7 +62,7 @@ func (r *Run) teach(req tinker.ForwardRequest, l loss.Loss, items []compute.Item
 // add adds the gradient of one part.
 func (r *Run) add(l loss.Loss, part []compute.Item) error {
 	into := r.Grads
-	apart := r.Gathered
+	apart := r.Gathered && r.t.Loop.Division.Part > 0
 	if apart {
 		into = r.apart()
 	}

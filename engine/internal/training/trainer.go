@@ -27,7 +27,6 @@ type Trainer struct {
 // Options configure a trainer.
 type Options struct {
 	Numerics    string // full name of the arithmetic
-	Part        int    // most tokens of a part of a gradient
 	Memory      *weights.Memory
 	Loop        *compute.Loop
 	Store       *checkpoint.Store
