@@ -23,8 +23,9 @@ lint: ## run go vet, staticcheck, and the tests of rooms, floors, links and line
 	go test .
 
 # The packages that start goroutines, or whose tests do. Others would only run again, ten times as slowly.
-RACE ?= ./tinker ./tinker/client ./tinker/load ./tinker/endpoint ./tinker/server ./loop/... ./monitor ./monitor/rollout ./studio ./run \
-	./engine ./engine/dispatch ./engine/fleet/... ./engine/journal ./engine/worker ./engine/internal/kernel ./engine/internal/model ./engine/internal/optim \
+RACE ?= ./tinker ./tinker/client ./tinker/load ./tinker/endpoint ./tinker/server/... ./loop/... ./monitor ./monitor/rollout ./studio ./run \
+	./engine ./engine/dispatch ./engine/fleet/... ./engine/journal ./engine/worker ./engine/internal/fair ./engine/internal/kernel \
+	./engine/internal/model ./engine/internal/optim ./engine/internal/queue ./engine/internal/sampler ./engine/internal/weights \
 	./hf/hub ./hf/modelname ./internal/disk ./internal/process ./internal/wal ./internal/web ./internal/zmtp \
 	./rl/agent ./rl/dataset ./rl/env/replay ./rl/env/selfdriven ./rl/env/openenv ./rl/plugin ./rl/python ./rl/verifiers ./rl/workflow
 race: ## run the tests of the packages with goroutines under the race detector (needs a C compiler; RACE=./package selects)
