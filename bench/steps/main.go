@@ -2,7 +2,7 @@
 // share and leaves out those that teach nothing, beside trinity-4, which does neither. Both engines run in turns in one
 // process, and each row is the median of the turns' ratios. Logprobs must have the same bits.
 //
-//	go run ./bench/steps -model FOLDER
+//	go run ./bench/steps -model FOLDER-OR-GGUF
 //
 // Needs: a model in -model; `go run ./bench/peers -make 0.6b DIR` makes one of random weights
 // Takes: a few minutes with a model of 135 million parameters
@@ -20,14 +20,15 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/hf/modelname"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 func main() {
-	dir := flag.String("model", "examples/tiny/model", "a folder with weights")
+	model := flag.String("model", "", "a folder with weights, or a GGUF file")
 	turns := flag.Int("turns", 5, "turns of each row")
 	flag.Parse()
-	if err := run(context.Background(), *dir, *turns); err != nil {
+	if err := run(context.Background(), *model, *turns); err != nil {
 		fmt.Fprintln(os.Stderr, "steps:", err)
 		os.Exit(1)
 	}
@@ -36,7 +37,17 @@ func main() {
 // older is the arithmetic that the present one is measured beside.
 const older = "trinity-4"
 
-func run(ctx context.Context, model string, turns int) error {
+func run(ctx context.Context, name string, turns int) error {
+	cache, err := os.MkdirTemp("", "steps")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(cache)
+	find := func(path string) string { return path }
+	model, err := modelname.Finder{Find: find, Cache: cache}.Folder(ctx, name)
+	if err != nil {
+		return err
+	}
 	now, err := begin(ctx, model, "")
 	if err != nil {
 		return err
@@ -47,7 +58,7 @@ func run(ctx context.Context, model string, turns int) error {
 		return err
 	}
 	defer then.engine.Close()
-	fmt.Printf("%s, %s beside %s, kernels %s, %d turns\n\n", filepath.Base(model), now.engine.NumericsID(),
+	fmt.Printf("%s, %s beside %s, kernels %s, %d turns\n\n", filepath.Base(name), now.engine.NumericsID(),
 		then.engine.NumericsID(), now.engine.Kernel(), turns)
 	fmt.Printf("%-58s %8s %8s %6s\n", "forward_backward of a LoRA of rank 32, seconds", older, "now", "ratio")
 	for _, w := range works() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
@@ -57,6 +58,29 @@ func TestEndOrInterruption(t *testing.T) {
 	end()
 	if err := tr.end(t.Context(), stop); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// silent is a source that waits for the end of its context and says no more than that it ended, as databases do.
+type silent struct{ Source }
+
+func (silent) Read(ctx context.Context, _, _ int) ([]*experience.Experience, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A stop ends the wait for a batch as an interruption, whatever the source makes of it; the end of the run does not.
+func TestReadOrInterruption(t *testing.T) {
+	stop, end := context.WithCancel(t.Context())
+	tr := New(Options{Method: grpo(t)}, nil, silent{}, nil, State{})
+	end()
+	if _, err := tr.read(t.Context(), stop); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("stopped: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tr.read(ctx, t.Context()); !errors.Is(err, context.Canceled) || errors.Is(err, ErrInterrupted) {
+		t.Errorf("the run ended: %v", err)
 	}
 }
 

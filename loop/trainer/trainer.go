@@ -249,13 +249,17 @@ func (t *Trainer) saveInterval(ctx context.Context, step int, next *State) error
 // read reads a batch, giving up when stop ends. With PublishFirst it does not give up: the step has begun.
 func (t *Trainer) read(ctx, stop context.Context) ([]*experience.Experience, error) {
 	t.started = time.Now()
-	if !t.PublishFirst {
-		wanted, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(stop, func() { cancel(ErrInterrupted) })()
-		ctx = wanted
+	if t.PublishFirst {
+		return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
 	}
-	return t.source.Read(ctx, t.state.Step+1, t.BatchSize)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(stop, func() { cancel(ErrInterrupted) })()
+	batch, err := t.source.Read(ctx, t.state.Step+1, t.BatchSize)
+	if err != nil && errors.Is(context.Cause(ctx), ErrInterrupted) {
+		err = ErrInterrupted // a database says no more than that its context ended
+	}
+	return batch, err
 }
 
 // step trains one batch and commits it. next comes from beginStep.
