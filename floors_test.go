@@ -52,12 +52,12 @@ var floors = []string{
 		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
 		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
 		"rl/experience rl/reward rl/python engine/internal/nn " +
-		"engine/executor/executortest engine/fleet/internal/broker monitor studio/curve studio/source",
+		"engine/fleet/internal/broker monitor studio/curve studio/source",
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
-		"studio engine/internal/optim engine/internal/roofline engine/internal/cache engine/internal/model " +
+		"studio engine/internal/optim engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"rl/pipeline engine/internal/checkpoint engine/internal/queue engine/internal/merge",
 	"engine/internal/weights",

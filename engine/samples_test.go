@@ -7,8 +7,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Samples of a request that draw the same tokens are computed as one row until they part, and have the bits that they
-// have in requests of their own, with much memory and with little.
+// Samples of a request that draw the same tokens are computed as one row until they part. Each has the bits that it
+// has in requests with fewer samples, whose rows part otherwise; the first alone. So it is with much memory and with
+// little.
 func TestEqualSamplesAreOneRow(t *testing.T) {
 	const n, most = 6, 40
 	models := map[string]Model{baseName: {Dir: writeModel(t, true, true), Tokens: letters{}}}
@@ -28,7 +29,7 @@ func TestEqualSamplesAreOneRow(t *testing.T) {
 				alone := draw(t, c, ask(temperature, i+1)).Sequences[i]
 				got := together.Sequences[i]
 				if fmt.Sprint(got) != fmt.Sprint(alone) {
-					t.Fatalf("temperature %v, cache of %d bytes: sample %d is %v, alone %v", temperature,
+					t.Fatalf("temperature %v, cache of %d bytes: sample %d is %v, with fewer %v", temperature,
 						o.CacheBytes, i, got, alone)
 				}
 				tokens += len(got.Tokens)

@@ -48,12 +48,12 @@ func run(ctx context.Context, name string, turns int) error {
 	if err != nil {
 		return err
 	}
-	now, err := begin(ctx, model, "")
+	now, err := begin(ctx, cache, model, "")
 	if err != nil {
 		return err
 	}
 	defer now.engine.Close()
-	then, err := begin(ctx, model, older)
+	then, err := begin(ctx, cache, model, older)
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ type trained struct {
 	client tinker.TrainingClient
 }
 
-// begin opens an engine on a folder that was begun in an arithmetic, "" for the present one.
-func begin(ctx context.Context, model, arithmetic string) (t trained, err error) {
-	dir, err := os.MkdirTemp("", "steps")
+// begin opens an engine on a folder below home that was begun in an arithmetic, "" for the present one.
+func begin(ctx context.Context, home, model, arithmetic string) (t trained, err error) {
+	dir, err := os.MkdirTemp(home, "engine")
 	if err != nil {
 		return t, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // Version names one immutable set of weights and the arithmetic to compute with them. Equal versions give equal bits.
 type Version struct {
-	// Numerics names the arithmetic and the order in which products add, such as trinity-4-blocked. An executor whose
+	// Numerics names the arithmetic and the order in which products add, such as trinity-5-blocked. An executor whose
 	// units round in another way, a GPU's matrix units for instance, has a name of its own; the sampler and the trainer
 	// of a job use one name.
 	Numerics string

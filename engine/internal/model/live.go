@@ -8,7 +8,8 @@ import (
 
 // A row teaches nothing if the loss has no derivative at it nor at a later row of its sequence or of one that continues
 // it: it adds zeros to every gradient. Backward leaves such rows out. They are the last ones of a sequence, so the
-// others keep their places in the blocks of sums, and the gradients keep their bits.
+// others keep their places in the blocks of sums, and the gradients keep their bits, but for the sign of an element
+// that has underflowed to -0: a further zero would make it +0.
 
 // live returns how many rows of each sequence Backward computes.
 func (p *pass) live(s *score) []int {

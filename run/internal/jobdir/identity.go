@@ -24,7 +24,7 @@ type Identity struct {
 	Seed     uint64    `json:"seed"`
 	Date     time.Time `json:"date"` // what templates are told is now
 	Session  string    `json:"session_id"`
-	Numerics string    `json:"numerics"`          // its arithmetic, such as trinity-4-blocked; empty on a server
+	Numerics string    `json:"numerics"`          // its arithmetic, such as trinity-5-blocked; empty on a server
 	Adapter  string    `json:"adapter,omitempty"` // model.lora_configs[0].path as it was then
 	Trains   *Trained  `json:"trains,omitempty"`  // what it trains; older versions did not note it
 }
