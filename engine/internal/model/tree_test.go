@@ -38,7 +38,7 @@ func (m exact) drawTaught(t *rapid.T) []taught {
 
 // teach trains an adapter, or all weights if it is 0, on the forest of sequences, and returns the log-probabilities of
 // each one's next tokens and the gradient.
-func (m exact) teach(t *rapid.T, r *Runner, tape *Tape, adapter int, list []taught, most int) (logp [][]float32,
+func (m exact) teach(t rapid.TB, r *Runner, tape *Tape, adapter int, list []taught, most int) (logp [][]float32,
 	g *Grads) {
 	tensors := m.w.Tensors()
 	if adapter > 0 {
