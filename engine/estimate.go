@@ -34,8 +34,8 @@ const (
 )
 
 // Memory estimates the memory for samples sequences of length tokens each, prompt and answer together, and for
-// training a LoRA of that rank; rank 0 trains all weights. The engine has the options that fit a machine with so much
-// memory, see [Options.Fit].
+// training a LoRA of that rank, on trees of samples as large as they get; rank 0 trains all weights. The engine has the
+// options that fit a machine with so much memory, see [Options.Fit].
 func (d Description) Memory(machine int64, samples, length, rank int) MemoryEstimate {
 	var o Options
 	o.Fit(machine)
@@ -48,7 +48,8 @@ func (d Description) Memory(machine int64, samples, length, rank int) MemoryEsti
 		trained = c.Parameters()
 	}
 	tapeBytes := int(o.TapeBytes)
-	rows := min(o.limits().Room(c, length), tapeBytes/c.TapeBytes(1, rank, true))
+	most := divisions()[Numerics].Tree // of the tokens that answers share with their prompt; a tree is one micro-batch
+	rows := max(min(o.limits().Room(c, length), tapeBytes/c.TapeBytes(1, rank, true)), min(most, samples*length))
 	m := MemoryEstimate{
 		Program: programBytes,
 		Weights: c.WeightBytes(),

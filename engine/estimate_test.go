@@ -68,12 +68,13 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// The work of TestEstimateHolds: long samples, a full micro-batch and a short one.
+// The work of TestEstimateHolds: long samples, and a tree of nearly the most tokens.
 const (
 	memorySamples = 64
 	memoryLength  = 256
 	memoryAnswer  = 16
-	memoryTrained = 9
+	memoryTrained = 25
+	memoryPrompt  = 96
 )
 
 // TestEstimateHolds: a process that samples and trains takes about the estimated memory.
@@ -173,14 +174,15 @@ func memoryWork(t *testing.T) {
 	fmt.Printf("memory: %d %d\n", before, mostMemory(t))
 }
 
-// memoryData is memoryTrained sequences of memoryLength tokens.
+// memoryData is memoryTrained sequences of memoryLength tokens that begin with the same prompt.
 func memoryData(text func(first, n int) []int32) (data []tinker.Datum) {
 	for i := range memoryTrained {
 		targets, weights := make([]int64, memoryLength), make([]float32, memoryLength)
-		for j, id := range text(i, memoryLength) {
+		all := append(text(0, memoryPrompt), text(i, memoryLength-memoryPrompt)...)
+		for j, id := range all {
 			targets[j], weights[j] = int64(id), 1
 		}
-		data = append(data, tinker.Datum{ModelInput: tinker.Text(text(i, memoryLength)),
+		data = append(data, tinker.Datum{ModelInput: tinker.Text(all),
 			LossFnInputs: map[string]tinker.Tensor{tinker.TargetTokens: tinker.Ints(targets),
 				tinker.Weights: tinker.Floats(weights)}})
 	}
