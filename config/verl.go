@@ -123,7 +123,6 @@ func (c *Config) deriveVerl() {
 	t := &c.Trainer
 	if t.MaxCheckpoints != nil && *t.MaxCheckpoints == 0 {
 		t.MaxCheckpoints = nil
-		c.derive("trainer.max_checkpoints_to_keep", "0 keeps all")
 	}
 	if c.Model.Tinker.Enable {
 		return

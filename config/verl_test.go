@@ -27,7 +27,7 @@ func TestVerlKeys(t *testing.T) {
 		{"trainer.max_checkpoints_to_keep=null", "false - all"},
 		{"trainer.max_checkpoints_to_keep=3", "false - 3"},
 		{"trainer.max_checkpoints_to_keep=3 " + tree + "{trainer: {max_actor_ckpt_to_keep: 2}}", "false - 3"},
-		{"trainer.max_checkpoints_to_keep=0 " + tree + "{trainer: {max_actor_ckpt_to_keep: 2}}", "false - 2"},
+		{"trainer.max_checkpoints_to_keep=0 " + tree + "{trainer: {max_actor_ckpt_to_keep: 2}}", "false - all"},
 		{"model.tinker.enable=true algorithm.bypass_old_logprobs=false trainer.critic_warmup=5 " +
 			"trainer.max_checkpoints_to_keep=0", "false - all"},
 	} {
