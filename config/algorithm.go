@@ -21,9 +21,17 @@ type Algorithm struct {
 	EntropyLossFn      string         `yaml:"entropy_loss_fn,null"`
 	EntropyLossFnArgs  map[string]any `yaml:"entropy_loss_fn_args"`
 	LossAggMode        string         `yaml:"loss_agg_mode,null"`
+
+	RouterReplay bool `yaml:"enable_router_replay" applies:"no"`
+	// false: old logprobs come from the weights that a step begins with, not from the sampler; see Verl
+	BypassOldLogprobs bool           `yaml:"bypass_old_logprobs" applies:"verl"`
+	RolloutCorrection map[string]any `yaml:"rollout_correction" applies:"verl"` // its bypass_mode means the same
 }
 
-func (a *Algorithm) defaults() { a.Type = "ppo" }
+func (a *Algorithm) defaults() {
+	a.Type = "ppo"
+	a.BypassOldLogprobs = true
+}
 
 // Optimizer is the section `algorithm.optimizer`.
 type Optimizer struct {
@@ -37,6 +45,9 @@ type Optimizer struct {
 	Betas              []float64 `yaml:"betas"`             // two numbers
 	WeightDecay        float64   `yaml:"weight_decay"`
 	ClipGrad           float64   `yaml:"clip_grad" applies:"no"` // trainer.grad_clip is the one that counts
+	// of upstream's main branch
+	Fused   *bool `yaml:"fused" applies:"no"`
+	Foreach *bool `yaml:"foreach" applies:"no"`
 }
 
 func (o *Optimizer) defaults() {

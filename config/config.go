@@ -1,4 +1,4 @@
-// Package config is the run configuration: Trinity-RFT's YAML schema (version 0.5.2), decoded strictly over its
+// Package config is the run configuration: Trinity-RFT's YAML schema (version 0.6.0), decoded strictly over its
 // defaults.
 //
 // [Load] takes three steps: package document reads the text into a tree of values with their places, the tree is

@@ -37,9 +37,9 @@ func fillDefaults(v reflect.Value) {
 // key is one key of a section: where it goes, and what its tags say.
 type key struct {
 	name     string
-	index    int  // of the struct field; -1 for keys that the program sets itself
-	nullable bool // null means the zero value
-	idle     bool // accepted, but it does not apply here
+	index    int    // of the struct field; -1 for keys that the program sets itself
+	nullable bool   // null means the zero value
+	applies  string // "": everywhere; no: nowhere here; verl: where model.tinker.enable is false, see deriveVerl
 }
 
 // keysOf lists the keys of a section in the order of its struct.
@@ -58,7 +58,7 @@ func keysOf(t reflect.Type) []key {
 			continue
 		}
 		name, option, _ := strings.Cut(tag, ",")
-		keys = append(keys, key{name, i, option == "null", f.Tag.Get("applies") == "no"})
+		keys = append(keys, key{name, i, option == "null", f.Tag.Get("applies")})
 	}
 	return keys
 }
@@ -72,6 +72,7 @@ type decoder struct {
 // decodeInto writes root onto the section at ptr, adding a problem for each key or value that does not fit.
 func decodeInto(ptr any, root *document.Node, found *document.Problems) trace {
 	d := decoder{found: found, trace: trace{origins: map[string]Origin{}}}
+	d.trace.saved = savedByUpstream(root)
 	d.decode(reflect.ValueOf(ptr).Elem(), root, "", false)
 	return d.trace
 }
@@ -137,18 +138,37 @@ func (d *decoder) decodeStruct(v reflect.Value, n *document.Node, path string) {
 		full := document.Join(path, f.Key)
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == f.Key })
 		if i < 0 {
-			d.found.Add(f.At, full, "unknown key%s", hint(f.Key, path, keys))
+			d.unknown(f, full, path, keys)
 			continue
 		}
 		if keys[i].index < 0 {
-			d.trace.auto = append(d.trace.auto, full)
+			if !d.trace.saved {
+				d.trace.auto = append(d.trace.auto, full)
+			}
+			d.known(f.Value, full, autoSections()[f.Key])
 			continue
 		}
-		if keys[i].idle {
+		if keys[i].applies != "" {
 			d.trace.idle = append(d.trace.idle, leaves(f.Value, full)...)
 		}
-		d.decode(v.Field(keys[i].index), f.Value, full, keys[i].nullable)
+		field := v.Field(keys[i].index)
+		before := field.Interface()
+		d.decode(field, f.Value, full, keys[i].nullable)
+		if d.trace.saved && isDefault(field, before) {
+			field.Set(reflect.ValueOf(before))
+			d.trace.forget(full)
+		}
 	}
+}
+
+// unknown adds the problem of a key that the section at path does not have.
+func (d *decoder) unknown(f document.Field, full, path string, keys []key) {
+	if full == "cod" { // of upstream's main branch
+		d.found.Add(f.At, full, "is not here: CoD's workflows are a Python research package; remove the section, and "+
+			"give workflows of your own")
+		return
+	}
+	d.found.Add(f.At, full, "unknown key%s", hint(f.Key, path, keys))
 }
 
 // leaves lists the paths of the scalars of n, or path itself where n is not a mapping or an empty one.

@@ -1,6 +1,9 @@
 package config
 
-import "github.com/seed-d9ad8ee0/trinity/internal/recipe"
+import (
+	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
+	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
+)
 
 // deriveModel settles the trainer type, the chat template and the lengths.
 func (c *Config) deriveModel() {
@@ -9,6 +12,12 @@ func (c *Config) deriveModel() {
 	critic := recipe.All()[c.Algorithm.Type].Critic()
 	if critic && m.CriticModelPath != m.ModelPath && c.given("model.critic_model_path") {
 		c.note("model.critic_model_path is not used: the critic is a second adapter on the model that is trained")
+	}
+	for i := range m.LoRAConfigs {
+		if l := &m.LoRAConfigs[i]; l.IsDummy {
+			l.Path, l.IsDummy = "", false
+			c.derive(document.Index("model.lora_configs", i)+".path", "is_dummy")
+		}
 	}
 	if m.Tinker.Enable {
 		c.deriveTinker()

@@ -22,16 +22,17 @@ type Explorer struct {
 	DBURL                      string           `yaml:"db_url,null"`
 	OverRollout                OverRollout      `yaml:"over_rollout"`
 	DynamicTimeout             DynamicTimeout   `yaml:"dynamic_timeout"`
-	// these two of upstream's later versions
-	RunnerConcurrency         *int    `yaml:"runner_prepare_concurrency" applies:"no"`
-	RunnerRetries             *int    `yaml:"runner_prepare_max_retries" applies:"no"`
-	RunnerStateReportInterval float64 `yaml:"runner_state_report_interval" applies:"no"` // seconds; 0: off
+	RunnerConcurrency          int              `yaml:"runner_prepare_concurrency" applies:"no"`
+	RunnerRetries              int              `yaml:"runner_prepare_max_retries" applies:"no"`
+	RunnerStateReportInterval  float64          `yaml:"runner_state_report_interval" applies:"no"` // seconds; 0: off
 	// ours, for plug-ins in Python
 	PythonProcesses   int     `yaml:"python_processes"`
 	PythonMemory      int     `yaml:"python_memory"`  // MiB of each process; 0: no limit
 	PythonThreads     int     `yaml:"python_threads"` // calls at a time in a process that are no coroutines
 	RewardTimeout     float64 `yaml:"reward_timeout"` // seconds for one call of a reward function
 	RewardConcurrency int     `yaml:"reward_concurrency"`
+
+	_ struct{} `auto:"mode"` // of upstream's main branch
 }
 
 func (e *Explorer) defaults() {
@@ -46,6 +47,8 @@ func (e *Explorer) defaults() {
 	e.ListenAddress = "0.0.0.0"
 	e.ServiceStatusCheckInterval = 60
 	e.MinRunningModelNum = 1
+	e.RunnerConcurrency = 8
+	e.RunnerRetries = 2
 	e.PythonProcesses = 1
 	e.PythonThreads = 256
 	e.RewardTimeout = 300

@@ -47,6 +47,7 @@ func (c *Config) Validate() error { return c.check().Err() }
 // Derive fills what was left open from what was given, and replaces what cannot apply; [Config.Notes] says what was
 // replaced. Doing it again after a change brings derived values up to date.
 func (c *Config) Derive() {
+	c.deriveSaved()
 	c.deriveTop()
 	c.deriveAlgorithm()
 	c.deriveModel()
@@ -56,6 +57,7 @@ func (c *Config) Derive() {
 	c.deriveVerl()
 	c.deriveExperienceBuffers()
 	c.derivePipeline()
+	c.deriveVersions()
 	c.deriveStages()
 }
 

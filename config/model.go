@@ -79,8 +79,7 @@ type LoRAConfig struct {
 	LoRADtype      string  `yaml:"lora_dtype" applies:"no"`
 	TargetModules  Strings `yaml:"target_modules"` // all-linear, or names such as q_proj
 	ExcludeModules Strings `yaml:"exclude_modules"`
-
-	_ struct{} `auto:"is_dummy"`
+	IsDummy        bool    `yaml:"is_dummy"` // path is an untrained adapter that upstream made: a fresh one
 }
 
 func (l *LoRAConfig) defaults() {

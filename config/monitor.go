@@ -9,7 +9,7 @@ type Monitor struct {
 	DetailedStats     bool           `yaml:"detailed_stats"`
 	EnableRayTimeline bool           `yaml:"enable_ray_timeline" applies:"no"`
 
-	_ struct{} `auto:"cache_dir"`
+	_ struct{} `auto:"cache_dir,run_id"`
 }
 
 func (m *Monitor) defaults() { m.MonitorType = "tensorboard" }

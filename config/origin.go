@@ -59,6 +59,7 @@ type trace struct {
 	origins map[string]Origin // by dotted key
 	idle    []string          // keys that were given and do not apply here
 	auto    []string          // keys that were given and are set by the program
+	saved   bool              // Trinity-RFT wrote the configuration; until deriveSaved
 	notes   []string
 }
 

@@ -35,7 +35,39 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"buffer.trainer_input.experience_buffer.batch_size=9", noted, "set by the program"},
 		{"trainer.trainer_config={actor_rollout_ref: {actor: {ppo_mini_batch_size: 7}}}", noted,
 			"is buffer.train_batch_size"},
-		{"trainer.enable_preview=false", idle, "trainer.enable_preview"},
+		{"trainer.enable_preview=true", idle, "trainer.enable_preview"},
+		{"explorer.rollout_model.enable_multimodal=true", refused, "read text only"},
+		{"explorer.auxiliary_models=[{model_path: x, enable_multimodal: true}]", refused, "read text only"},
+		{"explorer.rollout_model.data_parallel_size=2", idle, "explorer.rollout_model.data_parallel_size"},
+		{"explorer.mode=both", noted, "set by the program"},
+		{"algorithm.enable_router_replay=true", idle, "algorithm.enable_router_replay"},
+		{"algorithm.rollout_correction={rollout_rs: token}", refused, "agree to the bit"},
+		{"algorithm.rollout_correction={bypass_mod: false}", refused, "did you mean bypass_mode?"},
+		{"algorithm.rollout_correction={bypass_mode: 7}", refused, "true or false"},
+		{"algorithm.rollout_correction={rollout_is: token}", idle, "algorithm.rollout_correction.rollout_is"},
+		{"model.tinker.enable=true algorithm.bypass_old_logprobs=false", idle, "algorithm.bypass_old_logprobs"},
+		{"model.tinker.enable=true algorithm.rollout_correction={rollout_rs: token}", idle, "rollout_rs"},
+		{"algorithm.optimizer={fused: true, foreach: true}", idle, "algorithm.optimizer.fused"},
+		{"trainer.critic_warmup=2", idle, "trainer.critic_warmup"},
+		{"algorithm.algorithm_type=ppo trainer.critic_warmup=-1", refused, "at least 0"},
+		{"trainer.max_checkpoints_to_keep=-1", refused, "at least 0"},
+		{"trainer.megatron={tensor_model_parallel_size: 2}", idle, "trainer.megatron.tensor_model_parallel_size"},
+		{"trainer.megatron={tensor_parallel_size: 2}", refused, "unknown key; did you mean"},
+		{"trainer.megatron={sequence_parallel: 2}", refused, "needs true or false"},
+		{"trainer.trainer_config={algorithm: {rollout_correction: {bypass_mode: true}}}", noted,
+			"write algorithm.bypass_old_logprobs"},
+		{"trainer.trainer_config={trainer: {max_actor_ckpt_to_keep: 2}}", noted,
+			"write trainer.max_checkpoints_to_keep"},
+		{"synchronizer.group_name=g", idle, "synchronizer.group_name"},
+		{"monitor.run_id=r", noted, "set by the program"},
+		{"buffer.explorer_output={path: x}", noted, "set by the program"},
+		{"buffer.explorer_output={pth: x}", refused, "did you mean path?"},
+		{"buffer.explorer_output={format: {promptkey: x}}", refused, "did you mean prompt_key?"},
+		{"cod.task_pack_size=4", refused, "a Python research package"},
+		{"algorithm.sample_strategy=staleness_control", noted, "as in Trinity-RFT 0.6.0; in 0.5.2 that was 1"},
+		{"buffer.explorer_input.default_reward_fn_type=math_dapo_reward", noted, "0.5.2 gave 1 and 0"},
+		{"buffer.explorer_input.taskset.data_selector={selector_type: shuffle}", noted, "0.5.2 repeated one order"},
+		{"monitor.detailed_stats=true", noted, "0.5.2 divided by n − 1"},
 		{"explorer.runner_state_report_interval=3", idle, "explorer.runner_state_report_interval"},
 		{"explorer.rollout_model.temperature=0.3", idle, "explorer.rollout_model.temperature"},
 		{"explorer.rollout_model.enable_history=true", idle, "explorer.rollout_model.enable_history"},
@@ -70,16 +102,28 @@ func TestNothingIsPassedOver(t *testing.T) {
 	}
 }
 
-// Of every key in upstream's examples (Appendix A of the reference, testdata/every-key.good.yml) it is known what
-// becomes of it.
+// Of every key in upstream's examples (Appendix A of the reference, testdata/every-key.good.yml), and of every key that
+// 0.6.0 added (testdata/new-keys.good.yml), it is known what becomes of it.
 func TestFateOfEveryKey(t *testing.T) {
-	c, err := Load("testdata/every-key.good.yml", nil, env("TRINITY_TASKSET_PATH", "d"))
+	known, used := applied(t), map[string]bool{}
+	for _, file := range []string{"every-key", "new-keys"} {
+		fates(t, "testdata/"+file+".good.yml", known, used)
+	}
+	for _, k := range known {
+		if !used[k] {
+			t.Errorf("testdata/applied.txt names %s, which no example has", k)
+		}
+	}
+}
+
+func fates(t *testing.T, file string, known []string, used map[string]bool) {
+	t.Helper()
+	c, err := Load(file, nil, env("TRINITY_TASKSET_PATH", "d"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := strings.FieldsFunc(strings.Join(c.Notes(), " "),
 		func(r rune) bool { return strings.ContainsRune(" ,:", r) })
-	known, used := applied(t), map[string]bool{}
 	for key := range c.trace.origins {
 		if !c.given(key) || c.isSection(key) || slices.Contains(said, key) ||
 			slices.Contains(said, strings.TrimSuffix(key, "[0]")) {
@@ -90,15 +134,10 @@ func TestFateOfEveryKey(t *testing.T) {
 			return pattern(key) == k || star && strings.HasPrefix(pattern(key), section)
 		})
 		if at < 0 {
-			t.Errorf("%s is given, and nothing says what becomes of it", key)
+			t.Errorf("%s: %s is given, and nothing says what becomes of it", file, key)
 			continue
 		}
 		used[known[at]] = true
-	}
-	for _, k := range known {
-		if !used[k] {
-			t.Errorf("testdata/applied.txt names %s, which no example has", k)
-		}
 	}
 }
 

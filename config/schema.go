@@ -47,8 +47,11 @@ func (s *schemer) section(v reflect.Value, path string) object {
 			continue
 		}
 		p := s.value(v.Field(k.index), document.Join(path, k.name), k.nullable)
-		if k.idle {
+		switch k.applies {
+		case "no":
 			p = object{"allOf": []any{p}, "description": "accepted; does not apply here"}
+		case "verl":
+			p = object{"allOf": []any{p}, "description": "applies if model.tinker.enable is false"}
 		}
 		properties[k.name] = p
 	}

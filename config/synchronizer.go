@@ -8,6 +8,7 @@ type Synchronizer struct {
 	SyncOffset        int        `yaml:"sync_offset"`   // steps that the explorer may be ahead
 	SyncTimeout       float64    `yaml:"sync_timeout"`  // seconds
 	WaitForCheckpoint bool       `yaml:"wait_for_checkpoint" applies:"no"`
+	GroupName         string     `yaml:"group_name" applies:"no"` // of NCCL
 
 	_ struct{} `auto:"explorer_world_size,ray_namespace"`
 }
@@ -17,6 +18,7 @@ func (s *Synchronizer) defaults() {
 	s.SyncStyle = Fixed
 	s.SyncInterval = 1
 	s.SyncTimeout = 3600
+	s.GroupName = "rollout_weight_sync"
 }
 
 // SyncMethod says how weights travel. NCCL needs GPUs: derivation replaces it by Checkpoint.

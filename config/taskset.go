@@ -3,7 +3,7 @@ package config
 // Taskset is one entry of `buffer.explorer_input`: a dataset of tasks and how they are run.
 type Taskset struct {
 	Name                string         `yaml:"name"`
-	StorageType         string         `yaml:"storage_type"` // file or sql
+	StorageType         string         `yaml:"storage_type"` // file, sql or task_dir
 	Path                string         `yaml:"path,null"`
 	DefaultWorkflowType string         `yaml:"default_workflow_type,null"`
 	DefaultRewardFnType string         `yaml:"default_reward_fn_type,null"`

@@ -212,7 +212,9 @@ func (k *checker) trainer() {
 	k.oneOf("trainer.save_hf_checkpoint", t.SaveHFCheckpoint, []string{"last", "always", "never"})
 	atLeast(k, "trainer.save_interval", t.SaveInterval, 0)
 	k.optional("trainer.total_steps", t.TotalSteps)
-	k.optional("trainer.max_checkpoints_to_keep", t.MaxCheckpoints)
+	if n := t.MaxCheckpoints; n != nil {
+		atLeast(k, "trainer.max_checkpoints_to_keep", *n, 0)
+	}
 	atLeast(k, "trainer.grad_clip", t.GradClip, 0)
 	k.stateName("trainer.name", t.Name)
 	if t.Name == k.c.Explorer.Name {

@@ -15,16 +15,12 @@ func (k *checker) refused() {
 	}
 	k.penalties("model", &m.RepetitionPenalty, &m.MinResponseTokens)
 	k.penalties("explorer.rollout_model", e.RolloutModel.RepetitionPenalty, e.RolloutModel.MinResponseTokens)
-	if e.RolloutModel.IgnoreEOS {
-		k.bad("explorer.rollout_model.ignore_eos", "is true, but answers end where the model ends them; leave it out")
-	}
 	for i := range e.AuxiliaryModels {
 		a, key := &e.AuxiliaryModels[i], document.Index("explorer.auxiliary_models", i)
 		k.penalties(key, a.RepetitionPenalty, a.MinResponseTokens)
-		if a.IgnoreEOS {
-			k.bad(key+".ignore_eos", "is true, but answers end where the model ends them; leave it out")
-		}
+		k.inferenceRefused(key, a)
 	}
+	k.inferenceRefused("explorer.rollout_model", &e.RolloutModel)
 	p := &k.c.DataProcessor.ExperiencePipeline
 	if len(p.Inputs) > 0 {
 		k.bad("data_processor.experience_pipeline.inputs",
@@ -52,5 +48,14 @@ func (k *checker) penalties(section string, repetition *float64, least *int) {
 	}
 	if key := section + ".min_response_tokens"; least != nil && *least > 0 && k.c.given(key) {
 		report(key, "is %d, "+why, *least)
+	}
+}
+
+func (k *checker) inferenceRefused(key string, m *InferenceModel) {
+	if m.IgnoreEOS {
+		k.bad(key+".ignore_eos", "is true, but answers end where the model ends them; leave it out")
+	}
+	if m.EnableMultimodal {
+		k.bad(key+".enable_multimodal", "is true, but the models here read text only; leave it out")
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/recipe"
 )
 
-// Verl has the keys of verl's own tree, trainer.trainer_config, that mean something without GPUs. They count where
-// upstream reads the tree too: with model.tinker.enable false.
+// Verl has the keys for verl's trainer that mean something without GPUs: those of its own tree, trainer.trainer_config,
+// and those that Trinity-RFT 0.6.0 has in sections algorithm and trainer, which win. They count where upstream reads
+// them too: with model.tinker.enable false.
 type Verl struct {
 	Epochs       int  // optimizer steps of the actor on each batch
 	CriticEpochs int  // and of the critic
@@ -53,7 +54,17 @@ func (c *Config) Verl() Verl {
 	if bypass, ok := c.verlBool(verlBypass); ok {
 		v.Recompute = !bypass
 	}
-	if n, ok := c.verlInt(verlCriticWarmup); ok {
+	if bypass, ok := asBool(c.Algorithm.RolloutCorrection["bypass_mode"]); ok {
+		v.Recompute = !bypass
+	}
+	if a := &c.Algorithm; !a.BypassOldLogprobs || c.given("algorithm.bypass_old_logprobs") {
+		v.Recompute = !a.BypassOldLogprobs
+	}
+	n, ok := c.verlInt(verlCriticWarmup)
+	if c.Trainer.CriticWarmup != 0 || c.given("trainer.critic_warmup") {
+		n, ok = c.Trainer.CriticWarmup, true
+	}
+	if ok {
 		n = max(0, n-1) // verl's actor learns from step critic_warmup on
 		v.CriticWarmup = &n
 	}
@@ -94,8 +105,13 @@ func (c *Config) verlFloat(path string) (float64, bool) {
 }
 
 func (c *Config) verlBool(path string) (bool, bool) {
-	v, ok := c.verlValue(path)
-	if !ok {
+	v, _ := c.verlValue(path)
+	return asBool(v)
+}
+
+// asBool reads a truth value; null is none.
+func asBool(v any) (b, ok bool) {
+	if v == nil {
 		return false, false
 	}
 	return document.ParseBool(fmt.Sprint(v))
@@ -104,9 +120,34 @@ func (c *Config) verlBool(path string) (bool, bool) {
 // deriveVerl takes over what verl's tree says in the place of other keys, as upstream does, and takes the keys that
 // count off the list of those that do not apply.
 func (c *Config) deriveVerl() {
-	if c.Model.Tinker.Enable || c.Trainer.TrainerConfig == nil {
+	t := &c.Trainer
+	if t.MaxCheckpoints != nil && *t.MaxCheckpoints == 0 {
+		t.MaxCheckpoints = nil
+	}
+	if c.Model.Tinker.Enable {
 		return
 	}
+	c.deriveVerlTree()
+	used := []string{"algorithm.bypass_old_logprobs", "algorithm.rollout_correction.bypass_mode"}
+	tree := []string{verlEpochs, verlMiniBatch, verlGradClip, verlTokenScale, verlBypass, verlKeep}
+	if recipe.All()[c.Algorithm.Type].Critic() {
+		used = append(used, "trainer.critic_warmup")
+		tree = append(tree, verlCriticEpochs, verlCriticLR, verlCriticWarmup)
+	}
+	for _, path := range tree {
+		used = append(used, verlTree+"."+path)
+	}
+	c.trace.idle = slices.DeleteFunc(c.trace.idle, func(key string) bool { return slices.Contains(used, key) })
+	for _, moved := range [][2]string{{verlBypass, "algorithm.bypass_old_logprobs"},
+		{verlCriticWarmup, "trainer.critic_warmup"}, {verlKeep, "trainer.max_checkpoints_to_keep"}} {
+		if _, there := c.verlValue(moved[0]); there && slices.Contains(tree, moved[0]) {
+			c.note("%s.%s counts here, as in Trinity-RFT 0.5.2; 0.6.0 with verl 0.8 does not read it: write %s",
+				verlTree, moved[0], moved[1])
+		}
+	}
+}
+
+func (c *Config) deriveVerlTree() {
 	t := &c.Trainer
 	if clip, ok := c.verlFloat(verlGradClip); ok {
 		t.GradClip = clip
@@ -117,7 +158,7 @@ func (c *Config) deriveVerl() {
 		c.derive("trainer.fix_actor_microbatch_loss_scale", verlTree+"."+verlTokenScale)
 	}
 	if n, ok := c.verlInt(verlKeep); ok && n > 0 &&
-		(t.MaxCheckpoints == nil || !c.given("trainer.max_checkpoints_to_keep")) {
+		!c.given("trainer.max_checkpoints_to_keep") {
 		t.MaxCheckpoints = &n
 		c.derive("trainer.max_checkpoints_to_keep", verlTree+"."+verlKeep)
 	}
@@ -125,14 +166,6 @@ func (c *Config) deriveVerl() {
 		c.note("%s.%s %d is not used: as in Trinity-RFT a mini-batch is buffer.train_batch_size", verlTree,
 			verlMiniBatch, n)
 	}
-	used := []string{verlEpochs, verlMiniBatch, verlGradClip, verlTokenScale, verlBypass, verlKeep}
-	if recipe.All()[c.Algorithm.Type].Critic() {
-		used = append(used, verlCriticEpochs, verlCriticLR, verlCriticWarmup)
-	}
-	c.trace.idle = slices.DeleteFunc(c.trace.idle, func(key string) bool {
-		path, inTree := strings.CutPrefix(key, verlTree+".")
-		return inTree && slices.Contains(used, path)
-	})
 }
 
 // verl checks the values of the tree that count, and names near them that are none of verl's.
@@ -162,25 +195,39 @@ func (k *checker) verl() {
 			}
 		}
 	}
-	if v, ok := c.verlValue(verlReject); ok {
-		k.bad(verlTree+"."+verlReject, "is %v, and samples are not rejected by how far the sampler was off: remove "+
-			"it; here sampler and trainer agree to the bit, and sample_strategy staleness_control leaves out what is "+
-			"old", v)
-	}
 	for _, path := range []string{verlEpochs, verlGradClip, verlBypass} {
-		k.misspelt(path)
+		i := strings.LastIndexByte(path, '.')
+		section, _ := c.verlValue(path[:i])
+		keys, _ := section.(map[string]any)
+		k.misspelt(verlTree+"."+path[:i], keys, path[i+1:])
+	}
+	v, _ := c.verlValue(verlReject)
+	k.rejection(verlTree+"."+verlReject, v)
+	const correction = "algorithm.rollout_correction"
+	own := c.Algorithm.RolloutCorrection
+	if v := own["bypass_mode"]; v != nil {
+		if _, isBool := asBool(v); !isBool {
+			k.bad(correction+".bypass_mode", "is %v; it must be true or false", v)
+		}
+	}
+	k.misspelt(correction, own, "bypass_mode")
+	k.rejection(correction+".rollout_rs", own["rollout_rs"])
+	atLeast(k, "trainer.critic_warmup", c.Trainer.CriticWarmup, 0)
+}
+
+func (k *checker) rejection(key string, v any) {
+	if v != nil {
+		k.bad(key, "is %v, and samples are not rejected by how far the sampler was off: remove it; here sampler and "+
+			"trainer agree to the bit, and sample_strategy staleness_control leaves out what is old", v)
 	}
 }
 
 // misspelt refuses a key beside one that counts, if it is that key with a slip of the pen: it would be taken for one of
 // verl's others.
-func (k *checker) misspelt(path string) {
-	i := strings.LastIndexByte(path, '.')
-	section, _ := k.c.verlValue(path[:i])
-	keys, _ := section.(map[string]any)
+func (k *checker) misspelt(section string, keys map[string]any, counts string) {
 	for _, name := range sortedKeys(keys) {
-		if name != path[i+1:] && !verlNeighbour(name) && didYouMean(name, []string{path[i+1:]}) != "" {
-			k.bad(verlTree+"."+path[:i+1]+name, "unknown key; did you mean %s?", path[i+1:])
+		if name != counts && !verlNeighbour(name) && didYouMean(name, []string{counts}) != "" {
+			k.bad(section+"."+name, "unknown key; did you mean %s?", counts)
 		}
 	}
 }

@@ -135,8 +135,8 @@ func openMonitor(j *job.Job, next, trained int) (*monitor.Monitor, error) {
 		return nil, err
 	}
 	j.Opened(m.Close)
-	for _, note := range sink.Idle(c.Monitor.MonitorType, c.Monitor.MonitorArgs) {
-		j.Notes.Add(note)
+	for _, a := range sink.Idle(c.Monitor.MonitorType, c.Monitor.MonitorArgs) {
+		j.NoteUnread("monitor.monitor_args."+a.Name, a.Why)
 	}
 	fmt.Fprint(j.Out, sink.Hint(c.Monitor.MonitorType, c.Monitor.MonitorArgs, j.Dir.Path))
 	return m, nil

@@ -61,8 +61,15 @@ func Hint(monitorType string, args map[string]any, job string) string {
 	return ""
 }
 
-// Idle names the keys of monitor_args that a service does not read, each with what it may mean.
-func Idle(monitorType string, args map[string]any) (notes []string) {
+// IdleArgument is a key of monitor_args that a service does not read.
+type IdleArgument struct {
+	Name string
+	Why  string // what the service reads
+	Near string // "; did you mean uri?", or empty
+}
+
+// Idle lists the keys of monitor_args that a service does not read.
+func Idle(monitorType string, args map[string]any) (list []IdleArgument) {
 	s, ours := services()[monitorType]
 	if !ours {
 		return nil
@@ -73,9 +80,9 @@ func Idle(monitorType string, args map[string]any) (notes []string) {
 		}
 		why := monitorType + " reads none"
 		if len(s.args) > 0 {
-			why = monitorType + " reads " + strings.Join(s.args, ", ") + spell.DidYouMean(name, s.args)
+			why = monitorType + " reads " + strings.Join(s.args, ", ")
 		}
-		notes = append(notes, fmt.Sprintf("monitor.monitor_args.%s is not used: %s", name, why))
+		list = append(list, IdleArgument{name, why, spell.DidYouMean(name, s.args)})
 	}
-	return notes
+	return list
 }

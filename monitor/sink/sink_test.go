@@ -11,11 +11,10 @@ import (
 
 func TestIdle(t *testing.T) {
 	args := map[string]any{"urii": "x", "rollouts_per_step": 4}
-	for monitorType, want := range map[string][]string{
-		"mlflow": {"monitor.monitor_args.urii is not used: mlflow reads uri, username, password, rollouts_per_step; " +
-			"did you mean uri?"},
-		"tensorboard": {"monitor.monitor_args.rollouts_per_step is not used: tensorboard reads none",
-			"monitor.monitor_args.urii is not used: tensorboard reads none"},
+	for monitorType, want := range map[string][]IdleArgument{
+		"mlflow": {{"urii", "mlflow reads uri, username, password, rollouts_per_step", "; did you mean uri?"}},
+		"tensorboard": {{"rollouts_per_step", "tensorboard reads none", ""},
+			{"urii", "tensorboard reads none", ""}},
 		"one of a program": nil,
 	} {
 		if got := Idle(monitorType, args); !slices.Equal(got, want) {

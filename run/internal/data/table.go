@@ -12,16 +12,21 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
-// openTaskRows opens what a taskset names: a file, or the table of its name in a database; added is nil for files.
+// openTaskRows opens what a taskset names: a file, a folder of tasks, or the table of its name in a database; added is
+// nil but for tables.
 func openTaskRows(ctx context.Context, j *job.Job, t *config.Taskset) (rows *dataset.Source, added func() error,
 	err error) {
 	if read := j.Outside.Readers[t.StorageType]; read != nil {
 		rows, err = read(ctx, Section(t))
 		return rows, nil, err
 	}
+	if t.StorageType == "task_dir" {
+		rows, err = dataset.OpenFolders(t.Path, t.Name)
+		return rows, nil, err
+	}
 	if t.StorageType != "sql" && t.StorageType != "file" {
-		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file nor sql nor a reader of a plug-in "+
-			"file%s", t.StorageType, j.Own.Failed)
+		return nil, nil, fmt.Errorf("storage_type is %s, which is neither file, sql or task_dir nor a reader of a "+
+			"plug-in file%s", t.StorageType, j.Own.Failed)
 	}
 	if _, read := j.TasksAt(t.Path); read != nil && t.StorageType == "file" {
 		rows, err = read(ctx, t.Path, t.WorkflowArgs)

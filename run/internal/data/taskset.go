@@ -153,8 +153,7 @@ func noteSelector(j *job.Job, s *config.DataSelector, key string) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Kwargs)) {
-		j.Notes.Add(fmt.Sprintf("%s.data_selector.kwargs.%s is not used: the selector %s has no arguments", key, name,
-			s.SelectorType))
+		j.NoteUnread(key+".data_selector.kwargs."+name, "the selector "+s.SelectorType+" has no arguments")
 	}
 }
 

@@ -2,8 +2,10 @@ package data
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
@@ -38,21 +40,24 @@ func Workflow(j *job.Job, t *config.Taskset, key string) (workflow.Workflow, wor
 	} else {
 		noteBuiltIn(j, t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		given.RewardName = r.RewardName
-		noteIdle(j, t, key, w, workflow.Idle(t.DefaultWorkflowType, &given, j.Own))
+		err = noteIdle(j, t, key, w, workflow.Idle(t.DefaultWorkflowType, &given, j.Own))
 	}
 	return w, r, err
 }
 
 // noteIdle names arguments that were given and change nothing.
-func noteIdle(j *job.Job, t *config.Taskset, key string, w workflow.Workflow, idle []workflow.IdleArgument) {
+func noteIdle(j *job.Job, t *config.Taskset, key string, w workflow.Workflow, idle []workflow.IdleArgument) error {
+	var errs []error
 	for _, arg := range idle {
-		j.Notes.Add(fmt.Sprintf("%s.%s is not used: neither %s nor its reward has such an argument%s", key, arg.Key,
-			t.DefaultWorkflowType, arg.Near))
+		section, name, _ := strings.Cut(arg.Key, ".")
+		errs = append(errs, j.Unread(key+"."+section, name,
+			fmt.Sprintf("neither %s nor its reward has such an argument", t.DefaultWorkflowType), arg.Near))
 	}
 	if _, boxed := w.(workflow.Boxed); boxed && t.RewardFnArgs["with_think"] != nil {
 		j.Notes.Add(fmt.Sprintf("%s.reward_fn_args.with_think is not used: %s reads workflow_args.with_think", key,
 			t.DefaultWorkflowType))
 	}
+	return errors.Join(errs...)
 }
 
 // unknownWorkflow names the nearest workflow to one that is not known.

@@ -19,8 +19,8 @@ import (
 
 // lookAtIdle notes what is given and read by nobody.
 func (in *Inspection) lookAtIdle() {
-	for _, note := range sink.Idle(in.Config.Monitor.MonitorType, in.Config.Monitor.MonitorArgs) {
-		in.Notes.Add(note)
+	for _, a := range sink.Idle(in.Config.Monitor.MonitorType, in.Config.Monitor.MonitorArgs) {
+		in.add("monitor.monitor_args", in.Unread("monitor.monitor_args", a.Name, a.Why, a.Near))
 	}
 	eb := in.Config.Buffer.TrainerInput.ExperienceBuffer
 	if eb == nil || in.Method == nil || in.Method.Schema != "experience" {
@@ -28,7 +28,7 @@ func (in *Inspection) lookAtIdle() {
 	}
 	for _, key := range []string{"image_key", "video_key"} { // that tell a data set with pictures
 		if key := "buffer.trainer_input.experience_buffer.format." + key; in.Config.Given(key) {
-			in.Notes.Add(key + " is not used: experiences have no columns; the format of the taskset counts")
+			in.NoteUnread(key, "experiences have no columns; the format of the taskset counts")
 		}
 	}
 }

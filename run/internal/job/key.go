@@ -2,7 +2,9 @@ package job
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 )
 
@@ -40,6 +42,25 @@ func AtKey(key string, err error) error {
 		return err
 	}
 	return &KeyError{key, err}
+}
+
+// Unread tells of an argument of a section that is given and that nothing reads, and why: by a note, or as an error if
+// it is probably another one misspelt. near is "; did you mean NAME?", or empty.
+func (j *Job) Unread(section, name, why, near string) error {
+	if near != "" {
+		return AtKey(section, &arg.Error{Name: name, Text: "unknown argument: " + why + near, Unknown: true})
+	}
+	j.NoteUnread(section+"."+name, why)
+	return nil
+}
+
+// NoteUnread notes a key that is given and that nothing reads, with its place.
+func (j *Job) NoteUnread(key, why string) {
+	text := fmt.Sprintf("%s is not used: %s", key, why)
+	if o := j.Config.Origin(key); o.Kind == config.FromFile {
+		text = o.String() + ": " + text
+	}
+	j.Notes.Add(text)
 }
 
 // AtArguments places an error about single arguments at the section of arguments; another one stays.
