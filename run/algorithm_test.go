@@ -67,12 +67,12 @@ func TestLateAdvantageWithPenalty(t *testing.T) {
 		"algorithm.kl_loss_fn=none", "algorithm.kl_loss_fn_args=null")
 	want := runs(t, load(t, t.TempDir(), args...), options())
 	last := want[len(want)-1].Metrics
-	if last["critic/kl"] <= 0 {
-		t.Errorf("after three updates critic/kl = %v, want a distance from the base model", last["critic/kl"])
+	if last["advantage/kl"] <= 0 {
+		t.Errorf("after three updates advantage/kl = %v, want a distance from the base model", last["advantage/kl"])
 	}
 	coef := 0.5 * 0.98 * 0.98 * 0.98 // far below the target: less by 0.2*8/80 after each of three steps
-	if got := last["critic/kl_coef"]; math.Abs(got-coef) > 1e-9 {
-		t.Errorf("critic/kl_coef = %v, want %v", got, coef)
+	if got := last["advantage/kl_coef"]; math.Abs(got-coef) > 1e-9 {
+		t.Errorf("advantage/kl_coef = %v, want %v", got, coef)
 	}
 	if last["critic/advantages/max"] == 0 && last["critic/advantages/min"] == 0 {
 		t.Error("no advantage reached the loss")
