@@ -75,8 +75,13 @@ func table() map[string]grader {
 		"format_reward": {grade: Format, arguments: []string{"pattern"}},
 		"countdown_reward": {grade: Countdown,
 			extracted: func(text string) string { equation, _ := lastEquation(text); return equation }},
-		"math_dapo_reward": {grade: MathDAPO, extracted: func(text string) string { return dapoAnswer(text, true) }, arguments: []string{"enable_overlong_penalty", "penalty_factor",
-			"max_response_length", "cache_length"}},
+		"math_dapo_reward": {grade: MathDAPO, arguments: []string{"enable_overlong_penalty", "penalty_factor",
+			"max_response_length", "cache_length"},
+			extracted: func(text string) string { return dapoAnswer(text, true) }},
+		"rlcr_reward": {grade: RLCR, arguments: []string{"weights"}, extracted: func(text string) string {
+			answer, _, _ := rlcrChain(text)
+			return spelling(answer, extract.Default())
+		}},
 	}
 }
 
