@@ -107,14 +107,14 @@ func TestSampleStrategyRefusals(t *testing.T) {
 		}
 	}
 	stale := append(small, "algorithm.sample_strategy=staleness_control")
-	cfg := load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 1}",
+	cfg := load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 0}",
 		"synchronizer.sync_offset=1")...)
-	if _, err := Run(t.Context(), cfg, options()); err == nil || !strings.Contains(err.Error(), "up to 2 steps old") {
-		t.Errorf("max_staleness 1 with offset 1: %v", err)
+	if _, err := Run(t.Context(), cfg, options()); err == nil || !strings.Contains(err.Error(), "up to 1 steps old") {
+		t.Errorf("max_staleness 0 with offset 1: %v", err)
 	}
-	lines := runs(t, load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 2}",
+	lines := runs(t, load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 1}",
 		"synchronizer.sync_offset=1")...), options())
 	if len(lines) != 5 {
-		t.Errorf("max_staleness 2 with offset 1: %d lines, want all 4 steps", len(lines))
+		t.Errorf("max_staleness 1 with offset 1: %d lines, want all 4 steps", len(lines))
 	}
 }
