@@ -51,7 +51,7 @@ type ExperienceBuffer struct {
 	Format            Format        `yaml:"format"`
 	EnableProgressBar bool          `yaml:"enable_progress_bar" applies:"no"`
 	DataSelector      *DataSelector `yaml:"data_selector"`
-	SchemaType        string        `yaml:"schema_type,null"` // experience, sft or dpo; not given: the algorithm's
+	SchemaType        string        `yaml:"schema_type,null"` // experience, sft, dpo or cpt; not given: the algorithm's
 	TotalEpochs       int           `yaml:"total_epochs"`
 
 	_ struct{} `auto:"index,batch_size,total_steps,tokenizer_path,ray_namespace"`

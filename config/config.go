@@ -48,6 +48,8 @@ type Config struct {
 
 	_ struct{} `auto:"checkpoint_job_dir"`
 
+	follows052 bool // see Follow052
+
 	tree  *document.Node // what was decoded
 	own   Names          // the program's parts
 	trace trace          // where each value came from, and what was noted on the way

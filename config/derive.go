@@ -36,7 +36,7 @@ func (c *Config) StartFresh(now time.Time) {
 // knows its own defaults and merges what is given over them.
 func (c *Config) deriveAlgorithm() {
 	a := &c.Algorithm
-	row, ok := recipe.All()[a.Type]
+	row, ok := c.recipe()
 	if !ok {
 		return
 	}
@@ -100,7 +100,7 @@ func (c *Config) deriveDPO() {
 }
 
 // fromDataset reports whether the algorithm trains on a dataset instead of rollouts.
-func (a *Algorithm) fromDataset() bool { return a.Type == "sft" || a.Type == "dpo" }
+func (a *Algorithm) fromDataset() bool { return a.Type == "sft" || a.Type == "dpo" || a.Type == "cpt" }
 
 func (c *Config) deriveSynchronizer() {
 	s := &c.Synchronizer

@@ -154,7 +154,7 @@ func (k *checker) algorithm() {
 	}
 }
 
-// fromDataset checks what sft and dpo need.
+// fromDataset checks what sft, dpo and cpt need.
 func (k *checker) fromDataset() {
 	c := k.c
 	if c.Mode != Train {

@@ -141,7 +141,7 @@ func (k *checker) experienceBuffer(b *ExperienceBuffer, key string) {
 	atLeast(k, key+".capacity", b.Capacity, 1)
 	k.positive(key+".max_read_timeout", b.MaxReadTimeout)
 	if b.SchemaType != "" {
-		k.oneOf(key+".schema_type", b.SchemaType, []string{"experience", "sft", "dpo"})
+		k.oneOf(key+".schema_type", b.SchemaType, []string{"experience", "sft", "dpo", "cpt"})
 	}
 	k.selector(b.DataSelector, key+".data_selector")
 	if b.ReplayBuffer.Enable {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/moment"
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
@@ -66,11 +67,16 @@ func bootstrap(values []float64, k int) (best, worst float64) {
 // Evaluation returns the metrics of one evaluated taskset under eval/<taskset>/ (or bench/<taskset>/, the prefix given
 // without its last slash): finished_task_count and, for each metric of the tasks, its Repeats averaged over the tasks
 // that have it. Metrics that measure time are only averaged. tasks has for each finished task the values of its runs.
-// With detailed every key becomes four: /mean, /max, /min and /std (n-1) over the tasks.
+// With detailed every key becomes four: /mean, /max, /min and /std (population) over the tasks. A metric whose name
+// says how it is reduced (see Suffixed) is one number of all runs, name/<how>.
 func Evaluation(prefix string, tasks []map[string][]float64, detailed bool) Metrics {
-	columns := make(map[string][]float64)
+	columns, reduced := make(map[string][]float64), make(map[string][]float64)
 	for _, task := range tasks {
 		for _, name := range slices.Sorted(maps.Keys(task)) {
+			if base, by := Suffixed(name); by != "mean" {
+				reduced[base+"/"+by] = append(reduced[base+"/"+by], Reduced(by, task[name]))
+				continue
+			}
 			if IsTime(name) {
 				columns[name] = append(columns[name], moment.Mean(task[name]))
 				continue
@@ -87,7 +93,10 @@ func Evaluation(prefix string, tasks []map[string][]float64, detailed bool) Metr
 			continue
 		}
 		out.Merge(Summary(prefix+"/"+k, v))
-		out[prefix+"/"+k+"/std"] = moment.Deviation(v, moment.Mean(v), len(v)-1)
+		out[prefix+"/"+k+"/std"] = moment.Deviation(v, moment.Mean(v), len(v))
+	}
+	for k, v := range reduced {
+		out[prefix+"/"+k] = Reduced(k[strings.LastIndexByte(k, '/')+1:], v)
 	}
 	return out
 }

@@ -37,6 +37,16 @@ func TestRepeatsEqualNumpy(t *testing.T) {
 	}
 }
 
+// The values of Trinity-RFT 0.6.0's own function.
+func TestRepeatsGolden(t *testing.T) {
+	for key, want := range map[string]float64{"mean@4": 0.5, "std@4": 0.5, "best@2": 0.738, "worst@2": 0.278,
+		"best@4": 0.926, "worst@4": 0.082} {
+		if got := repeats([]float64{1, 0, 0, 1})[key]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s = %v, want %v", key, got, want)
+		}
+	}
+}
+
 func TestEvaluation(t *testing.T) {
 	tasks := []map[string][]float64{
 		{"accuracy": {1, 1}, "time/run_execution": {2, 4}},
@@ -51,8 +61,13 @@ func TestEvaluation(t *testing.T) {
 	check(t, got, want)
 	check(t, Evaluation("bench/t", []map[string][]float64{{"a": {1}}, {"a": {0}}}, true), Metrics{
 		"bench/t/finished_task_count": 2, "bench/t/a/mean@1/mean": 0.5, "bench/t/a/mean@1/max": 1,
-		"bench/t/a/mean@1/min": 0, "bench/t/a/mean@1/std": math.Sqrt(0.5),
+		"bench/t/a/mean@1/min": 0, "bench/t/a/mean@1/std": 0.5,
 	})
+	check(t, Evaluation("eval/x", []map[string][]float64{
+		{"tokens:sum": {2, 1}, "ver:last": {1}, "odd:foo": {1}}, {"tokens:sum": {4}, "ver:last": {2}, "odd:foo": {3}},
+	}, true), Metrics{"eval/x/finished_task_count": 2, "eval/x/tokens/sum": 7, "eval/x/ver/last": 2,
+		"eval/x/odd:foo/mean@1/mean": 2, "eval/x/odd:foo/mean@1/max": 3, "eval/x/odd:foo/mean@1/min": 1,
+		"eval/x/odd:foo/mean@1/std": 1})
 	check(t, Evaluation("eval/none", nil, false), Metrics{"eval/none/finished_task_count": 0})
 }
 

@@ -19,7 +19,7 @@ var tinyRun = []string{"seed=5", "buffer.batch_size=1", "algorithm.repeat_times=
 func ofAlgorithm(t testing.TB, dir, name string, overrides ...string) *config.Config {
 	t.Helper()
 	file := map[string]string{"mix": "mix", "mix_chord": "mix", "on_policy_distill": "on_policy_distill",
-		"jsd": "on_policy_distill", "sft": "sft", "dpo": "dpo", "ppo": "ppo"}[name]
+		"jsd": "on_policy_distill", "sft": "sft", "cpt": "sft", "dpo": "dpo", "ppo": "ppo"}[name]
 	overrides = append([]string{"algorithm.algorithm_type=" + name, "algorithm.policy_loss_fn_args=null",
 		"algorithm.advantage_fn_args=null"}, overrides...)
 	if file == "" {
@@ -27,6 +27,9 @@ func ofAlgorithm(t testing.TB, dir, name string, overrides ...string) *config.Co
 	}
 	return example(t, dir, file, overrides...)
 }
+
+// texts has cpt read the expert's answers as texts.
+const texts = "buffer.trainer_input.experience_buffer.format={prompt_type: plaintext, prompt_key: response}"
 
 // Every algorithm type runs, and gives the same bits through client, server, journal and engine as in one process.
 func TestEveryAlgorithm(t *testing.T) {
@@ -44,8 +47,11 @@ func TestEveryAlgorithm(t *testing.T) {
 			switch name {
 			case "mix", "mix_chord":
 				args = append(args, "buffer.train_batch_size=3") // one of them from the expert
-			case "sft", "dpo":
+			case "sft", "dpo", "cpt":
 				args = []string{"seed=5", "buffer.total_steps=2", "trainer.total_steps=2", "buffer.train_batch_size=2"}
+				if name == "cpt" {
+					args = append(args, texts)
+				}
 			}
 			lines := runs(t, ofAlgorithm(t, t.TempDir(), name, args...), options())
 			last := lines[len(lines)-1].Metrics
@@ -67,12 +73,12 @@ func TestLateAdvantageWithPenalty(t *testing.T) {
 		"algorithm.kl_loss_fn=none", "algorithm.kl_loss_fn_args=null")
 	want := runs(t, load(t, t.TempDir(), args...), options())
 	last := want[len(want)-1].Metrics
-	if last["critic/kl"] <= 0 {
-		t.Errorf("after three updates critic/kl = %v, want a distance from the base model", last["critic/kl"])
+	if last["advantage/kl"] <= 0 {
+		t.Errorf("after three updates advantage/kl = %v, want a distance from the base model", last["advantage/kl"])
 	}
 	coef := 0.5 * 0.98 * 0.98 * 0.98 // far below the target: less by 0.2*8/80 after each of three steps
-	if got := last["critic/kl_coef"]; math.Abs(got-coef) > 1e-9 {
-		t.Errorf("critic/kl_coef = %v, want %v", got, coef)
+	if got := last["advantage/kl_coef"]; math.Abs(got-coef) > 1e-9 {
+		t.Errorf("advantage/kl_coef = %v, want %v", got, coef)
 	}
 	if last["critic/advantages/max"] == 0 && last["critic/advantages/min"] == 0 {
 		t.Error("no advantage reached the loss")

@@ -28,6 +28,10 @@ func TestValidateAndRunAgree(t *testing.T) {
 			"did you mean tool_call_workflow?"},
 		{taskset + ".default_workflow_type=alfworld_workflow", taskset + ".default_workflow_type",
 			"ALFWorld, a Python package"},
+		{taskset + ".default_workflow_type=intercode_sql_workflow", taskset + ".default_workflow_type",
+			"a Docker image with MySQL"},
+		{taskset + ".default_workflow_type=thinking_budget_workflow", taskset + ".default_workflow_type",
+			"ends a thought at a budget"},
 		{taskset + ".default_reward_fn_type=math_rewards", taskset + ".default_reward_fn_type",
 			"did you mean math_reward?"},
 		{eval + "=[{name: e, path: " + few + ", default_workflow_type: simple_workflow, default_reward_fn_type: " +
@@ -51,6 +55,8 @@ func TestValidateAndRunAgree(t *testing.T) {
 			"did you mean reward_filter?"},
 		{operators("{name: reward_filter}, {name: reward_std_filter, args: {treshold: 1}}"),
 			"data_processor.experience_pipeline.operators[1].args.treshold", "did you mean threshold?"},
+		{operators("{name: cod_advantage_fn}"), "data_processor.experience_pipeline.operators[0].name",
+			"Python research package"},
 		{operators("{name: data_juicer}"), "data_processor.experience_pipeline.operators[0].name",
 			"Data-Juicer service"},
 		{"data_processor.task_pipeline={inputs: [" + few +

@@ -55,7 +55,7 @@ func TestConversationsEndWithTheContext(t *testing.T) {
 				if line.Metrics["rollout/failed_task_count"] != 0 {
 					t.Errorf("step %d: %g tasks failed", line.Step, line.Metrics["rollout/failed_task_count"])
 				}
-				if kl := line.Metrics["distill/reverse_kl"]; line.Step == 1 && kl != 0 {
+				if kl := line.Metrics["advantage/distill/reverse_kl"]; line.Step == 1 && kl != 0 {
 					t.Errorf("the teacher, which is the model, differs by %g at the start", kl)
 				}
 				fits(t, cfg, line.Step)

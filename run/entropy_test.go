@@ -96,7 +96,7 @@ func TestClipByEntropy(t *testing.T) {
 		dropped := 0.0
 		for i, l := range exact[1:] {
 			est := sum.Lines[i+1].Metrics
-			dropped += l.Metrics["frac_clipped_neg"]
+			dropped += l.Metrics["advantage/frac_clipped_neg"]
 			for exactKey, estKey := range map[string]string{"actor/entropy": "actor/entropy_estimate_top20"} {
 				if _, there := est[exactKey]; there {
 					t.Errorf("%s: %s is there, and is not exact", name, exactKey)
@@ -105,7 +105,7 @@ func TestClipByEntropy(t *testing.T) {
 					t.Errorf("%s: estimate %v, exact %v", name, est[estKey], l.Metrics[exactKey])
 				}
 			}
-			if key := map[string]string{"clipb": "ES", "clipv": "stdD"}[name]; i == 0 &&
+			if key := map[string]string{"clipb": "advantage/ES", "clipv": "advantage/stdD"}[name]; i == 0 &&
 				math.Abs(l.Metrics[key]-est[key]) > 0.01 {
 				t.Errorf("%s: %s = %v by estimates, exact %v", name, key, est[key], l.Metrics[key])
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/inspect"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/jobdir"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -55,6 +56,9 @@ func runOne(ctx context.Context, j *job.Job) (*console.Summary, error) {
 		return nil, err
 	}
 	fmt.Fprintln(j.Out, backend.Reason)
+	if cfg.Continue || cfg.Mode == config.Bench {
+		jobdir.Of(cfg, j.FS, cfg.JobDir()).Follow(cfg)
+	}
 	for _, note := range cfg.Notes() {
 		fmt.Fprintln(j.Out, "note:", note)
 	}

@@ -21,7 +21,7 @@ func TestDistillation(t *testing.T) {
 	t.Parallel()
 	itself := runs(t, example(t, t.TempDir(), "on_policy_distill",
 		append(taught, "explorer.auxiliary_models=[{model_path: examples/tiny/model}]")...), options())
-	if kl := itself[0].Metrics["distill/reverse_kl"]; kl != 0 {
+	if kl := itself[0].Metrics["advantage/distill/reverse_kl"]; kl != 0 {
 		t.Errorf("reverse KL to itself = %v, want exactly 0", kl)
 	}
 	for _, name := range []string{"on_policy_distill", "jsd"} {
@@ -51,7 +51,7 @@ func TestTeacherIsASavedState(t *testing.T) {
 		return append(taught, "explorer.auxiliary_models=[{model_path: "+path+"}]")
 	}
 	want := runs(t, example(t, t.TempDir(), "on_policy_distill", args(job)...), onEngine())
-	if kl := want[0].Metrics["distill/reverse_kl"]; kl == 0 {
+	if kl := want[0].Metrics["advantage/distill/reverse_kl"]; kl == 0 {
 		t.Error("the trained teacher agrees with the base model to the bit")
 	}
 	for _, path := range []string{filepath.Join(job, "global_step_2"), folder} {
@@ -107,14 +107,14 @@ func TestSampleStrategyRefusals(t *testing.T) {
 		}
 	}
 	stale := append(small, "algorithm.sample_strategy=staleness_control")
-	cfg := load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 1}",
+	cfg := load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 0}",
 		"synchronizer.sync_offset=1")...)
-	if _, err := Run(t.Context(), cfg, options()); err == nil || !strings.Contains(err.Error(), "up to 2 steps old") {
-		t.Errorf("max_staleness 1 with offset 1: %v", err)
+	if _, err := Run(t.Context(), cfg, options()); err == nil || !strings.Contains(err.Error(), "up to 1 steps old") {
+		t.Errorf("max_staleness 0 with offset 1: %v", err)
 	}
-	lines := runs(t, load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 2}",
+	lines := runs(t, load(t, t.TempDir(), append(stale, "algorithm.sample_strategy_args={max_staleness: 1}",
 		"synchronizer.sync_offset=1")...), options())
 	if len(lines) != 5 {
-		t.Errorf("max_staleness 2 with offset 1: %d lines, want all 4 steps", len(lines))
+		t.Errorf("max_staleness 1 with offset 1: %d lines, want all 4 steps", len(lines))
 	}
 }

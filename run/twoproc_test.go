@@ -251,12 +251,12 @@ func TestStalenessControl(t *testing.T) {
 		return and(tiny, "algorithm.sample_strategy=staleness_control",
 			"algorithm.sample_strategy_args={max_staleness: "+n+"}", "synchronizer.sync_offset=1")
 	}
-	_, err := Run(context.Background(), load(t, t.TempDir(), limit("1")...), options())
-	if err == nil || !strings.Contains(err.Error(), "raise it to 2") {
+	_, err := Run(context.Background(), load(t, t.TempDir(), limit("0")...), options())
+	if err == nil || !strings.Contains(err.Error(), "raise it to 1") {
 		t.Errorf("error %v, want one that says what is possible", err)
 	}
 	want := runs(t, load(t, t.TempDir(), and(tiny, "synchronizer.sync_offset=1")...), options())
-	same(t, "with a limit of 2", runs(t, load(t, t.TempDir(), limit("2")...), options()), want)
+	same(t, "with a limit of 1", runs(t, load(t, t.TempDir(), limit("1")...), options()), want)
 }
 
 func TestExploreToAFile(t *testing.T) {

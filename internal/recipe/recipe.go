@@ -12,14 +12,22 @@ type Recipe struct {
 	KLLoss         string
 	EntropyLoss    string
 	Aggregation    string // empty: token-mean
-	Schema         string // of a training example: experience, sft or dpo
+	Schema         string // of a training example: experience, sft, cpt or dpo
 }
 
 // Critic reports whether the algorithm learns values.
 func (r Recipe) Critic() bool { return r.Advantage == "ppo" }
 
-// All returns the recipes by algorithm.algorithm_type: Trinity-RFT 0.5.2's, dapo, gigpo and m2po of its later versions,
-// and remax. Three differ from upstream: raft has no advantage function (upstream falls back to one that
+// Before06 returns the recipes of jobs that were begun when this program followed Trinity-RFT 0.5.2.
+func Before06() map[string]Recipe {
+	table := All()
+	row := table["grpo"]
+	row.PolicyLoss = "m2po"
+	table["m2po"] = row
+	return table
+}
+
+// All returns the recipes by algorithm.algorithm_type: Trinity-RFT 0.6.0's, m2po of a later branch, and remax. Three differ from upstream: raft has no advantage function (upstream falls back to one that
 // cannot run), the trainer computes grpo_verl's advantage, as its name says, and gspo keeps the aggregation that
 // defines it.
 func All() map[string]Recipe {
@@ -58,12 +66,13 @@ func All() map[string]Recipe {
 		"rec":               with(loss("rec"), func(r *Recipe) { r.Advantage = "rec" }),
 		"dapo":              with(group, func(r *Recipe) { r.RepeatTimes, r.KLLoss = 16, "none" }),
 		"gigpo":             with(group, func(r *Recipe) { r.RepeatTimes, r.Advantage = 8, "gigpo" }),
-		"m2po":              loss("m2po"),
+		"m2po":              bare(8, "grpo", "m2po"),
 		"remax":             advantage("remax"),
 		"multi_step_grpo":   with(group, func(r *Recipe) { r.RepeatTimes, r.Advantage = 8, "step_wise_grpo" }),
 		"on_policy_distill": distill("on_policy_distill", map[string]any{"kl_coef": 1.0}),
 		"jsd":               distill("jsd", map[string]any{"kl_coef": 1.0, "lambda_coef": 0.5}),
 		"sft":               with(bare(1, "", "sft"), func(r *Recipe) { r.Schema = "sft" }),
+		"cpt":               with(bare(1, "", "sft"), func(r *Recipe) { r.Schema = "cpt" }),
 		"dpo":               with(loss("dpo"), func(r *Recipe) { r.Advantage, r.Schema = "", "dpo" }),
 	}
 }

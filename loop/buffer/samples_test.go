@@ -18,7 +18,7 @@ func (waiter) SetIdle(bool) {}
 // Samples that are too old for a step are passed over and counted as read, so that a restart does not see them again.
 func TestStaleSamplesArePassedOver(t *testing.T) {
 	q := NewHandover(NewQueue(9, 0), waiter{}, nil, Position{Step: 1})
-	s := &Samples{From: q, Strategy: algorithm.SampleStrategy{MaxStaleness: 2}}
+	s := &Samples{From: q, Strategy: algorithm.SampleStrategy{MaxStaleness: 1}}
 	for step, versions := range [][]int{{0, 0}, {0, 3}, {3, 4}} {
 		var list []*experience.Experience
 		for _, v := range versions {

@@ -12,7 +12,7 @@ import (
 )
 
 // rolloutMetrics sums a step up as upstream does: each metric's mean over the runs of a task, then mean, max and min
-// over tasks.
+// over tasks. One whose name says how it is reduced (see monitor.Suffixed) is one number of all runs.
 func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 	perTask := map[string][]float64{}
 	finished := 0
@@ -22,7 +22,8 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 			finished++
 		}
 		for name, values := range byMetric(g) {
-			perTask[name] = append(perTask[name], moment.Mean(values))
+			_, by := monitor.Suffixed(name)
+			perTask[name] = append(perTask[name], monitor.Reduced(by, values))
 		}
 		if n := sumOf(g, workflow.NewSequences); len(g) > 0 && rare[workflow.NewSequences] > 0 {
 			perTask[workflow.NewSequences] = append(perTask[workflow.NewSequences], n/float64(len(g)))
@@ -33,6 +34,10 @@ func rolloutMetrics(groups [][]*experience.Experience) map[string]float64 {
 		m["rollout/out_of_room_count"] = n
 	}
 	for name, values := range perTask {
+		if base, by := monitor.Suffixed(name); by != "mean" {
+			m["rollout/"+base+"/"+by] = monitor.Reduced(by, values)
+			continue
+		}
 		m["rollout/"+name+"/mean"], m["rollout/"+name+"/max"], m["rollout/"+name+"/min"] = moment.Mean(values),
 			slices.Max(values), slices.Min(values)
 	}
@@ -85,7 +90,8 @@ func byMetric(g []*experience.Experience) map[string][]float64 {
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 			if name != workflow.OutOfRoom && name != workflow.NewSequences &&
 				!strings.HasPrefix(name, experience.InfoPrefix) {
-				values[name] = append(values[name], e.Metrics[name])
+				key := strings.TrimSuffix(name, ":mean") // the same as none
+				values[key] = append(values[key], e.Metrics[name])
 			}
 		}
 		if e.Reward != nil {

@@ -46,11 +46,11 @@ func TestTrainLines(t *testing.T) {
 		"the middle of a train step":         {fresh(10, 8, 8), 9, []int{1, 3, 5}},
 		"first more, then nothing":           {fresh(24, 0, 0, 0, 0), 9, []int{1, 7, 7, 7, 7}},
 		"two passed over, the third trained on": {
-			[]made{{4, 0}, {4, 1}, {4, 2}, {4, 1}, {4, 1}, {4, 3}, {4, 4}, {4, 5}}, 1, []int{1, 2, 3, 4, 4, 4, 5, 6}},
-		"passed over in the middle of a train step": {[]made{{6, 0}, {4, 0}, {2, 1}, {4, 2}}, 1, []int{1, 2, 2, 2}},
-		"passed over from the middle of it on":      {[]made{{6, 0}, {4, 1}, {4, 2}, {4, 2}}, 1, []int{1, 2, 3, 4}},
-		"nothing, then one passed over":             {[]made{{4, 0}, {0, 1}, {4, 0}, {4, 1}}, 1, []int{1, 2, 2, 2}},
-		"passed over at the end":                    {[]made{{4, 0}, {4, 0}, {4, 0}}, 1, []int{1, 2, 2}},
+			[]made{{4, 0}, {4, 1}, {4, 2}, {4, 1}, {4, 1}, {4, 3}, {4, 4}, {4, 5}}, 0, []int{1, 2, 3, 4, 4, 4, 5, 6}},
+		"passed over in the middle of a train step": {[]made{{6, 0}, {4, 0}, {2, 1}, {4, 2}}, 0, []int{1, 2, 2, 2}},
+		"passed over from the middle of it on":      {[]made{{6, 0}, {4, 1}, {4, 2}, {4, 2}}, 0, []int{1, 2, 3, 4}},
+		"nothing, then one passed over":             {[]made{{4, 0}, {0, 1}, {4, 0}, {4, 1}}, 0, []int{1, 2, 2, 2}},
+		"passed over at the end":                    {[]made{{4, 0}, {4, 0}, {4, 0}}, 0, []int{1, 2, 2}},
 	} {
 		strategy := algorithm.SampleStrategy{MaxStaleness: c.staleness}
 		lines := func(after trainer.State) (at []int) {

@@ -19,7 +19,7 @@ func (t *Trainer) adapt(n int, metrics map[string]float64) {
 	if kl, ok := metrics["actor/kl_loss"]; ok {
 		m.Objective.KL = m.Objective.KL.Adapted(kl, n)
 	}
-	if kl, ok := metrics["critic/kl"]; ok {
+	if kl, ok := metrics["advantage/kl"]; ok {
 		m.Penalty = m.Penalty.Adapted(kl, n)
 	}
 }

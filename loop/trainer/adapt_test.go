@@ -15,7 +15,7 @@ func TestAdaptiveCoefficientsAreState(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := New(Options{Method: m}, nil, nil, nil, State{})
-	tr.adapt(10, map[string]float64{"actor/kl_loss": 9, "critic/kl": 9})
+	tr.adapt(10, map[string]float64{"actor/kl_loss": 9, "advantage/kl": 9})
 	got := tr.coefs()
 	if math.Abs(got.Penalty-0.51) > 1e-12 || got.Loss != 0.001 || m.Penalty.Coef != 0.5 {
 		t.Errorf("coefficients %+v of a copy of %v, want a penalty of 0.51 and the loss's 0.001", got, m.Penalty.Coef)

@@ -75,7 +75,7 @@ func (t *Trainer) update(ctx context.Context, step int, seq *int64, sampled []*e
 	if t.Method.Schema != "dpo" { // whose worse answers end too
 		t.ending = endingOf(t.Ends, batch, first)
 	}
-	if t.Method.Schema == "sft" {
+	if s := t.Method.Schema; s == "sft" || s == "cpt" {
 		if nll, ok := meanNLL(first); ok {
 			metrics["actor/nll"] = nll
 		}

@@ -44,7 +44,7 @@ func TestNew(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	tests := map[string]Choice{
-		`algorithm_type "grop" is not known; it is one of [asymre cispo dapo dpo gigpo`: {Type: "grop"},
+		`algorithm_type "grop" is not known; it is one of [asymre cispo cpt dapo dpo gigpo`: {Type: "grop"},
 		`advantage_fn "gae" is not known; it is one of [asymre asymre_verl clipb`: {Type: "grpo",
 			Advantage: "gae"},
 		`kl_loss_fn "k4" is not known`:      {Type: "grpo", KLLoss: "k4"},

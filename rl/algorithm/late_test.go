@@ -86,8 +86,8 @@ func TestLateAdvantagesAgainstTorch(t *testing.T) {
 					t.Errorf("%s mask = %v, want %v", e.EID, e.ActionMask, want)
 				}
 			}
-			if c.Penalty != "" && !near(metrics["critic/kl"], c.KL) {
-				t.Errorf("critic/kl = %v, want %v", metrics["critic/kl"], c.KL)
+			if c.Penalty != "" && !near(metrics["advantage/kl"], c.KL) {
+				t.Errorf("advantage/kl = %v, want %v", metrics["advantage/kl"], c.KL)
 			}
 		})
 	}
@@ -216,8 +216,8 @@ func TestClippedShares(t *testing.T) {
 			gone += indicator(keep && !e.ActionMask[k])
 		}
 	}
-	if gone == 0 || m["frac_clipped"] != gone/all || m["frac_clipped_neg"] != gone/negative ||
-		m["frac_clipped_pos"] != 0 {
+	if gone == 0 || m["advantage/frac_clipped"] != gone/all || m["advantage/frac_clipped_neg"] != gone/negative ||
+		m["advantage/frac_clipped_pos"] != 0 {
 		t.Errorf("%v of %v tokens are gone, %v have negative advantages; metrics %v", gone, all, negative, m)
 	}
 }

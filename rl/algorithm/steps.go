@@ -18,13 +18,13 @@ type stepWise struct {
 	epsilon   float64
 	perStep   bool // divide the score by the number of steps
 	threshold *float64
-	batchStd  bool
+	level     string // of the deviation that scores are divided by: group or batch; none: they are not
 }
 
 func newStepWise(args Args) (Advantage, error) {
 	r := arg.Read(args)
 	a := stepWise{r.Float("epsilon", 1e-6), r.Bool("enable_step_norm", false), floatOrNil(r, "std_threshold"),
-		r.Word("std_cal_level", "group", "batch") == "batch"}
+		r.Word("std_cal_level", "group", "batch", "none")}
 	r.Require(a.epsilon > 0, "epsilon", a.epsilon, "greater than 0")
 	return a, r.Close()
 }
@@ -52,11 +52,15 @@ func (a stepWise) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experi
 			skipped++
 			continue
 		}
-		if a.batchStd {
-			std = batchDeviation(all)
+		scale := 1.0
+		switch a.level {
+		case "group":
+			scale = std + a.epsilon
+		case "batch":
+			scale = batchDeviation(all) + a.epsilon
 		}
 		for i, run := range experience.GroupBy(task.Experiences, experience.EID.RID) {
-			score := (rewards[k][i] - m) / (std + a.epsilon)
+			score := (rewards[k][i] - m) / scale
 			if a.perStep {
 				score /= float64(len(run.Experiences))
 			}

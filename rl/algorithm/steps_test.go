@@ -167,8 +167,8 @@ func TestSampleStrategies(t *testing.T) {
 	for _, tt := range []struct {
 		args       Args
 		step, want int
-	}{{nil, 100, 0}, {Args{"max_staleness": 2}, 1, 0}, {Args{"max_staleness": 2}, 10, 8}, {
-		Args{"max_staleness": 0}, 10, 10}} {
+	}{{nil, 100, 0}, {Args{"max_staleness": 2}, 1, 0}, {Args{"max_staleness": 2}, 10, 7}, {
+		Args{"max_staleness": 0}, 10, 9}, {Args{"max_staleness": 1.5}, 10, 8}, {Args{"max_staleness": "inf"}, 10, 0}} {
 		if got := strategy("staleness_control", tt.args).MinVersion(tt.step); got != tt.want {
 			t.Errorf("%v: oldest version of step %d = %d, want %d", tt.args, tt.step, got, tt.want)
 		}

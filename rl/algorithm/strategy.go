@@ -12,7 +12,7 @@ type SampleStrategy struct {
 	Name         string
 	ExpertRatio  float64 // share that comes from ExpertBuffer; 0 for all strategies but mix
 	ExpertBuffer string  // name of the auxiliary buffer
-	MaxStaleness float64 // a sample of weights version v is used until step v+MaxStaleness; 1 is on-policy, +Inf any
+	MaxStaleness float64 // a sample of weights version v is used until step v+1+MaxStaleness; +Inf is any
 }
 
 // SampleStrategies is the table of sample strategies by the value of algorithm.sample_strategy. warmup is the old name
@@ -53,10 +53,10 @@ func (s SampleStrategy) Split(n int) (usual, expert int) {
 
 // MinVersion is the oldest weights version that a sample may come from when the given step is trained (the first is 1).
 func (s SampleStrategy) MinVersion(step int) int {
-	if s.MaxStaleness >= float64(step) {
+	if s.MaxStaleness >= float64(step-1) {
 		return 0
 	}
-	return step - int(s.MaxStaleness)
+	return step - 1 - int(math.Floor(s.MaxStaleness))
 }
 
 // Expert makes an experience of the expert buffer trainable beside rollouts: reward 0, log-probabilities and advantages

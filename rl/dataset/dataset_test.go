@@ -318,3 +318,21 @@ func TestResume(t *testing.T) {
 		}
 	}
 }
+
+// The batches that Trinity-RFT 0.6.0's own selector draws with seed 42, over the ends of epochs.
+func TestShuffleDrawsWhatUpstreamDraws(t *testing.T) {
+	for size, want := range map[int][][]int{
+		5: {{4, 2}, {3, 1}, {0, 4}, {1, 2}, {0, 3}, {2, 3}, {0, 4}, {1, 2}},
+		4: {{3, 2}, {1, 0}, {1, 2}, {0, 3}, {1, 0}, {2, 3}},
+	} {
+		s, err := Selectors()["shuffle"](size, Plan{Seed: 42})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, batch := range want {
+			if got := s.Pick(2*i, 2); !slices.Equal(got, batch) {
+				t.Errorf("%d rows, batch %d: %v, want %v", size, i, got, batch)
+			}
+		}
+	}
+}

@@ -88,8 +88,7 @@ func (s sequential) Pick(start, n int) []int {
 	return out
 }
 
-// shuffle goes through a new permutation of the rows in each epoch. (Upstream repeats a permutation until a resume
-// draws the next one.)
+// shuffle goes through a new permutation of the rows in each epoch.
 type shuffle struct {
 	size  int
 	seed  int64

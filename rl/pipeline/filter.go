@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/moment"
@@ -36,7 +37,8 @@ func (invalidRewardFilter) Process(_ context.Context,
 }
 
 // rewardStdFilter drops groups whose rewards do not differ: groups of fewer than two experiences, and groups whose
-// population standard deviation is at most the threshold.
+// population standard deviation is at most the threshold. Its metrics are how many experiences it dropped, and the
+// spread of mean and deviation over the groups of two or more as they were before.
 type rewardStdFilter struct{ threshold float64 }
 
 func newRewardStdFilter(args map[string]any) (Operator, error) {
@@ -47,23 +49,44 @@ func newRewardStdFilter(args map[string]any) (Operator, error) {
 func (f rewardStdFilter) Process(_ context.Context,
 	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	flat := map[string]bool{}
+	var means, deviations []float64
 	for _, g := range experience.GroupBy(list, experience.EID.TID) {
-		flat[g.ID] = len(g.Experiences) < 2 || rewardStd(g.Experiences) <= f.threshold
+		if flat[g.ID] = len(g.Experiences) < 2; flat[g.ID] {
+			continue
+		}
+		mean, deviation := rewardMoments(g.Experiences)
+		means, deviations = append(means, mean), append(deviations, deviation)
+		flat[g.ID] = deviation <= f.threshold
 	}
-	return keep(list, func(e *experience.Experience) bool { return !flat[e.EID.TID()] })
+	kept, metrics, err := keep(list, func(e *experience.Experience) bool { return !flat[e.EID.TID()] })
+	metrics["operator_filtered_count"] = metrics["filtered_count"]
+	delete(metrics, "filtered_count")
+	spread(metrics, "origin_group_advantages/reward_mean", means)
+	spread(metrics, "origin_group_advantages/reward_std", deviations)
+	return kept, metrics, err
 }
 
-// rewardStd is 0 of rewards that are equal as the float32 numbers that advantages read, such as 0.3 and 0.1+0.2.
-func rewardStd(group []*experience.Experience) float64 {
+// spread adds mean, maximum and minimum of values, if there are any.
+func spread(into map[string]float64, key string, values []float64) {
+	if len(values) > 0 {
+		into[key+"/mean"], into[key+"/max"], into[key+"/min"] = moment.Mean(values), slices.Max(values),
+			slices.Min(values)
+	}
+}
+
+// rewardMoments are the mean and the population standard deviation of a group's rewards. The latter is 0 of rewards
+// that are equal as the float32 numbers that advantages read, such as 0.3 and 0.1+0.2.
+func rewardMoments(group []*experience.Experience) (mean, deviation float64) {
 	rewards, read := make([]float64, len(group)), make([]float64, len(group))
 	for i, e := range group {
 		rewards[i] = e.RewardOr(0)
 		read[i] = float64(float32(rewards[i]))
 	}
+	mean = moment.Mean(rewards)
 	if moment.Equal(read) {
-		return 0
+		return mean, 0
 	}
-	return moment.Deviation(rewards, moment.Mean(rewards), len(rewards))
+	return mean, moment.Deviation(rewards, mean, len(rewards))
 }
 
 // keep returns the experiences that ok accepts and counts the others.

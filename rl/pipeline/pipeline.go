@@ -27,11 +27,13 @@ type Step = StepOf[*experience.Experience]
 // Operators is the table of operators by name.
 func Operators() map[string]Make {
 	return map[string]Make{
-		"reward_filter":         newRewardFilter,
-		"reward_std_filter":     newRewardStdFilter,
-		"invalid_reward_filter": newInvalidRewardFilter,
-		"reward_shaping_mapper": newRewardShaping,
-		"pass_rate_calculator":  newPassRate,
+		"reward_filter":           newRewardFilter,
+		"reward_std_filter":       newRewardStdFilter,
+		"invalid_reward_filter":   newInvalidRewardFilter,
+		"dapo_dynamic_sampling":   newDynamicSampling,
+		"mask_response_truncated": newMaskTruncated,
+		"reward_shaping_mapper":   newRewardShaping,
+		"pass_rate_calculator":    newPassRate,
 	}
 }
 
@@ -41,7 +43,11 @@ func New(name string, args map[string]any, own map[string]Make) (Step, error) {
 	maps.Copy(table, own)
 	return NewStep("pipeline", name, args, table, func(known []string) string {
 		list := strings.Join(known, ", ")
-		if name == "data_juicer" {
+		switch name {
+		case "cod_advantage_fn", "cod_overwrite_reward_with_returns":
+			return name + " is not here: it belongs to CoD, whose workflows are a Python research package; bring an " +
+				"operator of your own in a plug-in file (docs/guide/python.md)"
+		case "data_juicer":
 			return "data_juicer needs the Data-Juicer service, a Python program, which is not used here; leave it " +
 				"out, use " + list + ", or bring an operator of your own in a plug-in file (docs/guide/python.md)"
 		}

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
 	"github.com/seed-d9ad8ee0/trinity/internal/moment"
@@ -93,11 +92,9 @@ func (s rewardShaping) Process(_ context.Context,
 		diffs = append(diffs, reward-*e.Reward)
 		e.SetReward(reward)
 	}
-	if len(diffs) == 0 {
-		return list, nil, nil
-	}
-	return list, map[string]float64{"reward_diff/mean": moment.Mean(diffs), "reward_diff/max": slices.Max(diffs),
-		"reward_diff/min": slices.Min(diffs)}, nil
+	metrics := map[string]float64{}
+	spread(metrics, "reward_diff", diffs)
+	return list, metrics, nil
 }
 
 // passRate reports how hard the tasks of a step were for the model: the shares of tasks by their mean reward.

@@ -120,18 +120,21 @@ func TestMathDAPO(t *testing.T) {
 		accuracy, format float64
 	}{
 		{`<think> \boxed{1} </think> \boxed{36}`, "36", 5, nil, 1, 0},
-		{`<think> \boxed{36} </think> \boxed{35}`, "36", 5, nil, 0, 0},
+		{`<think> \boxed{36} </think> \boxed{35}`, "36", 5, nil, -1, 0},
 		{"36", "36", 5, nil, 1, 0},
 		{`\boxed{36.0}`, "36", 5, nil, 1, 0},
-		{`\boxed{36.1}`, "36", 5, nil, 0, 0},
-		{`\boxed{2 million}`, "2000000", 5, nil, 0, 0}, // 2 *10^6: nothing is computed
+		{`\boxed{36.1}`, "36", 5, nil, -1, 0},
+		{`\boxed{2 million}`, "2000000", 5, nil, -1, 0}, // 2 *10^6: nothing is computed
 		{`\fbox{36}`, "36", 5, nil, 1, 0},
 		{`\boxed{36\%}`, "36", 5, nil, 1, 0},
 		{`\boxed{36\,}`, "36", 5, nil, 1, 0},
 		{`\boxed{36`, "36", 5, nil, 1, 0},
-		{`\boxed{0.25}`, `\frac{1}{4}`, 5, nil, 0, 0},
+		{`\boxed{0.25}`, `\frac{1}{4}`, 5, nil, -1, 0},
 		{`\boxed{(1/2,3/4)}`, `(\frac{1}{2}, \frac34)`, 5, nil, 1, 0},
 		{`\boxed{0.5}`, `\frac{1}{2}`, 5, nil, 1, 0},
+		{"Two cases, so\nAnswer: 6\n**Answer: $36$**", "36", 5, nil, 1, 0},
+		{"answer : 36\nas the last Answer: 35 shows", "36", 5, nil, -1, 0},
+		{"Answer: 35, so \\boxed{36}", "36", 5, nil, 1, 0},
 		{"36", "36", 9, overlong, 1, 0},
 		{"36", "36", 15, overlong, 1, -0.5},
 		{"36", "36", 20, overlong, 1, -1},
@@ -147,7 +150,38 @@ func TestMathDAPO(t *testing.T) {
 				tt.accuracy, tt.format)
 		}
 	}
+	for _, tt := range []struct {
+		response string
+		want     float64
+	}{{"36", 1}, {"35", 0}, {"Answer: 36", 0}} {
+		if got, err := Before06("math_dapo_reward")(Sample{Response: tt.response, Truth: "36"}); err != nil ||
+			got[0].Value != tt.want {
+			t.Errorf("in 0.5.2 %q scores %v, %v, want %v", tt.response, got, err, tt.want)
+		}
+	}
 	if _, err := MathDAPO(Sample{Args: map[string]any{"enable_overlong_penalty": true}}); err == nil {
 		t.Error("a penalty without its lengths is accepted")
+	}
+}
+
+// The penalty of Trinity-RFT 0.6.0's own function, float32 aside.
+func TestOverlongPenalty(t *testing.T) {
+	for _, tt := range []struct {
+		most, cache float64
+		penalties   map[int]float64
+	}{
+		{20480, 4096, map[int]float64{0: 0, 16383: 0, 16384: 0, 16385: -0.000244140625, 18432: -0.5, 20480: -1, 20481: -1}},
+		{100, 20, map[int]float64{79: 0, 80: 0, 90: -0.5, 100: -1, 101: -1}},
+		{100, 0, map[int]float64{99: 0, 100: 0, 101: -1}},
+	} {
+		for tokens, want := range tt.penalties {
+			got, err := MathDAPO(Sample{ResponseTokens: make([]int32, tokens), Args: map[string]any{
+				"enable_overlong_penalty": true, "penalty_factor": 1, "max_response_length": tt.most,
+				"cache_length": tt.cache}})
+			if err != nil || got[1].Value != want {
+				t.Errorf("%d of %v tokens, the last %v of them penalised: %v, %v; want %v", tokens, tt.most, tt.cache,
+					got, err, want)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ func TestExplain(t *testing.T) {
 		{"math_reward", "I do not know", "7", "", "7"},
 		{"math_boxed_reward", `so \boxed{\frac12}`, `\boxed{0.5}`, `\frac12`, "0.5"},
 		{"accuracy_reward", `\boxed{3}`, "3", "3", "3"},
+		{"math_dapo_reward", "so\nAnswer: $36$", "36", "$36$", "36"},
 		{"countdown_reward", "<answer> 1+2 </answer>", `{"target":3}`, "1+2", `{"target":3}`},
 	} {
 		got, ok := Explain(c.name, c.response)

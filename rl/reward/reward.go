@@ -76,7 +76,12 @@ func table() map[string]grader {
 		"countdown_reward": {grade: Countdown,
 			extracted: func(text string) string { equation, _ := lastEquation(text); return equation }},
 		"math_dapo_reward": {grade: MathDAPO, arguments: []string{"enable_overlong_penalty", "penalty_factor",
-			"max_response_length", "cache_length"}},
+			"max_response_length", "cache_length"},
+			extracted: func(text string) string { return dapoAnswer(text, true) }},
+		"rlcr_reward": {grade: RLCR, arguments: []string{"weights"}, extracted: func(text string) string {
+			answer, _, _ := rlcrChain(text)
+			return spelling(answer, extract.Default())
+		}},
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package supervised turns rows of a data set into experiences to learn from: conversations whose answers are trained
-// (sft), and pairs of a chosen and a rejected answer (dpo). Nobody sampled them, so they have no logprobs.
+// (sft), pairs of a chosen and a rejected answer (dpo), and plain texts (cpt). Nobody sampled them, so they have no
+// logprobs.
 package supervised
 
 import (
@@ -31,8 +32,9 @@ type Examples struct {
 
 	Pairs bool // each row is two experiences: chosen, rejected
 	Turns bool // every answer of a conversation is trained, not the last alone
+	Plain bool // each row is a text, in the column Format.PromptKey, and all of it is trained
 
-	Warn func(string) // told of a row whose answer lies after MaxTokens, and once of a template's other prompt
+	Warn func(string) // told of a row that trains nothing, and once of a template's other prompt
 
 	told bool // of the prompt
 }
@@ -56,6 +58,9 @@ func (s *Examples) Next() ([]*experience.Experience, error) {
 
 // Row makes experiences of a row: one, or a pair.
 func (s *Examples) Row(it dataset.Item) ([]*experience.Experience, error) {
+	if s.Plain {
+		return s.text(it)
+	}
 	var sides [][]chat.Message
 	if s.Pairs {
 		p, err := s.Format.Pair(s.Rows, it.Index)

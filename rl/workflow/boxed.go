@@ -17,13 +17,16 @@ const (
 		`final answer inside \boxed{}.`
 )
 
-// Boxed is math_boxed_workflow: the answer is read from a LaTeX box. Its workflow_args are with_think (false) and
+// Boxed is math_boxed_workflow: the answer is read from a LaTeX box, and one that was cut off is graded and not
+// trained. Its workflow_args are with_think (false) and
 // format_score_coef (0.1), which the reward gets too, with_think in place of the one of reward_fn_args; use_base true
 // gives the model plain text without a chat template.
-type Boxed struct{}
+type Boxed struct {
+	TrainTruncated bool // answers that were cut off are trained too, as in Trinity-RFT 0.5.2
+}
 
 // Run implements Workflow.
-func (Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
+func (b Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
 	a, err := boxedArgs(r.Args)
 	if err != nil {
 		return nil, err
@@ -43,7 +46,13 @@ func (Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experie
 	if a.useBase {
 		own.Renderer = plain{r.Renderer}
 	}
-	return Simple{}.Run(ctx, &own, t)
+	list, err := Simple{}.Run(ctx, &own, t)
+	for _, e := range list {
+		if e.TruncateStatus == experience.ResponseTruncated && !b.TrainTruncated {
+			clear(e.ActionMask)
+		}
+	}
+	return list, err
 }
 
 // Prepare implements Preparer.

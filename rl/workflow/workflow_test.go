@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,6 +18,7 @@ type scripted struct {
 	answers []string
 	err     error
 	asked   *tinker.SampleRequest
+	stop    tinker.StopReason // "" is an answer that ended
 }
 
 func (s scripted) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
@@ -25,7 +27,7 @@ func (s scripted) Sample(_ context.Context, req tinker.SampleRequest) (*tinker.F
 	}
 	var res tinker.SampleResponse
 	for i := range req.NumSamples {
-		q := tinker.SampledSequence{StopReason: tinker.StopStop}
+		q := tinker.SampledSequence{StopReason: cmp.Or(s.stop, tinker.StopStop)}
 		for _, b := range []byte(s.answers[i%len(s.answers)]) {
 			q.Tokens, q.Logprobs = append(q.Tokens, int32(b)), append(q.Logprobs, -0.5)
 		}
@@ -186,6 +188,19 @@ func TestBoxed(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) || !strings.HasPrefix(list[0].PromptText, tt.prompt) {
 			t.Errorf("%s: rewards %v of prompt %q, want %v", tt.name, got, list[0].PromptText, tt.want)
+		}
+	}
+	r.Args, r.Sampler = nil, scripted{answers: []string{`\boxed{5} and`}, stop: tinker.StopLength}
+	for _, old := range []bool{false, true} {
+		list, err := Boxed{TrainTruncated: old}.Run(t.Context(), &r, boxes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if *e.Reward != 1 || slices.Contains(e.ActionMask, true) != old {
+				t.Errorf("an answer that was cut off has reward %v and mask %v, trained should be %v", *e.Reward,
+					e.ActionMask, old)
+			}
 		}
 	}
 	r.Args = map[string]any{"think": true}

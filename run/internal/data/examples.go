@@ -12,16 +12,19 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
-// openExamples opens the data set of an experience buffer, key in the configuration, to be read as read says.
+// openExamples opens the data set of an experience buffer, key in the configuration, to be read as read says. schema is
+// sft, dpo or cpt.
 func openExamples(ctx context.Context, j *job.Job, eb *config.ExperienceBuffer, key string, read dataset.Plan,
-	pairs bool) (*supervised.Examples, error) {
+	schema string) (*supervised.Examples, error) {
+	pairs, plain := schema == "dpo", schema == "cpt"
+	if plain {
+		if err := plainText(eb, key); err != nil {
+			return nil, err
+		}
+	}
 	if eb.StorageType != "file" && eb.StorageType != "sql" {
 		return nil, fmt.Errorf("run: %s.storage_type is %s; a data set to learn from is a file or a table, so write "+
 			"storage_type: file or sql", key, eb.StorageType)
-	}
-	schema := "sft"
-	if pairs {
-		schema = "dpo"
 	}
 	rows, err := openExampleRows(ctx, j, eb, schema)
 	if err != nil {
@@ -42,12 +45,16 @@ func openExamples(ctx context.Context, j *job.Job, eb *config.ExperienceBuffer, 
 		return nil, job.AtKey(key, job.AtArguments(key+".data_selector.kwargs", err))
 	}
 	f := exampleFormat(eb)
-	s := &supervised.Examples{Rows: rows, Reader: reader, Pairs: pairs, Warn: j.Warn,
+	s := &supervised.Examples{Rows: rows, Reader: reader, Pairs: pairs, Plain: plain, Warn: j.Warn,
 		MaxTokens: plan.MaxTokens(j.Config, j.Context),
 		Tokenizer: j.Model.Tokenizer, Template: j.Model.Template, Thinking: j.Model.Thinking,
 		Format: dataset.Format{Section: key + ".format",
 			PromptKey: f.PromptKey, ResponseKey: f.ResponseKey, SystemPrompt: f.SystemPrompt,
 			SystemPromptKey: f.SystemPromptKey, ChosenKey: f.ChosenKey, RejectedKey: f.RejectedKey}}
+	if plain {
+		s.Format.ResponseKey = ""
+		s.MaxTokens = j.Context // upstream cuts no text, so model.max_model_len does not
+	}
 	if f.PromptType == config.Messages {
 		s.Format.MessagesKey, s.Turns = f.MessagesKey, f.ConcatenatedTurn
 	}
@@ -69,6 +76,19 @@ func openExamples(ctx context.Context, j *job.Job, eb *config.ExperienceBuffer, 
 	return s, atColumn(key+".format", err)
 }
 
+// plainText refuses what is not a file of texts.
+func plainText(eb *config.ExperienceBuffer, key string) error {
+	if eb.StorageType != "file" {
+		return job.AtKey(key+".storage_type", fmt.Errorf("is %s, and cpt reads texts from files; write "+
+			"storage_type: file", eb.StorageType))
+	}
+	if eb.Format.PromptType != config.Plaintext {
+		return job.AtKey(key+".format.prompt_type", fmt.Errorf("is %s, and cpt reads texts from one column; write "+
+			"prompt_type: plaintext and name the column in prompt_key", eb.Format.PromptType))
+	}
+	return nil
+}
+
 // exampleFormat says what columns mean; the columns of a table have fixed names.
 func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 	f := eb.Format
@@ -83,7 +103,7 @@ func exampleFormat(eb *config.ExperienceBuffer) config.Format {
 // how much of it is read, and trainer.total_steps ends that earlier.
 func Train(ctx context.Context, j *job.Job, pos buffer.Position) (buffer.DataSet, error) {
 	if j.Method.Schema == "experience" {
-		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft and dpo in this version; "+
+		return buffer.DataSet{}, fmt.Errorf("run: mode train reads data sets of sft, dpo and cpt in this version; "+
 			"algorithm %s trains on experiences, so use mode both", j.Config.Algorithm.Type)
 	}
 	b, most := j.Config.Buffer, plan.Value(j.Config.Trainer.TotalSteps)
@@ -92,7 +112,7 @@ func Train(ctx context.Context, j *job.Job, pos buffer.Position) (buffer.DataSet
 		Remedy:   "lower buffer.train_batch_size, raise buffer.total_epochs or give buffer.total_steps"}
 	s, err := openExamples(ctx, j, j.Config.Buffer.TrainerInput.ExperienceBuffer,
 		"buffer.trainer_input.experience_buffer",
-		read, j.Method.Schema == "dpo")
+		read, j.Method.Schema)
 	if err != nil {
 		return buffer.DataSet{}, err
 	}

@@ -32,7 +32,7 @@ func Expert(ctx context.Context, j *job.Job, pos buffer.Position, steps int) (*s
 		return nil, fmt.Errorf("run: %s.schema_type is %s; an expert's data are of sft", key, eb.SchemaType)
 	}
 	rows, err := openExamples(ctx, j, &eb, key, dataset.Plan{BatchSize: experts, Epochs: eb.TotalEpochs,
-		Remedy: "lower algorithm.sample_strategy_args.expert_data_ratio, or raise " + key + ".total_epochs"}, false)
+		Remedy: "lower algorithm.sample_strategy_args.expert_data_ratio, or raise " + key + ".total_epochs"}, "sft")
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
@@ -38,11 +39,25 @@ func Workflow(j *job.Job, t *config.Taskset, key string) (workflow.Workflow, wor
 	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, j.Own); err != nil {
 		err = refusedWay(j, t, key, r.RewardName, err)
 	} else {
+		if j.Config.Follows052() {
+			w = before06(j, w, &r)
+		}
 		noteBuiltIn(j, t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)
 		given.RewardName = r.RewardName
 		err = noteIdle(j, t, key, w, workflow.Idle(t.DefaultWorkflowType, &given, j.Own))
 	}
 	return w, r, err
+}
+
+// before06 makes a workflow and its reward mean what they meant when this program followed Trinity-RFT 0.5.2.
+func before06(j *job.Job, w workflow.Workflow, r *workflow.Rollout) workflow.Workflow {
+	if grade := reward.Before06(r.RewardName); grade != nil && j.Own.Rewards[r.RewardName] == nil {
+		r.Reward = grade
+	}
+	if _, boxed := w.(workflow.Boxed); boxed {
+		return workflow.Boxed{TrainTruncated: true}
+	}
+	return w
 }
 
 // noteIdle names arguments that were given and change nothing.

@@ -27,7 +27,11 @@ type Identity struct {
 	Numerics string    `json:"numerics"`          // its arithmetic, such as trinity-5-blocked; empty on a server
 	Adapter  string    `json:"adapter,omitempty"` // model.lora_configs[0].path as it was then
 	Trains   *Trained  `json:"trains,omitempty"`  // what it trains; older versions did not note it
+	Follows  string    `json:"follows,omitempty"` // the version of Trinity-RFT whose rules it keeps; "" is 0.5.2
 }
+
+// follows is the version of Trinity-RFT that new jobs follow.
+const follows = "0.6.0"
 
 // Trained is the model that a job trains, as its configuration said at the first start.
 type Trained struct {
@@ -46,7 +50,7 @@ func trainedBy(cfg *config.Config) *Trained {
 func Draw(cfg *config.Config, numerics string, now time.Time) Identity {
 	return Identity{Seed: chooseSeed(cfg), Date: now.Truncate(time.Second),
 		Session:  "run-" + hex.EncodeToString(drawn(16)),
-		Numerics: numerics, Adapter: cfg.StartAdapter(), Trains: trainedBy(cfg)}
+		Numerics: numerics, Adapter: cfg.StartAdapter(), Trains: trainedBy(cfg), Follows: follows}
 }
 
 // Identity reads run.json, or makes it of fresh: explorer and trainer in two processes get one identity.
@@ -83,6 +87,15 @@ func (d Dir) Began(now time.Time) time.Time {
 		return id.Date
 	}
 	return now.Truncate(time.Second)
+}
+
+// Follow has the configuration of a job keep the rules that the job was begun with.
+func (d Dir) Follow(cfg *config.Config) {
+	var id Identity
+	data, err := os.ReadFile(d.File(identityFile))
+	if err == nil && json.Unmarshal(data, &id) == nil && id.Follows == "" {
+		cfg.Follow052()
+	}
 }
 
 // Check refuses a configuration that does not continue the job in the folder dir. note, if any, tells a person what

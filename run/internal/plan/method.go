@@ -28,6 +28,9 @@ func Method(cfg *config.Config, own algorithm.Tables) (*algorithm.Method, error)
 	if err := available(m); err != nil {
 		return nil, err
 	}
+	if cfg.Follows052() {
+		m.SampleStrategy.MaxStaleness-- // which counted from 1
+	}
 	m.Objective.TokenScale = cfg.Trainer.FixMicrobatchLoss
 	m.Objective.Batched = !cfg.Model.Tinker.Enable
 	if cfg.Mode.Trains() && m.Schema == "experience" && cfg.Mode != config.Train && m.Advantage == nil {

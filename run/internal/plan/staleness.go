@@ -11,7 +11,10 @@ import (
 // known, and a step that is left without samples publishes nothing that new ones could be made with. exploreSteps is
 // how many there are.
 func CheckStaleness(cfg *config.Config, m *algorithm.Method, exploreSteps int) error {
-	most, schedule := m.SampleStrategy.MaxStaleness, Sync(cfg)
+	most, schedule, onPolicy := m.SampleStrategy.MaxStaleness, Sync(cfg), 0
+	if cfg.Follows052() {
+		most, onPolicy = most+1, 1
+	}
 	if cfg.Synchronizer.SyncStyle != config.Fixed || !cfg.Mode.Explores() || !cfg.Mode.Trains() {
 		return nil
 	}
@@ -19,7 +22,7 @@ func CheckStaleness(cfg *config.Config, m *algorithm.Method, exploreSteps int) e
 	oldest := 0
 	for step := 1; step <= min(max(1, exploreSteps), 10_000); step++ {
 		last := (step*perStep-1)/need + 1 // the last train step that reads of it
-		oldest = max(oldest, last-schedule.Version(step))
+		oldest = max(oldest, last-1-schedule.Version(step)+onPolicy)
 	}
 	if float64(oldest) > most {
 		return fmt.Errorf("run: sample_strategy_args.max_staleness is %v, and with sync_interval %d and sync_offset "+
