@@ -127,7 +127,7 @@ func TestDynamicTimeout(t *testing.T) {
 			return time.Duration(second) * time.Second
 		}
 	}
-	o := Options{BatchSize: 4, Runners: 4, Timeout: time.Hour, DynamicTimeout: 3}
+	o := Options{BatchSize: 4, Runners: 4, Timeout: time.Hour, DynamicTimeout: 3, WarmupSteps: 1}
 	synctest.Test(t, func(t *testing.T) {
 		res, err := explore(t, o, &slow{took: took(4)}, 2, 1)
 		if err == nil || !strings.Contains(err.Error(), "all 4 tasks failed") || res.elapsed != 4*time.Second {
