@@ -40,7 +40,12 @@ func (r *Rollout) repeat(n int, play func(run int) ([]*experience.Experience, er
 	episodes, errs := make([][]*experience.Experience, n), make([]error, n)
 	var wait sync.WaitGroup
 	for i := range episodes {
-		wait.Go(func() { episodes[i], errs[i] = play(i) })
+		wait.Go(func() {
+			list, err := play(i)
+			if errs[i] = err; err == nil {
+				episodes[i] = list
+			}
+		})
 	}
 	wait.Wait()
 	list := slices.Concat(episodes...)
