@@ -115,15 +115,43 @@ func (c *Config) deriveSynchronizer() {
 		c.deriveDatasetSync()
 		return
 	}
-	if e := &c.Explorer; s.SyncInterval > 0 && e.EvalInterval > 0 && c.Mode != Bench &&
-		e.EvalInterval%s.SyncInterval != 0 {
-		rounded := max(e.EvalInterval-e.EvalInterval%s.SyncInterval, s.SyncInterval)
+	if s.SyncStyle.Windowed() {
+		c.noteWindow()
+		return
+	}
+	c.noteIntervals()
+	every := s.ExplorerInterval()
+	if e := &c.Explorer; every > 0 && e.EvalInterval > 0 && c.Mode != Bench && e.EvalInterval%every != 0 {
+		rounded := max(e.EvalInterval-e.EvalInterval%every, every)
 		if c.given("explorer.eval_interval") {
 			c.note("explorer.eval_interval %d became %d, a multiple of synchronizer.sync_interval %d", e.EvalInterval,
-				rounded, s.SyncInterval)
+				rounded, every)
 		}
 		e.EvalInterval = rounded
 		c.derive("explorer.eval_interval", "a multiple of sync_interval")
+	}
+}
+
+// noteWindow says which keys do not count where explore steps overlap.
+func (c *Config) noteWindow() {
+	for _, key := range []string{"sync_offset", "explorer_sync_interval"} {
+		if c.given("synchronizer." + key) {
+			c.note("synchronizer.%s is ignored: in sync_style %s explorer.max_inflight_batches says how far the "+
+				"explorer is ahead", key, c.Synchronizer.SyncStyle)
+		}
+	}
+}
+
+// noteIntervals says what becomes of intervals of the two loops that do not fit.
+func (c *Config) noteIntervals() {
+	s := &c.Synchronizer
+	explorer, trainer := s.ExplorerInterval(), s.TrainerInterval()
+	if explorer > 0 && trainer > 0 && explorer%trainer != 0 {
+		c.note("synchronizer: the explorer asks for weights every %d steps and the trainer publishes every %d: where "+
+			"there is nothing new the explorer continues with the version it has", explorer, trainer)
+	}
+	if c.given("explorer.max_inflight_batches") && c.Explorer.MaxInflightBatches > 1 {
+		c.note("explorer.max_inflight_batches is ignored: sync_style %s explores one step at a time", s.SyncStyle)
 	}
 }
 

@@ -20,6 +20,7 @@ type Explorer struct {
 	ServiceStatusCheckInterval float64          `yaml:"service_status_check_interval" applies:"no"` // seconds
 	MinRunningModelNum         int              `yaml:"min_running_model_num" applies:"no"`
 	DBURL                      string           `yaml:"db_url,null"`
+	MaxInflightBatches         int              `yaml:"max_inflight_batches"` // explore steps at a time, in some styles
 	OverRollout                OverRollout      `yaml:"over_rollout"`
 	DynamicTimeout             DynamicTimeout   `yaml:"dynamic_timeout"`
 	RunnerConcurrency          int              `yaml:"runner_prepare_concurrency" applies:"no"`
@@ -42,6 +43,7 @@ func (e *Explorer) defaults() {
 	e.MaxRetryTimes = 2
 	e.ConcurrentMode = "sequential"
 	e.EvalInterval = 100
+	e.MaxInflightBatches = 2
 	e.EvalOnStartup = true
 	e.ProxyPort = 8010
 	e.ListenAddress = "0.0.0.0"
@@ -59,6 +61,8 @@ func (e *Explorer) defaults() {
 type OverRollout struct {
 	Ratio        float64 `yaml:"ratio"`
 	WaitAfterMin float64 `yaml:"wait_after_min"` // seconds
+	// the finished repetitions of a task that is left out count
+	ReturnPartialTasks bool `yaml:"return_partial_tasks"`
 }
 
 func (o *OverRollout) defaults() { o.WaitAfterMin = 30 }
@@ -67,6 +71,8 @@ func (o *OverRollout) defaults() { o.WaitAfterMin = 30 }
 type DynamicTimeout struct {
 	Enable bool    `yaml:"enable"`
 	Ratio  float64 `yaml:"ratio"`
+	// explore steps that are complete before the mean counts
+	WarmupMinSteps int `yaml:"warmup_min_steps"`
 }
 
-func (d *DynamicTimeout) defaults() { d.Ratio = 3 }
+func (d *DynamicTimeout) defaults() { d.Ratio, d.WarmupMinSteps = 3, 1 }

@@ -2,13 +2,16 @@ package config
 
 // Synchronizer is the section `synchronizer`: when the explorer gets the trainer's weights.
 type Synchronizer struct {
-	SyncMethod        SyncMethod `yaml:"sync_method"`
-	SyncStyle         SyncStyle  `yaml:"sync_style"`
-	SyncInterval      int        `yaml:"sync_interval"` // steps between two publications
-	SyncOffset        int        `yaml:"sync_offset"`   // steps that the explorer may be ahead
-	SyncTimeout       float64    `yaml:"sync_timeout"`  // seconds
-	WaitForCheckpoint bool       `yaml:"wait_for_checkpoint" applies:"no"`
-	GroupName         string     `yaml:"group_name" applies:"no"` // of NCCL
+	SyncMethod   SyncMethod `yaml:"sync_method"`
+	SyncStyle    SyncStyle  `yaml:"sync_style"`
+	SyncInterval int        `yaml:"sync_interval"` // steps between two publications
+	// sync_interval for one of the loops
+	ExplorerSyncInterval *int    `yaml:"explorer_sync_interval"` // explore steps between two syncs
+	TrainerSyncInterval  *int    `yaml:"trainer_sync_interval"`  // train steps between two publications
+	SyncOffset           int     `yaml:"sync_offset"`            // steps that the explorer may be ahead
+	SyncTimeout          float64 `yaml:"sync_timeout"`           // seconds
+	WaitForCheckpoint    bool    `yaml:"wait_for_checkpoint" applies:"no"`
+	GroupName            string  `yaml:"group_name" applies:"no"` // of NCCL
 
 	_ struct{} `auto:"explorer_world_size,ray_namespace"`
 }
@@ -19,6 +22,19 @@ func (s *Synchronizer) defaults() {
 	s.SyncInterval = 1
 	s.SyncTimeout = 3600
 	s.GroupName = "rollout_weight_sync"
+}
+
+// ExplorerInterval is explorer_sync_interval, or sync_interval where that is not given.
+func (s *Synchronizer) ExplorerInterval() int { return orElse(s.ExplorerSyncInterval, s.SyncInterval) }
+
+// TrainerInterval is trainer_sync_interval, or sync_interval where that is not given.
+func (s *Synchronizer) TrainerInterval() int { return orElse(s.TrainerSyncInterval, s.SyncInterval) }
+
+func orElse(n *int, other int) int {
+	if n == nil {
+		return other
+	}
+	return *n
 }
 
 // SyncMethod says how weights travel. NCCL needs GPUs: derivation replaces it by Checkpoint.
@@ -39,14 +55,19 @@ func (SyncMethod) choices() ([]string, map[string]string) {
 // SyncStyle says who decides that weights travel.
 type SyncStyle string
 
-// The sync styles.
+// The sync styles. Newest is ours.
 const (
 	Fixed          SyncStyle = "fixed"
 	TrainerDriven  SyncStyle = "trainer_driven"
 	ExplorerDriven SyncStyle = "explorer_driven"
+	FullyAsync     SyncStyle = "fully_async"
+	Newest         SyncStyle = "newest"
 )
 
+// Windowed reports whether explore steps begin before earlier ones have ended.
+func (s SyncStyle) Windowed() bool { return s == FullyAsync || s == Newest }
+
 func (SyncStyle) choices() ([]string, map[string]string) {
-	return []string{"fixed", "trainer_driven", "explorer_driven"},
+	return []string{"fixed", "trainer_driven", "explorer_driven", "fully_async", "newest"},
 		map[string]string{"dynamic_by_explorer": "explorer_driven", "dynamic_by_trainer": "trainer_driven"}
 }

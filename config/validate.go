@@ -196,6 +196,8 @@ func (k *checker) synchronizer() {
 	styles, _ := s.SyncStyle.choices()
 	k.oneOf("synchronizer.sync_style", string(s.SyncStyle), styles)
 	atLeast(k, "synchronizer.sync_interval", s.SyncInterval, 1)
+	k.optional("synchronizer.explorer_sync_interval", s.ExplorerSyncInterval)
+	k.optional("synchronizer.trainer_sync_interval", s.TrainerSyncInterval)
 	atLeast(k, "synchronizer.sync_offset", s.SyncOffset, 0)
 	k.positive("synchronizer.sync_timeout", s.SyncTimeout)
 }

@@ -14,15 +14,21 @@ func (k *checker) explorer() {
 		k.database("explorer.db_url", e.DBURL)
 	}
 	k.oneOf("explorer.concurrent_mode", e.ConcurrentMode, concurrentModes())
+	atLeast(k, "explorer.max_inflight_batches", e.MaxInflightBatches, 1)
 	if r := e.OverRollout.Ratio; !(r >= 0 && r < 1) {
 		k.bad("explorer.over_rollout.ratio", "is %v; it must be at least 0 and below 1", r)
 	} else if r > 0 && k.c.Synchronizer.SyncStyle == Fixed {
-		k.bad("explorer.over_rollout.ratio", "is %v, but synchronizer.sync_style is fixed; choose explorer_driven or "+
-			"trainer_driven, or ratio 0", r)
+		k.bad("explorer.over_rollout.ratio", "is %v, but synchronizer.sync_style is fixed; choose explorer_driven, "+
+			"trainer_driven, fully_async or newest, or ratio 0", r)
+	}
+	if e.OverRollout.ReturnPartialTasks && k.c.Synchronizer.SyncStyle == Fixed {
+		k.bad("explorer.over_rollout.return_partial_tasks", "is true, but synchronizer.sync_style is fixed; choose "+
+			"another style, or false")
 	}
 	atLeast(k, "explorer.over_rollout.wait_after_min", e.OverRollout.WaitAfterMin, 0)
 	if e.DynamicTimeout.Enable {
 		k.positive("explorer.dynamic_timeout.ratio", e.DynamicTimeout.Ratio)
+		atLeast(k, "explorer.dynamic_timeout.warmup_min_steps", e.DynamicTimeout.WarmupMinSteps, 0)
 	}
 	atLeast(k, "explorer.python_processes", e.PythonProcesses, 1)
 	atLeast(k, "explorer.python_memory", e.PythonMemory, 0)

@@ -126,11 +126,12 @@ func explorerOptions(j *job.Job, x exploring) (explorer.Options, error) {
 		EvalInterval: e.EvalInterval, EvalLast: j.Beside(), Apart: j.Beside(), Detailed: j.Config.Monitor.DetailedStats,
 		Pipeline: operators, Advantage: j.Method.Advantage, AdvantageName: j.Config.Algorithm.AdvantageFn,
 		Greedy: j.Method.Needs().Baseline, BaseModel: j.Model.Name,
+		Partial:   e.OverRollout.ReturnPartialTasks,
 		MaxRepeat: plan.Value(e.MaxRepeatTimesPerRunner), WaitAfterMin: plan.Seconds(e.OverRollout.WaitAfterMin),
 		Warn: j.Progress.Warn, Busy: j.Progress.Phase,
 	}
 	if e.DynamicTimeout.Enable {
-		o.DynamicTimeout = e.DynamicTimeout.Ratio
+		o.DynamicTimeout, o.WarmupSteps = e.DynamicTimeout.Ratio, e.DynamicTimeout.WarmupMinSteps
 	}
 	if r := e.OverRollout.Ratio; r > 0 {
 		o.MinTasks = int(math.Ceil(float64(j.Config.Buffer.BatchSize) * (1 - r)))
@@ -153,9 +154,9 @@ func runnersOf(cfg *config.Config, backend config.Backend) int {
 	x := cfg.Explorer
 	n := max(1, x.RunnerPerModel*max(1, x.RolloutModel.EngineNum))
 	if backend.Kind != config.Local {
-		return max(n, plan.ExploreSamples(cfg)) // however finely max_repeat_times_per_runner cuts them
+		return max(n, plan.ExploreSamples(cfg)*plan.Window(cfg)) // however finely max_repeat_times_per_runner cuts
 	}
-	return max(n, min(cfg.Buffer.BatchSize, tasksOf(cfg, together(cfg, backend))))
+	return max(n, min(cfg.Buffer.BatchSize*plan.Window(cfg), tasksOf(cfg, together(cfg, backend))))
 }
 
 // evalRunnersOf is how many tasks of an evaluation run at a time: as many as training has samples at a time, or more.
@@ -224,7 +225,7 @@ func (l *loops) newExplorer(ctx context.Context, x exploring) (*explorer.Explore
 		store = x.kept.Store
 	}
 	sink := &record.Explored{Rollouts: rollouts, Monitor: l.monitor, Progress: l.Progress, To: l.exchange,
-		Lines: l.lines(), Aside: l.Beside(), Kept: x.kept, Pending: x.pending}
+		Lines: l.lines(), Feed: l.feed, Aside: l.Beside(), Kept: x.kept, Pending: x.pending}
 	if x.pending != nil {
 		explored, _ := l.exchange.Explored() // no step up to this one is explored again for its samples
 		if err := sink.Resume(explored, l.resumed.Step); err != nil {

@@ -31,6 +31,7 @@ type loops struct {
 	shared  synchronizer.Folder        // tells loops of other processes
 	order   *synchronizer.Order        // nil if the order of events decides nothing
 
+	feed     *record.Feed         // nil if nobody counts what the explorer hands on
 	exchange buffer.Exchange      // from explorer to trainer; nil: a trainer learns from a data set
 	table    *buffer.Table        // the exchange, if it is one
 	report   *synchronizer.Report // nil: no explorer of another process follows the trainer
@@ -63,6 +64,13 @@ func openLoops(ctx context.Context, j *job.Job, inspected *inspect.Inspection) (
 	if err := l.openExchange(ctx); err != nil {
 		return nil, err
 	}
+	if j.Config.Mode.Explores() && j.Config.Synchronizer.SyncStyle == config.FullyAsync {
+		l.feed, err = record.NewFeed(l.order, l.exchange, l.resumed.State, plan.TrainSamples(j.Config, j.Method),
+			j.Method.SampleStrategy.MinVersion)
+		if err != nil {
+			return nil, err
+		}
+	}
 	asking := record.Asking{Explores: j.Config.Mode.Explores(), Serves: j.Config.Mode.Serves(), Sync: l.sync,
 		Folder: l.shared, To: l.exchange}
 	next := asking.ExploreStep(l.resumed.State)
@@ -79,6 +87,9 @@ func openLoops(ctx context.Context, j *job.Job, inspected *inspect.Inspection) (
 	versions, err := l.recoverVersions(ctx, asking, planned)
 	if err != nil {
 		return nil, err
+	}
+	if note := plan.Stale(j.Config, j.Method, l.exploring.steps); note != "" {
+		j.Notes.Add(note)
 	}
 	if err := plan.CheckStaleness(j.Config, j.Method, l.exploring.steps); err != nil || !j.Config.Mode.Trains() {
 		return l, err

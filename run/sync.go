@@ -14,6 +14,7 @@ func (l *loops) openSync() (err error) {
 	l.shared = synchronizer.Folder{FS: l.FS, Dir: l.Dir.Path}
 	style := map[config.SyncStyle]synchronizer.Style{
 		config.TrainerDriven: synchronizer.TrainerDriven, config.ExplorerDriven: synchronizer.ExplorerDriven,
+		config.FullyAsync: synchronizer.FullyAsync, config.Newest: synchronizer.Newest,
 	}[s.SyncStyle]
 	if style == synchronizer.Fixed {
 		l.sync = synchronizer.New(plan.Sync(l.Config), timeout)
@@ -23,7 +24,7 @@ func (l *loops) openSync() (err error) {
 			return err
 		}
 		l.Opened(l.order.Close)
-		l.sync = synchronizer.NewDriven(style, plan.Sync(l.Config), timeout, l.order)
+		l.sync = synchronizer.NewStyle(style, plan.Sync(l.Config), timeout, l.order)
 	}
 	if l.Config.Mode == config.Explore {
 		name := l.Config.Explorer.Name

@@ -37,69 +37,108 @@ func (t *tally) into(m map[string]float64) {
 	m["rollout/prompt_truncated_count"] = float64(t.truncated.Load())
 }
 
-// explore runs the tasks that have no stored group and returns all groups in task order. A task that failed after all
-// attempts has an empty group.
-func (x *Explorer) explore(ctx context.Context, step int,
-	tasks []workflow.Task) ([][]*experience.Experience, *tally, error) {
-	stored, err := x.store.Resume(step, x.Warn)
+// explore runs the tasks of a step that have no stored group and finds the groups of all in task order. A task that
+// failed after all attempts has an empty group. Those of earlier steps are given their runners first.
+func (x *Explorer) explore(ctx context.Context, f *flight, earlier <-chan struct{}) error {
+	stored, err := x.store.Resume(f.step, x.Warn)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	stats, begin := &tally{took: make([]took, len(tasks))}, time.Now()
-	groups := make([][]*experience.Experience, len(tasks))
+	begin := time.Now()
+	f.stats.took, f.groups = make([]took, len(f.tasks)), make([][]*experience.Experience, len(f.tasks))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, x.Runners))
-	enough := x.enough(gctx)
-	defer enough.stop()
-	one := x.working(fmt.Sprintf("sampling step %d", step), len(tasks))
-	for i, t := range tasks {
+	f.enough.begin(gctx)
+	defer f.enough.stop()
+	one := x.working(fmt.Sprintf("sampling step %d", f.step), len(f.tasks))
+	for i, t := range f.tasks {
 		if rec, ok := stored[t.ID]; ok {
-			groups[i] = rec.Experiences
-			stats.reused.Add(1)
-			enough.finished()
+			f.groups[i] = rec.Experiences
+			f.stats.reused.Add(1)
+			f.enough.finished()
 			one()
 			continue
 		}
-		g.Go(func() error {
-			list, err := x.sample(enough.ctx, t, &stats.took[i])
-			if gctx.Err() != nil {
-				return context.Cause(gctx)
-			}
-			switch {
-			case err != nil && context.Cause(enough.ctx) == errLeftOut:
-				list = nil
-				stats.left.Add(1)
-				err = x.note("left_out", step, "task "+t.ID)
-			case errors.Is(err, tinker.ErrLost): // no other task will fare better
-			case err != nil:
-				list = nil
-				x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", step, t.Index,
-					x.train.Name, err))
-				err = nil
-			}
+		if !x.runner(gctx, earlier) {
+			break
+		}
+		g.Go(func() (err error) {
+			defer func() { <-x.runners }()
+			f.groups[i], err = x.group(gctx, f, t, &f.stats.took[i])
 			if err != nil {
 				return err
 			}
-			for _, e := range list {
-				e.Info.TasksetID = t.Taskset
-			}
-			groups[i] = list
-			enough.finished()
+			f.enough.finished()
 			one()
-			return x.store.Put(buffer.Record{Step: step, Task: t.ID, Experiences: list})
+			return x.store.Put(buffer.Record{Step: f.step, Task: t.ID, Experiences: f.groups[i]})
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
+	close(f.given)
+	if err := g.Wait(); err != nil || ctx.Err() != nil {
+		return cmp.Or(err, context.Cause(ctx))
 	}
-	stats.nanos = time.Since(begin).Nanoseconds()
-	for i, list := range groups {
-		x.count(stats, step, tasks[i], list, stored)
+	f.stats.nanos = time.Since(begin).Nanoseconds()
+	for i, list := range f.groups {
+		x.count(&f.stats, f.step, f.tasks[i], list, stored)
 	}
-	if stats.failed.Load() == int64(len(tasks)) {
-		return nil, nil, fmt.Errorf("all %d tasks failed; the warnings above say why", len(tasks))
+	if f.stats.failed.Load() == int64(len(f.tasks)) {
+		return fmt.Errorf("all %d tasks failed; the warnings above say why", len(f.tasks))
 	}
-	return groups, stats, nil
+	return nil
+}
+
+// runner waits for a runner that no task of an earlier step waits for; false: ctx has ended.
+func (x *Explorer) runner(ctx context.Context, earlier <-chan struct{}) bool {
+	select {
+	case <-earlier:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case x.runners <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// group runs a task of a step. It is empty if the task failed or was left out.
+func (x *Explorer) group(ctx context.Context, f *flight, t workflow.Task, spent *took) ([]*experience.Experience,
+	error) {
+	list, err := x.sample(f.enough.ctx, f.weights, t, spent)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	cut := context.Cause(f.enough.ctx) == errLeftOut
+	switch {
+	case err != nil && cut:
+		list = nil
+		f.stats.left.Add(1)
+		err = x.note("left_out", f.step, "task "+t.ID)
+	case errors.Is(err, tinker.ErrLost): // no other task will fare better
+	case err != nil:
+		list = nil
+		x.Warn(fmt.Sprintf("explore step %d: task %d of %s failed and is left out: %v", f.step, t.Index,
+			x.train.Name, err))
+		err = nil
+	case x.Partial && runs(list) < t.Repeat:
+		if cut {
+			f.stats.left.Add(1)
+		}
+		err = x.note("partial", f.step, fmt.Sprintf("task %s: %d of %d repetitions", t.ID, runs(list), t.Repeat))
+	}
+	for _, e := range list {
+		e.Info.TasksetID = t.Taskset
+	}
+	return list, err
+}
+
+// runs is how many repetitions experiences are of.
+func runs(list []*experience.Experience) int {
+	seen := map[int]bool{}
+	for _, e := range list {
+		seen[e.EID.Run] = true
+	}
+	return len(seen)
 }
 
 // working says what the explorer works on and how many of n tasks are done. The result is called for each that is.
@@ -113,19 +152,20 @@ func (x *Explorer) working(what string, n int) (one func()) {
 }
 
 // sample runs a training task, beside its greedy rollout if there is to be one.
-func (x *Explorer) sample(ctx context.Context, t workflow.Task, spent *took) ([]*experience.Experience, error) {
+func (x *Explorer) sample(ctx context.Context, from weights, t workflow.Task, spent *took) (
+	[]*experience.Experience, error) {
 	if !x.Greedy {
-		return x.parts(ctx, t, spent)
+		return x.parts(ctx, from, t, spent)
 	}
 	var list []*experience.Experience
 	var baseline float64
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		list, err = x.parts(ctx, t, spent)
+		list, err = x.parts(ctx, from, t, spent)
 		return err
 	})
 	g.Go(func() (err error) {
-		baseline, err = x.greedy(ctx, t)
+		baseline, err = x.greedy(ctx, from, t)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -144,12 +184,12 @@ func (x *Explorer) sample(ctx context.Context, t workflow.Task, spent *took) ([]
 
 // greedy is the reward of a rollout at temperature 0, the mean if it has several experiences. It is not an experience
 // itself.
-func (x *Explorer) greedy(ctx context.Context, t workflow.Task) (float64, error) {
+func (x *Explorer) greedy(ctx context.Context, from weights, t workflow.Task) (float64, error) {
 	set := x.train
 	set.Workflow, set.Rollout = set.Way(t)
 	set.Rollout.Params.Temperature = 0
 	t.Repeat, t.Variant = 1, 0
-	list, err := x.attempt(ctx, &set, t, nil)
+	list, err := x.attempt(ctx, from, &set, t, nil)
 	if err != nil {
 		return 0, fmt.Errorf("greedy rollout: %w", err)
 	}
@@ -183,10 +223,11 @@ func (x *Explorer) count(stats *tally, step int, t workflow.Task, list []*experi
 }
 
 // attempt runs a task until an attempt succeeds or none is left, and notes how long that took.
-func (x *Explorer) attempt(ctx context.Context, set *Taskset, t workflow.Task,
+func (x *Explorer) attempt(ctx context.Context, from weights, set *Taskset, t workflow.Task,
 	spent *took) (list []*experience.Experience, err error) {
 	w, r := set.Way(t)
-	r.Sampler, r.Version = x.sampler, x.version
+	r.Sampler, r.Version = from.sampler, from.version
+	r.Partial = x.Partial && set == &x.train
 	first, last := time.Now(), time.Duration(0)
 	for range 1 + x.Retries {
 		tctx, cancel := ctx, context.CancelFunc(func() {})
@@ -232,13 +273,14 @@ func whole(list []*experience.Experience, err error) ([]*experience.Experience, 
 	return list, nil
 }
 
-// evaluate runs the evaluation tasksets with the present sampler and adds their metrics under prefix ("eval/" or
+// evaluate runs the evaluation tasksets with weights and adds their metrics under prefix ("eval/" or
 // "bench/").
-func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metrics map[string]float64) error {
+func (x *Explorer) evaluate(ctx context.Context, from weights, step int, prefix string,
+	metrics map[string]float64) error {
 	begin := time.Now()
 	for s := range x.eval {
 		set := &x.eval[s]
-		groups, times, err := x.evaluateSet(ctx, step, prefix, set)
+		groups, times, err := x.evaluateSet(ctx, from, step, prefix, set)
 		if err != nil {
 			return err
 		}
@@ -256,7 +298,7 @@ func (x *Explorer) evaluate(ctx context.Context, step int, prefix string, metric
 }
 
 // evaluateSet runs the tasks of a taskset that are not kept from an earlier call, and returns the groups of all.
-func (x *Explorer) evaluateSet(ctx context.Context, step int, prefix string, set *Taskset) (
+func (x *Explorer) evaluateSet(ctx context.Context, from weights, step int, prefix string, set *Taskset) (
 	[][]*experience.Experience, []took, error) {
 	tasks, err := set.Tasks.Batch(1, 0)
 	if err != nil {
@@ -281,7 +323,7 @@ func (x *Explorer) evaluateSet(ctx context.Context, step int, prefix string, set
 		x.name(&t, "eval/"+set.Name, strconv.Itoa(i), set.Repeat)
 		g.Go(func() (err error) {
 			defer one()
-			if groups[i], err = x.evaluateTask(gctx, step, set, t, &times[i]); err != nil || groups[i] == nil ||
+			if groups[i], err = x.evaluateTask(gctx, from, step, set, t, &times[i]); err != nil || groups[i] == nil ||
 				x.Evaluations == nil {
 				return err
 			}
@@ -300,9 +342,9 @@ func (x *Explorer) keptEvaluations(step int) (map[string]buffer.Record, error) {
 }
 
 // evaluateTask runs a task; nil is one that failed and is left out.
-func (x *Explorer) evaluateTask(ctx context.Context, step int, set *Taskset, t workflow.Task,
+func (x *Explorer) evaluateTask(ctx context.Context, from weights, step int, set *Taskset, t workflow.Task,
 	spent *took) ([]*experience.Experience, error) {
-	list, err := x.attempt(ctx, set, t, spent)
+	list, err := x.attempt(ctx, from, set, t, spent)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -323,5 +365,5 @@ func (x *Explorer) Evaluate(ctx context.Context, step int, path, prefix string) 
 		return nil, err
 	}
 	metrics := map[string]float64{}
-	return metrics, one.evaluate(ctx, step, prefix, metrics)
+	return metrics, one.evaluate(ctx, one.latest, step, prefix, metrics)
 }

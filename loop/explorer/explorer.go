@@ -1,5 +1,6 @@
 // Package explorer is the loop that turns tasks into experiences: for each explore step it waits for the weights that
 // the step samples with, runs the step's tasks at once, scores the groups, and hands the experiences on in task order.
+// Several steps may be under way (flight); they are handed on in order.
 //
 // Each finished group is stored before it counts. After a restart the loop runs only the tasks that have no stored
 // group, so nothing is sampled twice; and because every draw derives from the run's seed and the names of step, task
@@ -11,8 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strconv"
+	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
@@ -38,12 +38,15 @@ type Options struct {
 	Retries     int // attempts beyond the first at a failed task
 	Timeout     time.Duration
 	// DynamicTimeout, if above 0, ends an attempt after this many times the mean time of the attempts so far, once
-	// there were BatchSize; Timeout stays the most.
+	// WarmupSteps are complete; Timeout stays the most.
 	DynamicTimeout float64
+	WarmupSteps    int
 	MaxRepeat      int // repetitions of a task that run together; more are split into parts; 0: all
 	// finished tasks after which a step waits no longer than WaitAfterMin for the rest; 0: it waits for all
 	MinTasks     int
 	WaitAfterMin time.Duration
+	// Partial keeps the repetitions of a task that are finished when others fail or the task is left out.
+	Partial      bool
 	EvalInterval int  // explore steps between evaluations; 0: none
 	Detailed     bool // evaluations show the spread over tasks, beside the mean
 	Apart        bool // the trainer is in another process
@@ -127,15 +130,22 @@ type Explorer struct {
 	train   Taskset
 	eval    []Taskset
 
-	pace  pace
-	slots chan struct{} // one for each part that runs
+	pace    pace
+	slots   chan struct{} // one for each part that runs
+	runners chan struct{} // one for each task that runs
+	flying  sync.WaitGroup
 
 	missed []string // numbers that were said to be missing
 
 	sampled, dropped int  // samples of the steps of this process
 	short            bool // it was said that too few are left
 
-	version int // of the sampler below; -1 when there is none
+	latest weights // version -1: none
+}
+
+// weights are what tasks sample with.
+type weights struct {
+	version int
 	sampler tinker.SamplingClient
 }
 
@@ -143,75 +153,60 @@ type Explorer struct {
 func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, store *buffer.Store, sink Sink,
 	train Taskset, eval []Taskset) *Explorer {
 	return &Explorer{Options: o, service: service, sync: sync, store: store, sink: sink, train: train, eval: eval,
-		version: -1, slots: make(chan struct{}, max(1, o.Runners))}
+		latest: weights{version: -1}, slots: make(chan struct{}, max(1, o.Runners)),
+		runners: make(chan struct{}, max(1, o.Runners))}
 }
 
 // Run explores until Steps or the end of the tasks. When stop ends it returns at once: finished groups are stored.
 func (x *Explorer) Run(ctx, stop context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
+	defer x.flying.Wait()
 	defer cancel(nil)
 	defer context.AfterFunc(stop, func() { cancel(errStopped) })()
-	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
-		err := x.step(ctx, step)
-		switch {
-		case errors.Is(err, dataset.ErrEnd) || errors.Is(err, synchronizer.ErrStopped) ||
-			errors.Is(context.Cause(ctx), errStopped):
-			return nil // no more tasks, or nobody left to explore for; why the trainer ended is for it to say
-		case err != nil:
-			return fmt.Errorf("explorer: step %d: %w", step, err)
-		}
+	step, err := x.fly(ctx)
+	switch {
+	case errors.Is(err, synchronizer.ErrStopped) || errors.Is(context.Cause(ctx), errStopped):
+		return nil // nobody is left to explore for; why the trainer ended is for it to say
+	case err != nil:
+		return fmt.Errorf("explorer: step %d: %w", step, err)
 	}
 	return nil
 }
 
 var errStopped = errors.New("explorer: stopped")
 
-// step explores one step.
-func (x *Explorer) step(ctx context.Context, step int) error {
-	begin := time.Now()
-	tasks, err := x.train.Tasks.Batch(step, x.BatchSize)
-	if err != nil {
-		return err
+// fly explores the steps, as many at a time as the synchronizer's window has. Each begins when the one that many before
+// it has ended, and they end in order. It returns the step of an error.
+func (x *Explorer) fly(ctx context.Context) (int, error) {
+	var flights []*flight // under way, in order
+	land := func() (step int, err error) {
+		f := flights[0]
+		flights = flights[1:]
+		return f.step, x.land(ctx, f)
 	}
-	version, err := x.awaitSampler(ctx, step)
-	if err != nil {
-		return err
+	earlier := make(chan struct{})
+	close(earlier)
+	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
+		if len(flights) >= max(1, x.sync.Window) {
+			if step, err := land(); err != nil {
+				return step, err
+			}
+		}
+		f, err := x.takeOff(ctx, step, earlier)
+		if errors.Is(err, dataset.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return step, err
+		}
+		flights, earlier = append(flights, f), f.given
 	}
-	waited := time.Since(begin)
-	for i := range tasks {
-		x.name(&tasks[i], strconv.Itoa(step), strconv.Itoa(i), x.train.Repeat)
-	}
-	groups, stats, err := x.explore(ctx, step, tasks)
-	if err != nil {
-		return err
-	}
-	var list []*experience.Experience
-	for _, g := range groups {
-		list = append(list, g...)
-	}
-	metrics := rolloutMetrics(groups)
-	metrics["rollout/model_version"] = float64(version)
-	if x.Raw != nil {
-		if err := x.Raw.Put(ctx, step, list); err != nil {
-			return err
+	for len(flights) > 0 {
+		if step, err := land(); err != nil {
+			return step, err
 		}
 	}
-	sampled := slices.Clone(list) // operators may use its memory again
-	if list, err = x.Score(ctx, step, list, metrics); err != nil {
-		return err
-	}
-	if x.LeftOut != nil {
-		x.LeftOut(step, without(sampled, list))
-	}
-	metrics["time/wait_explore_step"] = time.Since(begin).Seconds() - waited.Seconds()
-	metrics["time/explorer_sync_interval"] = waited.Seconds()
-	stats.into(metrics)
-	if x.EvalInterval > 0 && step%x.EvalInterval == 0 && (step != x.Steps || x.EvalLast) {
-		if err := x.evaluate(ctx, step, "eval/", metrics); err != nil {
-			return err
-		}
-	}
-	return x.sink.Explored(ctx, step, metrics, list)
+	return 0, nil
 }
 
 // without returns the experiences whose ids no experience of others has.
@@ -271,23 +266,23 @@ func (x *Explorer) name(t *workflow.Task, batch, id string, repeat int) {
 }
 
 // awaitSampler makes the sampler of the version that a step samples with, waiting until it is published.
-func (x *Explorer) awaitSampler(ctx context.Context, step int) (version int, err error) {
+func (x *Explorer) awaitSampler(ctx context.Context, step int) (weights, error) {
 	version, path, err := x.sync.Next(ctx, step)
-	if err == nil && x.version != version {
+	if err == nil && x.latest.version != version {
 		err = x.use(ctx, version, path)
 		if errors.Is(err, tinker.ErrNotFound) && x.Apart && x.sync.Replaced(ctx, version, path) {
 			return x.awaitSampler(ctx, step) // the trainer went back, and publishes them again under another path
 		}
 	}
-	if err == nil && !x.short && x.sync.Short(step, version) {
+	if ruled, known := x.sync.Ruled(step); err == nil && !x.short && known && version < ruled {
 		x.short = true
 		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
 			"sampling continues with version %d. Filters have dropped %d of %d samples so far (%.0f %%); this is said "+
 			"once, and the metric rollout/model_version shows what each step samples with",
-			step, x.sync.Version(step), version, x.dropped, x.sampled,
+			step, ruled, version, x.dropped, x.sampled,
 			100*float64(x.dropped)/float64(max(1, x.sampled))))
 	}
-	return version, err
+	return x.latest, err
 }
 
 func (x *Explorer) use(ctx context.Context, version int, path string) error {
@@ -299,6 +294,6 @@ func (x *Explorer) use(ctx context.Context, version int, path string) error {
 	if err != nil {
 		return fmt.Errorf("weights version %d: %w", version, err)
 	}
-	x.sampler, x.version = sampler, version
+	x.latest = weights{version, sampler}
 	return nil
 }

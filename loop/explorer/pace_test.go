@@ -50,14 +50,19 @@ type result struct {
 }
 
 // explore runs o over a taskset of steps and says what came of it.
-func explore(t *testing.T, o Options, w workflow.Workflow, steps, repeat int) (res result, err error) {
+func explore(t *testing.T, o Options, w workflow.Workflow, steps, repeat int) (result, error) {
+	return exploreWindow(t, 1, o, w, steps, repeat)
+}
+
+// exploreWindow is explore with several steps under way.
+func exploreWindow(t *testing.T, window int, o Options, w workflow.Workflow, steps, repeat int) (res result, err error) {
 	t.Helper()
 	store, err := buffer.OpenStore(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	sync_ := synchronizer.New(synchronizer.Schedule{Interval: 1, Offset: 99}, time.Hour)
+	sync_ := synchronizer.New(synchronizer.Schedule{Interval: 1, Offset: 99, Window: window}, time.Hour)
 	sync_.Publish(0, "")
 	var mu sync.Mutex
 	o.Seed, o.First, o.Advantage, o.BaseModel = 5, 1, keep{}, "base"
@@ -117,6 +122,61 @@ func TestOverRollout(t *testing.T) {
 	})
 }
 
+// repeats plays repetitions side by side that take as many seconds as its list says.
+type repeats []int
+
+func (w repeats) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([]*experience.Experience, error) {
+	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+		one := t
+		one.Repeat = 1
+		list, err := (&slow{took: func(t workflow.Task) time.Duration {
+			return time.Duration(w[run]) * time.Second * time.Duration(1+t.Index%10)
+		}}).Run(ctx, r, one)
+		for _, e := range list {
+			e.EID.Run = run
+		}
+		return list, err
+	})
+}
+
+// The finished repetitions of a task that is left out count as a smaller group if that is wanted.
+func TestPartialTasks(t *testing.T) {
+	for _, tt := range []struct {
+		partial bool
+		ids     []string
+		notes   []string
+	}{
+		{false, []string{"1/0/0", "1/0/1", "1/0/2"}, []string{"left_out 1 task 1"}},
+		{true, []string{"1/0/0", "1/0/1", "1/0/2", "1/1/0", "1/1/1"}, []string{"partial 1 task 1: 2 of 3 repetitions"}},
+	} {
+		synctest.Test(t, func(t *testing.T) { // the first task is done after 5 s, the other is cut off at 7 s
+			res, err := explore(t, Options{BatchSize: 2, Runners: 2, MinTasks: 1, WaitAfterMin: 2 * time.Second,
+				Partial: tt.partial}, repeats{1, 3, 5}, 1, 3)
+			if err != nil || res.elapsed != 7*time.Second || !slices.Equal(res.ids, tt.ids) ||
+				!slices.Equal(res.notes, tt.notes) || res.metrics[0]["rollout/left_out_task_count"] != 1 {
+				t.Errorf("%v after %v: %v, notes %q, metrics %v", err, res.elapsed, res.ids, res.notes, res.metrics)
+			}
+		})
+	}
+}
+
+// A step is not cut off while an earlier one is under way.
+func TestOverRolloutOfTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := func(t workflow.Task) time.Duration {
+			if t.Batch == "1" {
+				return 5 * time.Second
+			}
+			return seconds(1, 4)(t)
+		}
+		res, err := exploreWindow(t, 2, Options{BatchSize: 2, Runners: 4, MinTasks: 1, WaitAfterMin: time.Second},
+			&slow{took: took}, 2, 1)
+		if err != nil || res.elapsed != 5*time.Second || !slices.Equal(res.sizes, []int{2, 2}) || len(res.notes) != 0 {
+			t.Errorf("%v after %v: %v samples, notes %q", err, res.elapsed, res.sizes, res.notes)
+		}
+	})
+}
+
 // After four tasks of 1 s tasks of 4 s are given up at 3 s, and tasks of 2 s are not.
 func TestDynamicTimeout(t *testing.T) {
 	took := func(second int) func(workflow.Task) time.Duration {
@@ -127,7 +187,7 @@ func TestDynamicTimeout(t *testing.T) {
 			return time.Duration(second) * time.Second
 		}
 	}
-	o := Options{BatchSize: 4, Runners: 4, Timeout: time.Hour, DynamicTimeout: 3}
+	o := Options{BatchSize: 4, Runners: 4, Timeout: time.Hour, DynamicTimeout: 3, WarmupSteps: 1}
 	synctest.Test(t, func(t *testing.T) {
 		res, err := explore(t, o, &slow{took: took(4)}, 2, 1)
 		if err == nil || !strings.Contains(err.Error(), "all 4 tasks failed") || res.elapsed != 4*time.Second {
@@ -135,6 +195,13 @@ func TestDynamicTimeout(t *testing.T) {
 		}
 		if len(res.warns) != 4 || !strings.Contains(res.warns[0], "no answer within 3s (explorer.dynamic_timeout)") {
 			t.Errorf("warnings %q", res.warns)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // the mean does not count yet
+		o := o
+		o.WarmupSteps = 2
+		if res, err := explore(t, o, &slow{took: took(4)}, 2, 1); err != nil || res.elapsed != 5*time.Second {
+			t.Errorf("%v after %v, want no limit for 1+4 s", err, res.elapsed)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

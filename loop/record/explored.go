@@ -23,6 +23,7 @@ type Explored struct {
 	To       buffer.Exchange
 	Lines    Lines
 	Pending  *Pending       // nil: what has no line yet is explored again after a restart
+	Feed     *Feed          // nil: nobody counts
 	Aside    bool           // the trainer is in another process: there is a line of metrics for each explore step
 	Kept     *explorer.Kept // what the explorer keeps; nil if a program samples for itself
 
@@ -59,6 +60,9 @@ func (r *Explored) Explored(
 		r.Progress.Step(step, line)
 	}
 	r.Progress.Explored(step, len(list))
+	if err := r.Feed.put(step, list); err != nil {
+		return err
+	}
 	if err := r.To.Put(ctx, step, list); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package record
 import (
 	"cmp"
 
+	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
@@ -77,4 +79,41 @@ func (l *TrainLines) read(list []*experience.Experience) (first int) {
 		}
 	}
 	return first
+}
+
+// Feed counts the train steps that explore steps are enough for, and writes them down in order: for style FullyAsync.
+type Feed struct {
+	order *synchronizer.Order
+	lines *TrainLines
+}
+
+// NewFeed returns the Feed of what is put into an exchange from where a trainer continues after a state. trained and
+// oldest are as for NewTrainLines.
+func NewFeed(order *synchronizer.Order, to buffer.Exchange, after trainer.State, trained int,
+	oldest func(step int) int) (*Feed, error) {
+	last, kept := to.Explored()
+	if !kept { // the trainer's place says more than the log, which may be of another train_batch_size
+		last = max(1, after.Position.Step) - 1
+		done := after.Step
+		if after.Position.Count > 0 { // the last train step reads of the explore step after
+			done--
+		}
+		return &Feed{order, NewTrainLines(after, trained, oldest)}, order.Count(last, done)
+	}
+	f, known := order.Feed(last)
+	if !known {
+		f = synchronizer.Feed{Trained: after.Step}
+	}
+	lines := NewTrainLines(trainer.State{Step: f.Trained, Position: buffer.Position{Step: last + 1}}, trained, oldest)
+	lines.filled = f.Left
+	return &Feed{order, lines}, order.Count(last, f.Trained)
+}
+
+// put takes what an explore step hands on, before it does. Steps come in order.
+func (f *Feed) put(step int, list []*experience.Experience) error {
+	if f == nil || step < f.lines.next {
+		return nil // it is explored again for what is learned from it
+	}
+	f.lines.Line(step, list)
+	return f.order.Fed(step, synchronizer.Feed{Trained: f.lines.step - 1, Left: f.lines.filled})
 }

@@ -33,7 +33,7 @@ func next(t *testing.T, s *Synchronizer, step, version int, path string) {
 
 // The explorer takes the newest weights when it is due, not those of a schedule, and keeps what it has in between.
 func TestDrivenTakesTheNewest(t *testing.T) {
-	s := NewDriven(TrainerDriven, Schedule{Interval: 2, Offset: 1}, time.Minute,
+	s := NewStyle(TrainerDriven, Schedule{Interval: 2, Offset: 1}, time.Minute,
 		openOrder(t, filepath.Join(t.TempDir(), "order.jsonl")))
 	s.Publish(0, "")
 	next(t, s, 1, 0, "")
@@ -56,7 +56,7 @@ func TestDrivenTakesTheNewest(t *testing.T) {
 func TestDrivenWaitsForATrainerAtWork(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "order.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		s := NewDriven(ExplorerDriven, Schedule{Interval: 1}, time.Hour, openOrder(t, path))
+		s := NewStyle(ExplorerDriven, Schedule{Interval: 1}, time.Hour, openOrder(t, path))
 		var told []ExplorerStatus
 		s.Tell = func(e ExplorerStatus) error { told = append(told, e); return nil }
 		s.Publish(0, "")
@@ -94,7 +94,7 @@ func TestDrivenWaitsForATrainerAtWork(t *testing.T) {
 func TestOrderIsKeptTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log", "order.jsonl")
 	o := openOrder(t, path)
-	s := NewDriven(TrainerDriven, Schedule{Interval: 1}, time.Minute, o)
+	s := NewStyle(TrainerDriven, Schedule{Interval: 1}, time.Minute, o)
 	s.Publish(0, "")
 	s.Publish(3, "three")
 	next(t, s, 2, 3, "three")
@@ -108,7 +108,7 @@ func TestOrderIsKeptTo(t *testing.T) {
 	}
 	f.WriteString(`{"event":"sampled","step":7,"ver`) // a crash
 	f.Close()
-	s = NewDriven(TrainerDriven, Schedule{Interval: 1}, time.Minute, openOrder(t, path))
+	s = NewStyle(TrainerDriven, Schedule{Interval: 1}, time.Minute, openOrder(t, path))
 	s.Publish(3, "three")
 	s.Publish(5, "five")
 	next(t, s, 2, 3, "three")
@@ -157,7 +157,7 @@ func TestFolder(t *testing.T) {
 	}
 
 	// An explorer of another process hears of the versions, and of an idle trainer only when that has seen everything.
-	s := NewDriven(ExplorerDriven, Schedule{Interval: 1}, time.Minute, openOrder(t, filepath.Join(dir, "order.jsonl")))
+	s := NewStyle(ExplorerDriven, Schedule{Interval: 1}, time.Minute, openOrder(t, filepath.Join(dir, "order.jsonl")))
 	s.Publish(0, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	put, done := 8, make(chan error)

@@ -201,11 +201,11 @@ func (f Folder) Follow(ctx context.Context, s *Synchronizer, put func(context.Co
 }
 
 // standstill reports whether the explorer need not wait for newer weights, as none will come before it puts more. In
-// style fixed, where the weights must not depend on the clock, that is so only if no other explorer may be about to put
+// styles where the weights must not depend on the clock, that is so only if no other explorer may be about to put
 // what the trainer waits for, and not before there is a trainer.
 func (f Folder) standstill(s *Synchronizer, idle, left bool) (bool, error) {
-	if s.style != Fixed || !idle {
-		return idle || left && s.style != Fixed, nil
+	if s.style.clocked() || !idle {
+		return idle || left && s.style.clocked(), nil
 	}
 	all, err := f.Explorers()
 	return len(all) <= 1, err

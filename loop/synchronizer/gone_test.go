@@ -83,12 +83,12 @@ func TestFollowTellsInOrder(t *testing.T) {
 func TestDrivenPassesOverGoneWeights(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "order.jsonl")
 	o := openOrder(t, path)
-	s := NewDriven(TrainerDriven, Schedule{Interval: 3, Offset: 1}, time.Minute, o)
+	s := NewStyle(TrainerDriven, Schedule{Interval: 3, Offset: 1}, time.Minute, o)
 	s.Publish(0, "")
 	s.Publish(1, "one")
 	next(t, s, 3, 1, "one")
 	o.Close()
-	s = NewDriven(TrainerDriven, Schedule{Interval: 3, Offset: 1}, time.Minute, openOrder(t, path))
+	s = NewStyle(TrainerDriven, Schedule{Interval: 3, Offset: 1}, time.Minute, openOrder(t, path))
 	s.Publish(3, "three")
 	next(t, s, 4, 3, "three") // not due
 	if v, ok := s.order.Version(4); v != 3 || !ok {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,7 @@ type Event struct {
 	Event   string    `json:"event"` // sampled, published, trained, left_out …
 	Step    int       `json:"step"`
 	Version int       `json:"version"`
+	Left    int       `json:"left,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
 	Time    time.Time `json:"time"`
 }
@@ -28,6 +31,8 @@ const (
 	Sampled   = "sampled"   // explore step Step samples with Version
 	Published = "published" // the weights of train step Step were published
 	Held      = "held"      // they were not: no explorer asked for them
+	Fed       = "fed"       // explore steps up to Step are enough for Version train steps, and Left samples are over
+	Counted   = "counted"   // the same, where the count begins: what Fed said before does not hold
 )
 
 // Order is the log of events, a JSON value per line: where results depend on what came first, it says what did. A
@@ -39,11 +44,16 @@ type Order struct {
 	file     *disk.Grown
 	versions map[int]int  // of explore steps
 	decided  map[int]bool // of train steps: published or held
+	fed      map[int]Feed // by explore step
 }
+
+// Feed is what explore steps are enough for.
+type Feed struct{ Trained, Left int }
 
 // OpenOrder opens or makes the log at path. A last line that a crash left unfinished is cut off.
 func OpenOrder(dfs disk.FS, path string, now func() time.Time) (*Order, error) {
-	o := &Order{now: now, versions: map[int]int{}, decided: map[int]bool{}}
+	o := &Order{now: now, versions: map[int]int{}, decided: map[int]bool{},
+		fed: map[int]Feed{}}
 	if err := disk.MkdirAll(dfs, filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
@@ -95,7 +105,11 @@ func (o *Order) Note(event string, step, version int, detail string) error {
 	if o == nil {
 		return nil
 	}
-	e := Event{event, step, version, detail, o.now().UTC()}
+	return o.add(Event{Event: event, Step: step, Version: version, Detail: detail})
+}
+
+func (o *Order) add(e Event) error {
+	e.Time = o.now().UTC()
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -124,7 +138,50 @@ func (o *Order) keep(e Event) {
 		o.versions[e.Step] = e.Version
 	case Published, Held:
 		o.decided[e.Step] = e.Event == Published
+	case Fed, Counted:
+		if e.Event == Counted {
+			clear(o.fed)
+		}
+		o.fed[e.Step] = Feed{e.Version, e.Left}
 	}
+}
+
+// Fed writes down what the explore steps up to step are enough for, unless that is known.
+func (o *Order) Fed(step int, f Feed) error {
+	if known, ok := o.Feed(step); ok && known == f {
+		return nil
+	}
+	return o.add(Event{Event: Fed, Step: step, Version: f.Trained, Left: f.Left})
+}
+
+// Count begins the count of explore steps anew after step, unless trained is what it says there.
+func (o *Order) Count(step, trained int) error {
+	if known, ok := o.Feed(step); step <= 0 || ok && known.Trained == trained {
+		return nil
+	}
+	return o.add(Event{Event: Counted, Step: step, Version: trained})
+}
+
+// Feed is what the explore steps up to step are enough for, if that was written down.
+func (o *Order) Feed(step int) (f Feed, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f, ok = o.fed[step]
+	return f, ok || step <= 0
+}
+
+// trained is Feed's train steps. For a step before the count began they are those of its beginning.
+func (o *Order) trained(step int) (trained int, known bool) {
+	if f, ok := o.Feed(step); ok {
+		return f.Trained, true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.fed) == 0 {
+		return 0, false
+	}
+	first := slices.Min(slices.Collect(maps.Keys(o.fed)))
+	return o.fed[first].Trained, step < first
 }
 
 // Decided is whether the weights of a train step were to be published, if that was decided.

@@ -1,10 +1,10 @@
 // Package synchronizer decides which weights each explore step samples with, waits for them, and
 // the wait until the trainer has published it.
 //
-// A version is the train step after which weights were published; version 0 is the weights a run starts from. In style
-// fixed an explore step uses the version that interval and offset name for it, never merely the newest, so that neither
-// scheduling nor resuming changes what is sampled. In the two driven styles it depends on who comes first; then the log
-// of events (Order) says what happened, and a restarted run keeps to it.
+// A version is the train step after which weights were published; version 0 is the weights a run starts from. In styles
+// Fixed and FullyAsync an explore step uses the version that a rule names for it, never merely the newest, so that
+// neither scheduling nor resuming changes what is sampled. In the other styles it depends on who comes first; then the
+// log of events (Order) says what happened, and a restarted run keeps to it.
 package synchronizer
 
 import (
@@ -20,10 +20,15 @@ type Style int
 // The styles. In both driven ones the explorer takes the newest weights when it is due, and waits for newer ones as
 // long as the trainer is at work on them.
 const (
-	Fixed          Style = iota // interval and offset
-	TrainerDriven               // the trainer publishes every Interval steps
+	Fixed          Style = iota // interval and offset, counted in explore steps
+	TrainerDriven               // the trainer publishes every Publish steps
 	ExplorerDriven              // the trainer publishes when an explorer asks
+	FullyAsync                  // as fixed, with a window of steps, counted in the train steps that they feed
+	Newest                      // each step takes the newest when it begins, and waits for none
 )
+
+// clocked reports whether the clock decides which weights a step samples with.
+func (s Style) clocked() bool { return s != Fixed && s != FullyAsync }
 
 // ErrGone means that a version is not there and that the trainer, which has published newer ones, will not publish it
 // any more.
@@ -40,7 +45,7 @@ type Synchronizer struct {
 	Tell func(ExplorerStatus) error
 
 	style   Style
-	order   *Order // nil when fixed
+	order   *Order // nil when Fixed
 	timeout time.Duration
 
 	mu      sync.Mutex
@@ -61,8 +66,8 @@ func New(s Schedule, timeout time.Duration) *Synchronizer {
 		changed: make(chan struct{})}
 }
 
-// NewDriven makes a Synchronizer of one of the driven styles, which keeps its choices in order.
-func NewDriven(style Style, s Schedule, timeout time.Duration, order *Order) *Synchronizer {
+// NewStyle makes a Synchronizer of a style other than Fixed, which keeps in order what a restarted run must know.
+func NewStyle(style Style, s Schedule, timeout time.Duration, order *Order) *Synchronizer {
 	d := New(s, timeout)
 	d.style, d.order = style, order
 	return d

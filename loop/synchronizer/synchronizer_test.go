@@ -15,11 +15,11 @@ func TestVersion(t *testing.T) {
 		s    Schedule
 		want []int // of steps 1, 2, …
 	}{
-		{Schedule{1, 0}, []int{0, 1, 2, 3, 4, 5}},
-		{Schedule{1, 1}, []int{0, 0, 1, 2, 3, 4}},
-		{Schedule{2, 0}, []int{0, 0, 2, 2, 4, 4}},
-		{Schedule{2, 1}, []int{0, 0, 0, 2, 2, 4}},
-		{Schedule{3, 2}, []int{0, 0, 0, 0, 0, 3}},
+		{Schedule{Interval: 1}, []int{0, 1, 2, 3, 4, 5}},
+		{Schedule{Interval: 1, Offset: 1}, []int{0, 0, 1, 2, 3, 4}},
+		{Schedule{Interval: 2}, []int{0, 0, 2, 2, 4, 4}},
+		{Schedule{Interval: 2, Offset: 1}, []int{0, 0, 0, 2, 2, 4}},
+		{Schedule{Interval: 3, Offset: 2}, []int{0, 0, 0, 0, 0, 3}},
 	} {
 		var got []int
 		for step := 1; step <= len(tt.want); step++ {
@@ -41,7 +41,7 @@ func TestVersion(t *testing.T) {
 
 func TestWaitForPublication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Schedule{1, 0}, time.Hour)
+		s := New(Schedule{Interval: 1}, time.Hour)
 		s.Publish(0, "")
 		go func() {
 			time.Sleep(30 * time.Minute)
@@ -59,7 +59,7 @@ func TestWaitForPublication(t *testing.T) {
 
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Schedule{1, 0}, time.Hour)
+		s := New(Schedule{Interval: 1}, time.Hour)
 		if _, err := s.Wait(t.Context(), 4); err == nil ||
 			!strings.Contains(err.Error(), "version 4 was not published within 1h") {
 			t.Errorf("timeout: %v", err)
@@ -79,7 +79,7 @@ func TestWaitEnds(t *testing.T) {
 }
 
 func TestRetire(t *testing.T) {
-	s := New(Schedule{1, 0}, 0)
+	s := New(Schedule{Interval: 1}, 0)
 	for v, path := range []string{"", "a", "b", "c"} {
 		s.Publish(v, path)
 	}

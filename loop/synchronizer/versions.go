@@ -141,12 +141,9 @@ func (v *Versions) RecoverForeign(ctx context.Context, step, needed int) error {
 // Check refuses to continue when weights are gone that one of the explore steps first to last is to sample with and
 // that no train step after trained will publish, unless they can be made again.
 func (v *Versions) Check(ctx context.Context, first, last, trained int) error {
-	if v.Sync.style != Fixed {
-		return nil
-	}
 	for step := first; step <= last; step++ {
-		version := v.Sync.Version(step)
-		if version > trained {
+		version, known := v.Sync.Ruled(step)
+		if !known || version > trained {
 			break
 		}
 		if v.Sync.Expected(version) {

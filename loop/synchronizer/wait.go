@@ -8,22 +8,18 @@ import (
 
 // Next returns the version that explore step samples with and the path of its weights, waiting until there are such.
 func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path string, err error) {
-	if s.style == Fixed {
-		version = s.Version(step)
-	} else if version, err = s.choose(ctx, step); err != nil {
+	if version, err = s.choose(ctx, step); err != nil {
 		return 0, "", err
 	}
-	if s.Tell != nil {
-		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
-			return 0, "", err
-		}
+	if err := s.tell(step, version); err != nil {
+		return 0, "", err
 	}
 	wanted := version
-	if version, path, err = s.wait(ctx, wanted, s.style == Fixed); err != nil {
+	if version, path, err = s.wait(ctx, wanted, !s.style.clocked()); err != nil {
 		return 0, "", err
 	}
-	if s.Tell != nil && version != wanted {
-		if err := s.Tell(ExplorerStatus{Step: step, Version: version}); err != nil {
+	if version != wanted {
+		if err := s.tell(step, version); err != nil {
 			return 0, "", err
 		}
 	}
@@ -33,15 +29,46 @@ func (s *Synchronizer) Next(ctx context.Context, step int) (version int, path st
 	return version, path, nil
 }
 
-// Short reports whether a version is older than what a step of style fixed samples with by interval and offset.
-func (s *Synchronizer) Short(step, version int) bool {
-	return s.style == Fixed && version < s.Version(step)
+// tell says which step begins, and the oldest version that a step under way samples with.
+func (s *Synchronizer) tell(step, version int) error {
+	if s.Tell == nil {
+		return nil
+	}
+	if oldest := max(1, step+1-s.Window); s.Window > 1 && oldest < step {
+		version = min(version, s.Needed(oldest))
+	}
+	return s.Tell(ExplorerStatus{Step: step, Version: version})
 }
 
-// choose settles what a step of a driven style samples with: as it was settled before, or now.
+// Ruled is the version that a rule names for a step. known is false in the styles that have none, and for a step of
+// FullyAsync that comes after steps which are not handed over yet.
+func (s *Synchronizer) Ruled(step int) (version int, known bool) {
+	switch {
+	case s.style == Fixed:
+		return s.Version(step), true
+	case s.style.clocked():
+		return 0, false
+	}
+	trained, known := s.order.trained(s.learned(step))
+	return s.published(trained), known
+}
+
+// choose settles what a step samples with: by the rule, as it was settled before, or now.
 func (s *Synchronizer) choose(ctx context.Context, step int) (int, error) {
+	if !s.style.clocked() {
+		v, known := s.Ruled(step)
+		if !known {
+			return 0, fmt.Errorf("synchronizer: explore step %d begins before step %d is handed over", step,
+				s.learned(step))
+		}
+		return v, nil
+	}
 	if v, ok := s.order.Version(step); ok {
 		return v, nil
+	}
+	if s.style == Newest {
+		v := max(0, s.Newest())
+		return v, s.order.Note(Sampled, step, v, "")
 	}
 	s.mu.Lock()
 	first := false
@@ -114,8 +141,9 @@ func (s *Synchronizer) setAsks(asks bool) {
 // Needed is the oldest version that may still be asked for when step is the first explore step that is not wholly
 // trained.
 func (s *Synchronizer) Needed(step int) int {
-	if s.style == Fixed {
-		return s.Version(step)
+	if !s.style.clocked() {
+		v, _ := s.Ruled(step)
+		return v
 	}
 	if v, ok := s.order.Version(step); ok {
 		return v

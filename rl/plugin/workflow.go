@@ -49,19 +49,9 @@ func (w *Workflow) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task
 	if w.part.Repeats {
 		return w.once(ctx, r, t, 0, t.Repeat)
 	}
-	rctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
-	defer cancel(nil)
-	list, err := workflow.Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		list, err := w.once(rctx, r, t, run, 1)
-		if err != nil {
-			cancel(err)
-		}
-		return list, err
+	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+		return w.once(ctx, r, t, run, 1)
 	})
-	if err != nil && ctx.Err() == nil {
-		err = context.Cause(rctx) // the first
-	}
-	return list, err
 }
 
 // once runs the workflow.

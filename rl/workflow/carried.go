@@ -114,19 +114,9 @@ func (c Carried) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exp
 	if err != nil {
 		return nil, err
 	}
-	rctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
-	defer cancel(nil)
-	list, err := Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
-		list, err := c.carry(rctx, r, t, run, base, carrying)
-		if err != nil {
-			cancel(err)
-		}
-		return list, err
+	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+		return c.carry(ctx, r, t, run, base, carrying)
 	})
-	if err != nil && ctx.Err() == nil {
-		err = context.Cause(rctx) // the first
-	}
-	return list, err
 }
 
 // carry carries one repetition out.

@@ -119,12 +119,9 @@ func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 		return nil, tinker.Userf("workflow: rollout_workflow needs programs that carry its rollouts out, and nothing " +
 			"serves their URLs here; trinity run --rollouts ADDRESS does, in the modes both, explore and bench")
 	}
-	ctx, cancel := context.WithCancelCause(ctx) // one that failed ends the others
-	defer cancel(nil)
-	return Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
 		e, err := carryOut(ctx, r, t, run, timeout)
 		if err != nil {
-			cancel(err)
 			return nil, err
 		}
 		return []*experience.Experience{e}, nil

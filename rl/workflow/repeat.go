@@ -1,28 +1,57 @@
 package workflow
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
 // Repeat plays n episodes side by side and returns their experiences in order. If one of them fails, the task
 // fails as a whole: the list is nil then.
 func Repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
+	return new(Rollout).repeat(n, play)
+}
+
+// Repeat is the function of that name for the repetitions of a task: one that fails ends the others. With Partial it
+// does not, and the task fails only if all do.
+func (r *Rollout) Repeat(ctx context.Context, n int,
+	play func(ctx context.Context, run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
+	rctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	list, err := r.repeat(n, func(run int) ([]*experience.Experience, error) {
+		list, err := play(rctx, run)
+		if err != nil && !r.Partial {
+			cancel(err)
+		}
+		return list, err
+	})
+	if first := context.Cause(rctx); err != nil && first != nil && ctx.Err() == nil {
+		err = first
+	}
+	return list, err
+}
+
+func (r *Rollout) repeat(n int, play func(run int) ([]*experience.Experience, error)) (
+	[]*experience.Experience, error) {
 	episodes, errs := make([][]*experience.Experience, n), make([]error, n)
 	var wait sync.WaitGroup
 	for i := range episodes {
-		wait.Go(func() { episodes[i], errs[i] = play(i) })
+		wait.Go(func() {
+			list, err := play(i)
+			if errs[i] = err; err == nil {
+				episodes[i] = list
+			}
+		})
 	}
 	wait.Wait()
-	if err := distinct(errs); err != nil {
+	list := slices.Concat(episodes...)
+	err := distinct(errs)
+	if err != nil && (!r.Partial || len(list) == 0 || errors.Is(err, tinker.ErrLost)) {
 		return nil, err
-	}
-	var list []*experience.Experience
-	for _, e := range episodes {
-		list = append(list, e...)
 	}
 	return list, nil
 }
@@ -30,7 +59,7 @@ func Repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*exp
 // episodes is Repeat for the repetitions of a task. An over-long prompt is masked if the configuration wants that.
 func (r *Rollout) episodes(t Task, play func(run int) ([]*experience.Experience, error)) (
 	[]*experience.Experience, error) {
-	return Repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	return r.repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
 		list, err := play(run)
 		if m, ok := r.masked(t, run, err); ok {
 			return []*experience.Experience{m}, nil

@@ -49,6 +49,7 @@ type Rollout struct {
 	Context      int    // tokens that the model can read and write in all; 0: not known
 	Truncate     bool   // an over-long prompt becomes a masked experience; otherwise it is an error
 	Args         map[string]any
+	Partial      bool   // repetitions that succeed count although others fail
 	Grading      *Clock // measures the time of grading; nil: nobody wants to know
 
 	// explorer.auxiliary_models, for workflows that ask a judge

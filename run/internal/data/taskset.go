@@ -106,7 +106,12 @@ func TrainTasksets(ctx context.Context, j *job.Job) (out explorer.Taskset, t *Ta
 	}
 	if err == nil && t.mix != nil && t.mix.Adaptive() {
 		t.states = map[int][]byte{}
-		if !measuresRates(j) {
+		switch {
+		case j.Config.Synchronizer.SyncStyle.Windowed() && j.Config.Explorer.MaxInflightBatches > 1:
+			err = fmt.Errorf("run: selector difficulty_based learns from each step before it chooses the next, and with "+
+				"sync_style %s up to %d are under way; set explorer.max_inflight_batches: 1",
+				j.Config.Synchronizer.SyncStyle, j.Config.Explorer.MaxInflightBatches)
+		case !measuresRates(j):
 			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it " +
 				"into data_processor.experience_pipeline.operators")
 		}

@@ -206,7 +206,7 @@ func (in *Inspection) lookAtPlan(ctx context.Context) {
 	if _, err := plan.Rates(in.Config, in.steps); in.Config.Mode.Trains() {
 		in.add("algorithm.optimizer", err)
 	}
-	if s := in.Config.Synchronizer; in.Config.Mode != config.Train && s.SyncStyle == config.Fixed {
+	if in.Config.Mode != config.Train {
 		in.add("algorithm.sample_strategy_args.max_staleness", plan.CheckStaleness(in.Config, in.Method, in.explored))
 	}
 	if in.Config.Mode.Trains() && in.Config.Mode != config.Train {

@@ -38,10 +38,25 @@ func Steps(cfg *config.Config, m *algorithm.Method, exploreSteps int) int {
 	return feed
 }
 
-// Sync says which weights an explore step samples with, in style fixed.
+// Sync says when weights travel.
 func Sync(cfg *config.Config) synchronizer.Schedule {
-	s := cfg.Synchronizer
-	return synchronizer.Schedule{Interval: max(1, s.SyncInterval), Offset: s.SyncOffset}
+	s, window := cfg.Synchronizer, Window(cfg)
+	switch s.SyncStyle {
+	case config.FullyAsync:
+		return synchronizer.Schedule{Interval: 1, Publish: s.TrainerInterval(), Offset: window, Window: window}
+	case config.Newest:
+		return synchronizer.Schedule{Interval: 1, Publish: s.TrainerInterval(), Window: window}
+	}
+	return synchronizer.Schedule{Interval: max(1, s.ExplorerInterval()), Publish: s.TrainerInterval(),
+		Offset: s.SyncOffset}
+}
+
+// Window is how many explore steps are under way at a time.
+func Window(cfg *config.Config) int {
+	if cfg.Synchronizer.SyncStyle.Windowed() {
+		return max(1, cfg.Explorer.MaxInflightBatches)
+	}
+	return 1
 }
 
 // Rates is the learning rate over a run of the given number of steps.
