@@ -4,7 +4,7 @@ import inspect
 
 from trinity import _seam
 from trinity._plugin import wire
-from trinity.common.config import FormatConfig, GenerationConfig, InferenceModelConfig, of
+from trinity.common.config import FormatConfig, GenerationConfig, asked, of
 from trinity.common.models.model import ModelWrapper
 from trinity.common.rewards import REWARD_FUNCTIONS
 from trinity.common.workflows import WORKFLOWS, Task
@@ -36,8 +36,8 @@ def _make(args, call):
     key = t.format_args.system_prompt_key
     if key and t.raw_task.get(key):
         t.format_args.system_prompt = t.raw_task[key]
-    wrapper = ModelWrapper(of(InferenceModelConfig, model), call, model["version"])
-    judges = [ModelWrapper(of(InferenceModelConfig, m), call, 0, i) for i, m in enumerate(args.get("auxiliary") or [])]
+    wrapper = ModelWrapper(asked(model), call, model["version"])
+    judges = [ModelWrapper(asked(m), call, 0, i) for i, m in enumerate(args.get("auxiliary") or [])]
     made = cls(task=t, model=wrapper, auxiliary_models=judges or None)
     if getattr(cls, "can_repeat", False):
         made.set_repeat_times(args["repeat"], args["run"])
