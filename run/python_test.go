@@ -64,10 +64,10 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 
 // several are workflows that give several experiences a run.
 var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
-	"async_propagated": true, "with_openai": true}
+	"async_propagated": true, "with_openai": true, "recorded": true, "executes": true}
 
 // ways are workflows that call the model in every way there is.
-var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged"}
+var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged", "recorded"}
 
 // Every base class runs unchanged and exactly on-policy. In two processes it gives the same bits, whichever way it
 // calls the model.
@@ -87,6 +87,8 @@ func TestPythonWorkflows(t *testing.T) {
 		"propagated":       nil,
 		"async_propagated": nil,
 		"with_openai":      nil,
+		"recorded":         {"buffer.batch_size=1"},
+		"executes":         nil,
 		"judged":           {"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
 	} {
 		t.Run(name, func(t *testing.T) {

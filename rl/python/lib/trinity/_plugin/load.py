@@ -48,8 +48,8 @@ def load(args, call):
 
 
 def _workflow(name, cls):
-    if not (inspect.isclass(cls) and callable(getattr(cls, "run", None))):
-        return {"place": place(cls), "wrong": "it is no class with run() or run_async()"}
+    if not (inspect.isclass(cls) and any(callable(getattr(cls, name, None)) for name in ("run", "run_async", "execute"))):
+        return {"place": place(cls), "wrong": "it is no class with run(), run_async() or execute()"}
     return {"place": place(cls), "repeats": bool(getattr(cls, "can_repeat", False)),
             "async": bool(getattr(cls, "is_async", False)), "derived": issubclass(cls, Workflow)}
 

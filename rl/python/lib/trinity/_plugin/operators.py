@@ -37,7 +37,7 @@ async def _operator(args):
 def _auxiliary(args, call):
     out = {}
     for i, m in enumerate(args.get("auxiliary") or []):
-        client = ModelWrapper(asked(m), call, 0, i).get_openai_async_client()
+        client = ModelWrapper(config=asked(m), call=call, auxiliary=i).get_openai_async_client()
         out[i] = [client]
         out[m.get("name") or m.get("model_path")] = [client]
     return out
