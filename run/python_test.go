@@ -288,6 +288,8 @@ func TestPythonFailures(t *testing.T) {
 		"other_tokens":    "its tokens are not those that were sampled",
 		"other_logprobs":  "its logprobs are not those that were sampled",
 		"raises":          "failing.py:71",
+		"unrewarded":      "gave 2 of 2 recorded conversations no reward: call update_reward()",
+		"silent":          "recorded nothing: it or its agent must ask the model at self.base_url",
 		"dies":            "is lost",
 		"nan_part":        `returned NaN as its part "accuracy"`,
 		"raising_reward":  "RuntimeError: the grader is out",

@@ -55,15 +55,3 @@ class Executes(WorkflowBase):
         await self.model.overwrite_history_experiences_async(copies, key)
         await self.model.update_experience_records_async(key, ExperienceUpdate(reward=digits(made[0].response_text) + 0.1))
         return Status(completed_runs=1, total_runs=1, metrics=[{"drawn": 2.0}], successful_ids=[key])
-
-
-@WORKFLOWS.register_module("unrewarded")
-class Unrewarded(WorkflowWithRecording):
-    async def run_async(self):
-        await asyncio.to_thread(agent, self.base_url, self.api_key, self.model_name, self.task.task_desc)
-
-
-@WORKFLOWS.register_module("silent")
-class Silent(WorkflowWithRecording):
-    async def run_async(self):
-        await self.update_reward(1.0)

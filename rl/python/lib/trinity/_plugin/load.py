@@ -35,7 +35,9 @@ def load(args, call):
     for kind, registry in (("workflows", WORKFLOWS), ("rewards", REWARD_FUNCTIONS), ("operators", EXPERIENCE_OPERATORS)):
         for name in dotted.get(kind) or []:
             try:
-                registry.get(name)
+                cls = registry.get(name)
+                if name not in registry.modules:  # one that comes with this package
+                    registry.register_module(name, cls)
             except BaseException as e:
                 errors.append({"file": name, **failure(e.__cause__ or e, "")})
     return {"workflows": {n: _workflow(n, c) for n, c in WORKFLOWS.modules.items()},

@@ -24,6 +24,7 @@ WORKFLOWS = Registry("workflows", {
     "async_math_eval_workflow": _HERE + "eval_workflow.AsyncMathEvalWorkflow",
     "math_rm_workflow": _HERE + "math_rm_workflow.MathRMWorkflow",
     "async_math_rm_workflow": _HERE + "math_rm_workflow.AsyncMathRMWorkflow",
+    "harbor_workflow": _HERE + "harbor_workflow.HarborWorkflow",
 })
 
 
