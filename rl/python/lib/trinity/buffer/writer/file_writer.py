@@ -21,7 +21,8 @@ class JSONWriter(BufferWriter):
 
     async def write(self, data):
         for item in data:
-            self._file.write(json.dumps(item, ensure_ascii=False, default=lambda v: v.to_dict()) + "\n")
+            row = item.to_dict() if hasattr(item, "to_dict") else item  # a Task is a dict, too, an empty one
+            self._file.write(json.dumps(row, ensure_ascii=False, default=lambda v: v.to_dict()) + "\n")
         self._file.flush()
 
     async def acquire(self):
