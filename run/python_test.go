@@ -64,10 +64,10 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 
 // several are workflows that give several experiences a run.
 var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
-	"async_propagated": true, "with_openai": true}
+	"async_propagated": true, "with_openai": true, "recorded": true, "executes": true}
 
 // ways are workflows that call the model in every way there is.
-var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged"}
+var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged", "recorded"}
 
 // Every base class runs unchanged and exactly on-policy. In two processes it gives the same bits, whichever way it
 // calls the model.
@@ -87,6 +87,8 @@ func TestPythonWorkflows(t *testing.T) {
 		"propagated":       nil,
 		"async_propagated": nil,
 		"with_openai":      nil,
+		"recorded":         {"buffer.batch_size=1"},
+		"executes":         nil,
 		"judged":           {"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,6 +288,8 @@ func TestPythonFailures(t *testing.T) {
 		"other_tokens":    "its tokens are not those that were sampled",
 		"other_logprobs":  "its logprobs are not those that were sampled",
 		"raises":          "failing.py:71",
+		"unrewarded":      "gave 2 of 2 recorded conversations no reward: call update_reward()",
+		"silent":          "recorded nothing: it or its agent must ask the model at self.base_url",
 		"dies":            "is lost",
 		"nan_part":        `returned NaN as its part "accuracy"`,
 		"raising_reward":  "RuntimeError: the grader is out",

@@ -24,7 +24,8 @@ type asking struct {
 	Temperature *float64        `json:"temperature"`
 	Auxiliary   *int            `json:"auxiliary"`
 	Params      json.RawMessage `json:"params"`
-	Nth         int             `json:"nth"` // how often the same was asked before
+	Nth         int             `json:"nth"`  // how often the same was asked before
+	From        int             `json:"from"` // how many of the calls at the run's URL are known
 
 	given params
 }

@@ -20,7 +20,7 @@ import (
 // Options set a Set up.
 type Options struct {
 	Dirs   []string // plug-in folders, each of whose .py files is loaded
-	Dotted Names    // dotted paths that a configuration names, such as examples.mine.workflow.Mine
+	Dotted Names    // dotted paths that a configuration names, such as examples.mine.workflow.Mine, and harbor_workflow
 	Python python.Options
 
 	RewardTimeout time.Duration // for one call of a reward function while it runs; 0: none

@@ -71,6 +71,9 @@ func scoresOf(name string, parts map[string]python.Float) (reward.Scores, error)
 
 // builtin answers calls back to the reward functions of this program.
 func builtin(_ context.Context, name string, raw json.RawMessage) (any, error) {
+	if name == "reward.step" {
+		return step(raw)
+	}
 	if name != "reward.builtin" {
 		return nil, fmt.Errorf("%s can only be used in a workflow", name)
 	}
@@ -106,4 +109,23 @@ func builtin(_ context.Context, name string, raw json.RawMessage) (any, error) {
 		parts[p.Name] = p.Value
 	}
 	return parts, nil
+}
+
+// step answers a call back for a step of the graders: the text that it gives, or nil.
+func step(raw json.RawMessage) (any, error) {
+	var args struct {
+		Name string `json:"name"`
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return nil, err
+	}
+	out, found, known := reward.Step(args.Name, args.Text)
+	switch {
+	case !known:
+		return nil, fmt.Errorf("there is no step %q", args.Name)
+	case !found:
+		return nil, nil
+	}
+	return out, nil
 }

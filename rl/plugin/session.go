@@ -87,6 +87,8 @@ func (s *session) up(ctx context.Context, name string, raw json.RawMessage) (any
 		return len(tokens), err
 	case "model.url":
 		return s.open()
+	case "model.recorded":
+		return s.called(a.From), nil
 	}
 	return nil, fmt.Errorf("there is no call back %s", name)
 }
@@ -138,9 +140,23 @@ func (s *session) takeCalls() {
 	calls := s.offered.Calls()
 	for _, c := range calls[s.taken:] {
 		s.records = append(s.records, &record{ref: len(s.records), text: c.Text, heard: c.Heard, prompt: c.Prompt,
-			sampled: c.Sampled, logprobs: c.Logprobs, stop: c.Stop})
+			sampled: c.Sampled, logprobs: c.Logprobs, stop: c.Stop, called: true})
 	}
 	s.taken = len(calls)
+}
+
+// called are the calls below the run's URL without the first ones.
+func (s *session) called(from int) []answer {
+	s.takeCalls()
+	list := []answer{}
+	for _, r := range s.known() {
+		if r.called && from <= 0 {
+			list = append(list, r.answer())
+		} else if r.called {
+			from--
+		}
+	}
+	return list
 }
 
 // said is the conversation so far, for a person.
@@ -169,6 +185,7 @@ type record struct {
 	stop     tinker.StopReason
 	cut      bool // the prompt was too long: nothing was sampled
 	capped   bool // the context ended it
+	called   bool // below the run's URL
 }
 
 func (r *record) tokens() []int32 {

@@ -36,10 +36,13 @@ func (w *World) Claims(n outside.Named) bool {
 		slices.ContainsFunc(n.Environments, pythonenv.Is)
 }
 
+// harbor is the one workflow of the package trinity of which this program has none in Go.
+const harbor = "harbor_workflow"
+
 func dotted(n outside.Named) Names {
 	only := func(names []string) (list []string) {
 		for _, name := range names {
-			if strings.Contains(name, ".") && !slices.Contains(list, name) {
+			if (strings.Contains(name, ".") || name == harbor) && !slices.Contains(list, name) {
 				list = append(list, name)
 			}
 		}

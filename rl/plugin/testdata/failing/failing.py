@@ -3,7 +3,7 @@
 import os
 
 from trinity.common.rewards import REWARD_FUNCTIONS, RewardFn
-from trinity.common.workflows import WORKFLOWS, Workflow
+from trinity.common.workflows import WORKFLOWS, Workflow, WorkflowWithRecording
 
 
 class Asks(Workflow):
@@ -110,3 +110,16 @@ class SlowReward(RewardFn):
 
         time.sleep(30)
         return {"score": 1.0}
+
+
+@WORKFLOWS.register_module("unrewarded")
+class Unrewarded(WorkflowWithRecording):
+    async def run_async(self):
+        for text in "ab":
+            await self.model.chat_async([{"role": "user", "content": text}], n=1, enable_recording=True)
+
+
+@WORKFLOWS.register_module("silent")
+class Silent(WorkflowWithRecording):
+    async def run_async(self):
+        await self.update_reward(1.0)

@@ -12,8 +12,8 @@ _ADVICE = (
     ("trinity.explorer", "the explorer is part of the trinity binary; a program that samples for itself uses the URL "
      "of mode serve or of a rollout (docs/reference/endpoint.md)"),
     ("trinity.manager", "the synchronizer and the checkpoints are the trinity binary's"),
-    ("trinity.buffer.storage", "storage is the trinity binary's; name storage_type: queue, sql or file in the YAML "
-     "file"),
+    ("trinity.buffer.storage", "queues and databases are the trinity binary's; name storage_type: queue, sql or file in the "
+     "YAML file"),
     ("trinity.buffer.writer", "experiences are written by the trinity binary; return them from the workflow"),
     ("trinity.buffer.pipelines", "pipelines run in the trinity binary; register an ExperienceOperator"),
     ("trinity.buffer.selector", "tasks are selected by the trinity binary; name selector_type: sequential, shuffle, "
@@ -33,7 +33,7 @@ _ELSE = ("copy the file that defines it into your plug-in folder, or tell us tha
 def advice(name):
     """What to do about a name that is not here."""
     for prefix, text in _ADVICE:
-        if name == prefix or name.startswith(prefix + "."):
+        if name == prefix or name.startswith((prefix + ".", prefix + " ")):
             return text + (_INSTALL if name.startswith(_THEIRS) else "")
     return _ELSE
 

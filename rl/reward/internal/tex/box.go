@@ -151,8 +151,8 @@ func SlashFraction(text string) string {
 	return `\frac{` + a + `}{` + b + `}`
 }
 
-// rootFraction is slashFraction in which a text with a root counts as a whole number.
-func rootFraction(text string) string {
+// RootFraction is SlashFraction in which a text with a root counts as a whole number.
+func RootFraction(text string) string {
 	a, b, found := strings.Cut(text, "/")
 	whole := func(part string) bool { return strings.Contains(part, "sqrt") || plainInteger(part) }
 	if !found || strings.Contains(b, "/") || !whole(a) || !whole(b) {

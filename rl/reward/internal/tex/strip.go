@@ -52,7 +52,7 @@ func StripString(text string) string {
 	text = RemoveAll(text, `\mathbf`, `^{\circ}`, `^\circ`)
 	text = PlainText.ReplaceAllString(text, "$1")
 	text = dropMeasures(text)
-	if n, ok := wordsToNumber(text); ok {
+	if n, ok := WordsToNumber(text); ok {
 		text = n
 	}
 	text = assignment.ReplaceAllString(text, "")
@@ -63,7 +63,7 @@ func StripString(text string) string {
 		text = "0" + text
 	}
 	text = bareRoot.ReplaceAllString(strings.ReplaceAll(text, " ", ""), `\sqrt{$1}`)
-	text = rootFraction(BraceFractions(text))
+	text = RootFraction(BraceFractions(text))
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") || strings.HasPrefix(text, "(") &&
 		strings.HasSuffix(text, ")") {
 		text = text[1:max(1, len(text)-1)]
@@ -95,9 +95,9 @@ var wordValues = map[string]int64{
 	"hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "point": -1,
 }
 
-// wordsToNumber is the number that a text's number words spell, whatever other words it has; ok is false if
+// WordsToNumber is the number that a text's number words spell, whatever other words it has; ok is false if
 // it has none or they are out of order. It follows the Python package word2number 1.1.
-func wordsToNumber(text string) (digits string, ok bool) {
+func WordsToNumber(text string) (digits string, ok bool) {
 	text = strings.ToLower(strings.ReplaceAll(text, "-", " "))
 	if plainDigits(text) {
 		if text = strings.TrimLeft(text, "0"); text == "" {

@@ -35,7 +35,9 @@ def load(args, call):
     for kind, registry in (("workflows", WORKFLOWS), ("rewards", REWARD_FUNCTIONS), ("operators", EXPERIENCE_OPERATORS)):
         for name in dotted.get(kind) or []:
             try:
-                registry.get(name)
+                cls = registry.get(name)
+                if name not in registry.modules:  # one that comes with this package
+                    registry.register_module(name, cls)
             except BaseException as e:
                 errors.append({"file": name, **failure(e.__cause__ or e, "")})
     return {"workflows": {n: _workflow(n, c) for n, c in WORKFLOWS.modules.items()},
@@ -48,8 +50,8 @@ def load(args, call):
 
 
 def _workflow(name, cls):
-    if not (inspect.isclass(cls) and callable(getattr(cls, "run", None))):
-        return {"place": place(cls), "wrong": "it is no class with run() or run_async()"}
+    if not (inspect.isclass(cls) and any(callable(getattr(cls, name, None)) for name in ("run", "run_async", "execute"))):
+        return {"place": place(cls), "wrong": "it is no class with run(), run_async() or execute()"}
     return {"place": place(cls), "repeats": bool(getattr(cls, "can_repeat", False)),
             "async": bool(getattr(cls, "is_async", False)), "derived": issubclass(cls, Workflow)}
 

@@ -5,7 +5,7 @@ import json
 from trinity import _seam
 from trinity._plugin import wire
 from trinity.buffer.operators.experience_operator import EXPERIENCE_OPERATORS, ensure_v1_operator
-from trinity.common.config import InferenceModelConfig, of
+from trinity.common.config import asked
 from trinity.common.models.model import ModelWrapper
 
 _made = {}
@@ -37,7 +37,7 @@ async def _operator(args):
 def _auxiliary(args, call):
     out = {}
     for i, m in enumerate(args.get("auxiliary") or []):
-        client = ModelWrapper(of(InferenceModelConfig, m), call, 0, i).get_openai_async_client()
+        client = ModelWrapper(config=asked(m), call=call, auxiliary=i).get_openai_async_client()
         out[i] = [client]
         out[m.get("name") or m.get("model_path")] = [client]
     return out

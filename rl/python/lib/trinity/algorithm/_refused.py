@@ -7,8 +7,10 @@ INSTEAD = ("losses, advantages and sample strategies are computed by the trinity
 class Base:
     """A class that files may derive from. It cannot be used."""
 
+    instead = INSTEAD
+
     def __init__(self, *_, **__):
-        raise NotImplementedError(f"{type(self).__name__} cannot be used here: {INSTEAD}")
+        raise NotImplementedError(f"{type(self).__name__} cannot be used here: {self.instead}")
 
     @classmethod
     def default_args(cls):

@@ -21,6 +21,7 @@ PLUGIN_DIRS_ENV_VAR = "TRINITY_PLUGIN_DIRS"
 LOG_DIR_ENV_VAR = "TRINITY_LOG_DIR"
 LOG_LEVEL_ENV_VAR = "TRINITY_LOG_LEVEL"
 LOG_NODE_IP_ENV_VAR = "TRINITY_LOG_NODE_IP"
+MAX_EXP_BYTES_ENV_VAR = "TRINITY_MAX_EXP_SIZE"
 
 MAX_MODEL_LEN = 4096
 
@@ -48,11 +49,15 @@ class CaseInsensitiveEnum(Enum, metaclass=CaseInsensitiveEnumMeta):
     """The base of enums that users write by hand."""
 
 
-class _SyncMethodMeta(CaseInsensitiveEnumMeta):
+class SyncMethodEnumMeta(CaseInsensitiveEnumMeta):
+    """The earlier names of SyncMethod."""
+
     name_aliases = {"online": "nccl", "offline": "checkpoint"}
 
 
-class _SyncStyleMeta(CaseInsensitiveEnumMeta):
+class SyncStyleEnumMeta(CaseInsensitiveEnumMeta):
+    """The earlier names of SyncStyle."""
+
     name_aliases = {"dynamic_by_explorer": "explorer_driven", "dynamic_by_trainer": "trainer_driven"}
 
 
@@ -71,7 +76,7 @@ class StorageType(CaseInsensitiveEnum):
     FILE = "file"
 
 
-class SyncMethod(CaseInsensitiveEnum, metaclass=_SyncMethodMeta):
+class SyncMethod(CaseInsensitiveEnum, metaclass=SyncMethodEnumMeta):
     """How weights travel; the trinity binary has a way of its own."""
 
     NCCL = "nccl"
@@ -79,7 +84,7 @@ class SyncMethod(CaseInsensitiveEnum, metaclass=_SyncMethodMeta):
     MEMORY = "memory"
 
 
-class SyncStyle(CaseInsensitiveEnum, metaclass=_SyncStyleMeta):
+class SyncStyle(CaseInsensitiveEnum, metaclass=SyncStyleEnumMeta):
     """Who decides when weights travel."""
 
     FIXED = "fixed"
@@ -94,6 +99,15 @@ class RunningStatus(Enum):
     RUNNING = "running"
     REQUIRE_SYNC = "require_sync"
     STOPPED = "stopped"
+
+
+class SaveStrategy(CaseInsensitiveEnum):
+    """How upstream's trainer saves; the trinity binary saves in one process."""
+
+    SINGLE_THREAD = "single_thread"
+    SINGLE_PROCESS = "single_process"
+    SINGLE_NODE = "single_node"
+    UNRESTRICTED = "unrestricted"
 
 
 class OpType(Enum):

@@ -17,6 +17,15 @@ class _Handler(logging.Handler):
             self.handleError(record)
 
 
+class NewLineFormatter(logging.Formatter):
+    """Repeats what stands before a message before each of its further lines."""
+
+    def format(self, record):
+        text = super().format(record)
+        before = text.partition(record.message)[0] if record.message else ""
+        return text.replace("\n", f"\r\n{before}")
+
+
 def get_logger(name=None, level=None, in_ray_actor=False):
     """The logger of a name, at level INFO unless another is given."""
     logger = logging.getLogger(f"trinity.{name}" if name else "trinity")

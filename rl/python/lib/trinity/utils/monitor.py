@@ -1,12 +1,19 @@
 """Statistics over metrics. Monitors themselves are the trinity binary's (monitor.monitor_type)."""
 
 from trinity import _missing
+from trinity.algorithm._refused import Base
 from trinity.utils.registry import Refusing
 
 __getattr__ = _missing.attribute(__name__)
 
 MONITOR = Refusing("monitor", "the monitor", "name monitor_type: tensorboard, wandb, mlflow or trackio, or bring one from a Go "
                    "program (examples/plugin)")
+
+
+class Monitor(Base):
+    """The base class of monitors, so that files load that bring one."""
+
+    instead = MONITOR.instead
 
 
 def gather_metrics(metric_list, prefix, output_stats=None):

@@ -6,4 +6,4 @@ from trinity.utils.registry import Registry
 __getattr__ = _missing.attribute(__name__)
 __all__ = ["READER"]
 
-READER = Registry("reader")
+READER = Registry("reader", {"file": "trinity.buffer.reader.file_reader.FileReader"})

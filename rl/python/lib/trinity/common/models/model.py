@@ -6,19 +6,29 @@ import threading
 
 from trinity import _array, _missing, _seam
 from trinity._plugin import wire
+from trinity.algorithm._refused import Base
 from trinity.common.models import _clients
+from trinity.common.models._records import Records
 
 __getattr__ = _missing.attribute(__name__)
 
 
-class InferenceModel:
+class InferenceModel(Base):
     """The model's interface, for annotations."""
 
+    instead = _missing.advice("trinity.common.models")
 
-class ModelWrapper:
+
+class BaseInferenceModel(InferenceModel):
+    """The same."""
+
+
+class ModelWrapper(Records):
     """Asks the model. Each method has a twin that ends in _async; both may be called from any thread or coroutine."""
 
-    def __init__(self, config=None, call=None, version=0, auxiliary=None, **_):
+    def __init__(self, model=None, models=None, config=None, api_address=None, *, call=None, version=0, auxiliary=None):
+        super().__init__()
+        self.model, self.models = model, models or []
         self.config = config
         self.enable_history = True
         self.enable_lora = False
@@ -26,7 +36,7 @@ class ModelWrapper:
         self.history = []
         self.status = None
         self.workflow_state = {}
-        self.api_address = None
+        self.api_address = api_address
         self._call = call
         self._version = version
         self._auxiliary = auxiliary  # which auxiliary model it is; None: the one that is trained
@@ -56,28 +66,31 @@ class ModelWrapper:
             self._asked[key] = self._asked.get(key, -1) + 1
             return self._asked[key]
 
-    def _take(self, answers):
+    def _take(self, answers, kwargs):
         made = [wire.sampled(a) for a in answers]
         self.history.extend(made)
+        if kwargs.get("enable_recording"):
+            self._keep(made)
         return made
 
     # Answers.
 
     def chat(self, messages, **kwargs):
-        """Experiences of n answers to a conversation. kwargs: n, temperature, top_p, top_k, max_tokens, stop, tools."""
-        return self._take(self._up("model.chat", self._request(kwargs, messages=list(messages))))
+        """Experiences of n answers to a conversation. kwargs: n, temperature, top_p, top_k, max_tokens, stop, tools.
+        enable_recording puts them under the key of the run, too."""
+        return self._take(self._up("model.chat", self._request(kwargs, messages=list(messages))), kwargs)
 
     async def chat_async(self, messages, **kwargs):
-        return self._take(await self._up_async("model.chat", self._request(kwargs, messages=list(messages))))
+        return self._take(await self._up_async("model.chat", self._request(kwargs, messages=list(messages))), kwargs)
 
     def generate(self, prompts, **kwargs):
         """Experiences of n answers to each prompt, which is a text that the model continues."""
         prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-        return self._take(self._up("model.generate", self._request(kwargs, prompts=prompts)))
+        return self._take(self._up("model.generate", self._request(kwargs, prompts=prompts)), kwargs)
 
     async def generate_async(self, prompts, **kwargs):
         prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-        return self._take(await self._up_async("model.generate", self._request(kwargs, prompts=prompts)))
+        return self._take(await self._up_async("model.generate", self._request(kwargs, prompts=prompts)), kwargs)
 
     def generate_mm(self, *_, **__):
         raise NotImplementedError("models here read text; images and videos cannot be given")
@@ -109,8 +122,10 @@ class ModelWrapper:
 
     # History.
 
-    def extract_experience_from_history(self, clear_history=True):
-        """All that was sampled so far."""
+    def extract_experience_from_history(self, clear_history=True, key=None):
+        """All that was sampled so far, or with a key what is recorded under it."""
+        if key is not None:
+            return self._recorded(key, clear_history)
         history = list(self.history)
         if clear_history:
             self.history.clear()
@@ -120,6 +135,8 @@ class ModelWrapper:
         other = copy.copy(self)
         other.history, other.workflow_state, other._clients = [], {}, {}
         return other
+
+    clone_with_isolated_state = clone_with_isolated_history
 
     # Clients.
 
@@ -139,11 +156,17 @@ class ModelWrapper:
         if self._auxiliary is not None:
             return light(self)
         _clients.need_openai()
-        url = self._up("model.url", {})
-        self.api_address = url["base_url"].removesuffix("/v1")
-        client = recording(self, url)
+        client = recording(self, {"base_url": self.base_url, "api_key": self.api_key})
         client.model_path = self.model_path
         return client
+
+    @property
+    def base_url(self):
+        """The URL of OpenAI's interface at which this run, and nobody else, asks the model. Calls of any program there are
+        recorded."""
+        if self.api_address is None:
+            self.api_address = self._up("model.url", {})["base_url"].removesuffix("/v1")
+        return self.api_address + "/v1"
 
     # What it is.
 
@@ -169,7 +192,11 @@ class ModelWrapper:
 
     @property
     def api_key(self):
-        return self.config.api_key
+        """The key of the run, BATCH/TASK/RUN. The model answers whatever key it gets."""
+        return self._key or self.config.api_key
+
+    def set_api_key(self, api_key):
+        self._key = api_key
 
     @property
     def generate_kwargs(self):
@@ -188,6 +215,18 @@ class ModelWrapper:
     async def get_workflow_state(self):
         return dict(self.workflow_state)
 
+    def get_lora_request(self):
+        """None: the model is asked as it is trained."""
+
+    async def get_lora_request_async(self):
+        """None."""
+
+    def _engine(self, *_, **__):
+        raise NotImplementedError("weights, addresses and load of the engine are the trinity binary's")
+
+    get_available_address_async = get_current_load = init_process_group = teardown_process_group = _engine
+    set_state_dict_meta = sync_model_weights = sync_model = _engine
+
     async def prepare(self):
         pass
 
@@ -195,7 +234,7 @@ class ModelWrapper:
         pass
 
 
-_NOT_SAMPLING = {"logprobs", "lora_request", "with_chat_completion", "return_token_ids", "model", "stream", "timeout",
+_NOT_SAMPLING = {"enable_recording", "logprobs", "lora_request", "with_chat_completion", "return_token_ids", "model", "stream", "timeout",
                  "extra_body", "repetition_penalty", "min_tokens", "skip_special_tokens"}
 
 

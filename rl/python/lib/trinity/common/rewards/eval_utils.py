@@ -6,9 +6,12 @@ from trinity import _missing
 from trinity.common.rewards.reward_fn import builtin
 
 __getattr__ = _missing.attribute(__name__)
-__all__ = ["compute_score", "compute_score_v0", "evaluate_equation", "extract_solution", "find_boxed_answer", "is_equiv",
-           "last_boxed_only_string", "remove_boxed", "simple_answer_parser", "validate_equation",
-           "validate_think_pattern", "verify_with_timeout"]
+__all__ = ["ANS_RE", "INVALID_ANS", "compute_score", "compute_score_v0", "evaluate_equation", "extract_solution", "find_boxed_answer", "is_equiv",
+           "last_boxed_only_string", "parse_with_timeout", "remove_boxed", "remove_right_units", "simple_answer_parser",
+           "validate_equation", "validate_think_pattern", "verify_with_timeout"]
+
+ANS_RE = re.compile(r"#### (\-?[0-9\.\,]+)")  # the answer of GSM8K
+INVALID_ANS = "[invalid]"
 
 _NUMBER = re.compile(r"\d+")
 _ARITHMETIC = re.compile(r"[\d+\-*/().\s]+")
@@ -18,6 +21,11 @@ def simple_answer_parser(response):
     """The contents of the first answer tag of a line, else the text."""
     found = re.search(r"<answer>(.*?)</answer>", response)
     return found.group(1) if found else response
+
+
+def parse_with_timeout(pred, parsing_timeout=5, **_):
+    """What verify_with_timeout compares: the text, since the trinity binary parses and compares at once."""
+    return [pred]
 
 
 def verify_with_timeout(gold, target, timeout_seconds=5, **_):
@@ -88,6 +96,13 @@ def last_boxed_only_string(string):
 def remove_boxed(s):
     """What is in a box."""
     return s[s.index("{") + 1 : -1]
+
+
+def remove_right_units(string):
+    r"""A text without the unit in \text{ … } at its end."""
+    left, *units = string.split("\\text{ ")
+    assert len(units) < 2, f"there are {len(units)} units in {string!r}"
+    return left
 
 
 def find_boxed_answer(raw_answer, timeout=10):

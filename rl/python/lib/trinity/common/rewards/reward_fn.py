@@ -38,3 +38,8 @@ def builtin(name, response, truth=None, prompt=None, response_token=None, **args
     return _seam.call().up("reward.builtin", {
         "name": name, "response": response, "truth": "" if truth is None else str(truth), "prompt": prompt or "",
         "response_tokens": response_token or [], "args": {k: v for k, v in args.items() if v is not None}})
+
+
+def step(name, text):
+    """What a step of the trinity binary's graders makes of a text, None if it finds nothing."""
+    return _seam.call().up("reward.step", {"name": name, "text": text})

@@ -1,5 +1,7 @@
 """Workflows of steps, each of which gives experiences of its own: those that the model's history has after it."""
 
+from functools import cached_property
+
 from trinity import _missing
 from trinity.common.workflows.workflow import Task, Workflow  # noqa: F401 for those who import
 
@@ -7,7 +9,17 @@ __getattr__ = _missing.attribute(__name__)
 
 
 class _Steps(Workflow):
-    """Runs step after step until one says that it was the last."""
+    """Runs step after step until one says that it was the last. self.client is an OpenAI client of the model, made when it
+    is first used."""
+
+    def __init__(self, *, task, model, auxiliary_models=None, use_openai_client=True):
+        super().__init__(task=task, model=model, auxiliary_models=auxiliary_models)
+        if not use_openai_client:
+            self.client = None
+
+    @cached_property
+    def client(self):
+        return self.model.get_openai_client()
 
     def step(self, step_num):
         raise NotImplementedError(f"{type(self).__name__} has no step()")

@@ -1,7 +1,7 @@
 """The base classes of workflows."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Optional, Type, Union
+from typing import Any, Dict, List, Optional, Type, Union
 
 from trinity import _missing
 from trinity.common.config import FormatConfig, GenerationConfig
@@ -24,14 +24,33 @@ WORKFLOWS = Registry("workflows", {
     "async_math_eval_workflow": _HERE + "eval_workflow.AsyncMathEvalWorkflow",
     "math_rm_workflow": _HERE + "math_rm_workflow.MathRMWorkflow",
     "async_math_rm_workflow": _HERE + "math_rm_workflow.AsyncMathRMWorkflow",
+    "harbor_workflow": _HERE + "harbor_workflow.HarborWorkflow",
 })
+
+
+Metrics = Dict[str, float]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the runs of a workflow ended."""
+
+    completed_runs: int
+    total_runs: int
+    metrics: List[Metrics]
+    successful_ids: List[str] = field(default_factory=list)
+    message: Optional[str] = None
+
+    @property
+    def ok(self):
+        return self.completed_runs == self.total_runs
 
 
 @dataclass
 class Task(dict):
     """One row to work on, with how it is run and graded."""
 
-    workflow: Optional[Type["Workflow"]] = None
+    workflow: Optional[Type["WorkflowBase"]] = None
     repeat_times: Optional[int] = None
     format_args: FormatConfig = field(default_factory=FormatConfig)
     rollout_args: GenerationConfig = field(default_factory=GenerationConfig)
@@ -42,6 +61,7 @@ class Task(dict):
     raw_task: Optional[dict] = None
     batch_id: Union[int, str] = ""
     task_id: Union[int, str] = ""
+    run_id: int = 0
     index: Dict[str, Any] = field(default_factory=dict)
 
     def to_workflow(self, model, auxiliary_models=None):
@@ -55,11 +75,38 @@ class Task(dict):
     def truth(self):
         return (self.raw_task or {}).get(self.format_args.response_key)
 
+    @property
+    def api_key(self):
+        """The key of the run, under which its calls are recorded."""
+        if None in (self.batch_id, self.task_id, self.run_id):
+            raise ValueError(f"batch_id, task_id and run_id are {self.batch_id}, {self.task_id} and {self.run_id}; an API key "
+                             "needs all of them")
+        return f"{self.batch_id}/{self.task_id}/{self.run_id}"
+
     def to_dict(self):
         return self.raw_task
 
 
-class Workflow:
+class WorkflowBase:
+    """Carries a task out: subclasses have execute, and self.model records the experiences."""
+
+    def __init__(self, task, model, **kwargs):
+        self.logger = get_logger(type(self).__module__)
+        self.model = model
+        WorkflowBase.reset(self, task)
+
+    async def execute(self):
+        """The Status of the runs."""
+        raise NotImplementedError(f"{type(self).__name__} has no execute()")
+
+    def reset(self, task):
+        """Begins another task."""
+        self.task = task
+        if hasattr(self.model, "set_api_key"):
+            self.model.set_api_key(task.api_key)
+
+
+class Workflow(WorkflowBase):
     """Makes experiences of a task: subclasses have run, or run_async and is_async = True."""
 
     can_reset: bool = False
@@ -67,15 +114,13 @@ class Workflow:
     is_async: bool = False
 
     def __init__(self, *, task, model, auxiliary_models=None):
-        self.task = task
-        self.model = model
+        super().__init__(task, model)
         self.auxiliary_model_wrappers = auxiliary_models
         self.auxiliary_models = None
         if auxiliary_models:
             ask = "get_openai_async_client" if self.__class__.is_async else "get_openai_client"
             self.auxiliary_models = [getattr(m, ask)() for m in auxiliary_models]
-        self.run_id_base = 0
-        self.logger = get_logger(type(self).__module__)
+        self.set_single_run_context(0)
 
     @property
     def resettable(self):
@@ -89,11 +134,12 @@ class Workflow:
     def asynchronous(self):
         return self.__class__.is_async
 
-    def reset(self, task):
-        raise NotImplementedError(f"{type(self).__name__} has no reset()")
-
     def set_repeat_times(self, repeat_times, run_id_base):
-        raise NotImplementedError(f"{type(self).__name__} says can_repeat and has no set_repeat_times()")
+        self.repeat_times = repeat_times
+        self.run_id_base = run_id_base
+
+    def set_single_run_context(self, run_id_base):
+        Workflow.set_repeat_times(self, 1, run_id_base)
 
     def run(self):
         raise NotImplementedError(f"{type(self).__name__} has no run()")
@@ -101,23 +147,59 @@ class Workflow:
     async def run_async(self):
         raise NotImplementedError(f"{type(self).__name__} says is_async and has no run_async()")
 
+    async def execute(self):
+        """Runs, and puts the experiences in the place of what was recorded."""
+        made = await self.run_async() if self.is_async else self.run()
+        await self.model.overwrite_history_experiences_async(experiences=made, key=self.task.api_key)
+        runs = self.repeat_times if self.can_repeat else 1
+        return Status(runs, runs, [e.metrics for e in made], [self.task.api_key])
+
+
+class WorkflowWithRecording(WorkflowBase):
+    """Starts an agent that asks the model at base_url, where its calls are recorded: subclasses have run_async, which calls
+    update_reward and returns metrics. The calls of one conversation are one experience."""
+
+    can_reset: bool = False
+    is_async: bool = True
+
+    def __init__(self, *, task, model, auxiliary_models=None):
+        super().__init__(task, model)
+        self.auxiliary_models = auxiliary_models
+
+    @property
+    def base_url(self):
+        return self.model.base_url
+
+    @property
+    def api_key(self):
+        return self.task.api_key
+
+    @property
+    def model_name(self):
+        return self.model.model_name
+
+    async def run_async(self):
+        raise NotImplementedError(f"{type(self).__name__} has no run_async()")
+
+    async def execute(self):
+        return Status(1, 1, [await self.run_async() or {}], [self.task.api_key])
+
+    async def update_reward(self, reward, info=None, sample_ids=None):
+        """Rewards what was recorded so far, or the experiences with the sample ids, and adds to their info."""
+        await self.model.update_experience_reward_async(key=self.api_key, reward=reward, info=info, sample_ids=sample_ids)
+
+    def set_single_run_context(self, run_id_base):
+        """Nothing: each run has an object of its own."""
+
 
 class RepeatableWorkflow(Workflow):
     """A workflow that runs its task several times within one run."""
 
     can_repeat: bool = True
 
-    def set_repeat_times(self, repeat_times, run_id_base):
-        self.repeat_times = repeat_times
-        self.run_id_base = run_id_base
-
 
 class MultiTurnWorkflow(Workflow):
     """A workflow whose conversation is one experience."""
-
-    def set_repeat_times(self, repeat_times, run_id_base):
-        self.repeat_times = repeat_times
-        self.run_id_base = run_id_base
 
     def _build_experience_from_converted(self, converted_experience, reward, info=None, truncate_status=None):
         made, info = converted_experience, dict(info or {})
@@ -162,9 +244,8 @@ class BaseSimpleWorkflow(Workflow):
         self.reward_fn = task.reward_fn(**self.reward_fn_args)
 
     def set_repeat_times(self, repeat_times, run_id_base):
-        self.repeat_times = repeat_times
+        super().set_repeat_times(repeat_times, run_id_base)
         self.task.rollout_args.n = repeat_times
-        self.run_id_base = run_id_base
 
     @property
     def rollout_args(self):
