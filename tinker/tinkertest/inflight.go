@@ -23,7 +23,7 @@ func (s *suite) inflight() {
 	}
 	still := s.sampler(tinker.SamplingClientRequest{ModelPath: paths[0]})
 	r := request(3, 40, 8, some...)
-	r.Params.NoStop = true
+	r.Params.StopTokens, r.Params.NoStop = nil, true
 	want := s.draw(still, r)
 	s.movedAnswer(c, r, paths)
 	if got := s.draw(still, r); !slices.EqualFunc(got.Sequences, want.Sequences, alike) {
