@@ -23,6 +23,9 @@ type SampleRequest struct {
 	// CacheSalt keeps the computed beginning of the prompt from requests with another salt. It changes no answer. The
 	// Tinker protocol has no such parameter.
 	CacheSalt string `json:"cache_salt,omitempty"`
+	// Versions, of an earlier answer of a Mover by sample, repeats that answer: its weights change at the same tokens. A
+	// sample without any follows its client. The Tinker protocol has no such parameter.
+	Versions [][]Version `json:"versions,omitempty"`
 }
 
 // SamplingParams shape the draw. The zero value is not useful: start from DefaultSampling.
@@ -78,6 +81,8 @@ type SampledSequence struct {
 	StopReason StopReason `json:"stop_reason"`
 	// TopKLogprobs[i] are the k likeliest tokens where Tokens[i] was drawn, best first. Nil unless asked for.
 	TopKLogprobs [][]TokenLogprob `json:"-"`
+	// Versions are the weights that drew the tokens, of a Mover's samples alone.
+	Versions []Version `json:"versions,omitempty"`
 }
 
 // TokenLogprob is a token with its logprob.

@@ -24,6 +24,7 @@ type Drawn struct {
 	Logprob float32
 	Top     []TokenLogprob // as in SampledSequence.TopKLogprobs; read only
 	Stop    StopReason     // why the sample ends with this token; "" if it continues
+	Version string         // path of the weights where a Version begins with this token; else ""
 }
 
 // Stream is the tokens of one request while they are drawn. One goroutine reads it. It keeps tokens that were not read
@@ -188,8 +189,12 @@ func (r SampleResponse) streamable(samples int) error {
 // each calls add for the tokens of all samples.
 func (r SampleResponse) each(add func(Drawn)) {
 	for i, q := range r.Sequences {
+		versions := q.Versions
 		for j, token := range q.Tokens {
 			d := Drawn{Sample: i, Token: token, Logprob: q.Logprobs[j]}
+			if len(versions) > 0 && versions[0].From == j {
+				d.Version, versions = versions[0].Path, versions[1:]
+			}
 			if q.TopKLogprobs != nil {
 				d.Top = q.TopKLogprobs[j]
 			}

@@ -24,7 +24,8 @@ type Service interface {
 	// CreateModelFromState starts a training run whose adapter (and optimizer, if asked) come from a saved state. The
 	// key is as for CreateModel.
 	CreateModelFromState(ctx context.Context, req CreateFromStateRequest) (TrainingClient, error)
-	// SamplingClient samples from base weights or from saved sampler weights. The weights it holds never change.
+	// SamplingClient samples from base weights or from saved sampler weights. The weights it holds never change, unless
+	// it is a Mover.
 	SamplingClient(ctx context.Context, req SamplingClientRequest) (SamplingClient, error)
 	// DeleteCheckpoint removes a saved checkpoint by its tinker:// path; a missing one is ErrNotFound. Open sampling
 	// clients keep their weights.
@@ -59,7 +60,7 @@ type TrainingClient interface {
 	SaveWeightsForSampler(ctx context.Context, req SaveRequest) (*Future[SaveOutput], error)
 }
 
-// SamplingClient samples from weights that never change.
+// SamplingClient samples from weights that never change, unless it is a Mover.
 type SamplingClient interface {
 	// Sample draws NumSamples continuations of one prompt, all in one result in order. The result is a pure function
 	// of weights and request when Params.Seed is set. When ctx ends, the request is cancelled and its future has ctx's

@@ -46,6 +46,8 @@ type SamplingClientRequest struct {
 	BaseModel string `json:"base_model,omitempty"`
 	ModelPath string `json:"model_path,omitempty"`
 	Owner     string `json:"owner,omitempty"` // as of CreateModelRequest
+	// Inflight, with a ModelPath, asks for a [Mover]. Services that have none refuse it.
+	Inflight bool `json:"inflight,omitempty"`
 }
 
 // ModelInput is the tokens that a model reads and, on services that accept them, images.

@@ -17,6 +17,7 @@ type sampler struct {
 	s       *Service
 	base    *base
 	factors [classes + 1]float64
+	flight  *flight // of an in-flight sampler
 }
 
 // SamplingClient implements tinker.Service. A state can be sampled from as well, as on the engine.
@@ -31,13 +32,25 @@ func (s *Service) SamplingClient(ctx context.Context,
 		return nil, errClosed()
 	}
 	if req.ModelPath == "" {
+		if req.Inflight {
+			return nil, tinker.Userf("fake: an in-flight sampler begins with saved weights")
+		}
 		b, err := s.base(req.BaseModel)
 		if err != nil {
 			return nil, err
 		}
 		return newSampler(s, b, [classes + 1]float64{}), nil
 	}
-	c, err := s.read(req.ModelPath, "")
+	c, err := s.saved(req.ModelPath)
+	if err != nil || !req.Inflight {
+		return c, err
+	}
+	return newMover(c, req.ModelPath), nil
+}
+
+// saved is a sampler of saved weights; s.mu is held.
+func (s *Service) saved(path string) (*sampler, error) {
+	c, err := s.read(path, "")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +86,11 @@ func (c *sampler) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker
 		return nil, errClosed()
 	}
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
-	c.s.drawing.Go(func() { resolve(c.answer(ctx, prompt, req)) })
+	one, err := c.takeOff(req)
+	if err != nil {
+		return nil, err
+	}
+	c.s.drawing.Go(func() { resolve(one.answer(ctx, prompt, req)) })
 	return f, nil
 }
 
@@ -151,7 +168,7 @@ func (c *sampler) draw(at prefix, req tinker.SampleRequest, i int, ends func() e
 		if err := ends(); err != nil {
 			return q, err
 		}
-		r := c.base.table.row(at, &c.factors)
+		r := c.base.table.row(at, c.flight.weights(c, i, &q))
 		t := r.draw(p, u.Float64())
 		q.Tokens, q.Logprobs = append(q.Tokens, t), append(q.Logprobs, r.of(t))
 		if req.TopKSampleLogprobs > 0 {

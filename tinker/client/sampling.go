@@ -52,6 +52,10 @@ func (c *Client) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 			return nil, err
 		}
 	}
+	if req.Inflight {
+		return nil, userf("client: the Tinker protocol makes an in-flight sampler when it saves its weights, and not of a "+
+			"path; sample from %s without inflight", req.ModelPath)
+	}
 	s := &samplingClient{client: c, of: req, inFlight: semaphore.NewWeighted(c.config.Samples),
 		submit: semaphore.NewWeighted(submits), slow: semaphore.NewWeighted(slowSubmits),
 		bytes: semaphore.NewWeighted(c.config.DispatchBytes), moved: time.Now()}
@@ -63,6 +67,9 @@ func (s *samplingClient) Sample(ctx context.Context,
 	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if req.Params.MaxTokens < 0 {
 		return nil, userf("client: max_tokens is %d; it must be positive, or 0 for no limit", req.Params.MaxTokens)
+	}
+	if len(req.Versions) > 0 {
+		return nil, userf("client: the Tinker protocol does not repeat the versions of an answer; leave them out")
 	}
 	req.Params.Seed = s.client.seed(req.Params.Seed)
 	params, err := wire.FromSampling(req.Params)

@@ -54,15 +54,6 @@ func TestFinishedSessionsHaveNoHeartbeat(t *testing.T) {
 	}
 }
 
-// An in-flight sampler is a snapshot here: its contract allows weights that stay as they were when it was made.
-func TestInflightSampler(t *testing.T) {
-	r := newRig(t, Options{})
-	m := r.model(r.session(), 0)
-	body := map[string]any{"model_id": m, "seq_id": 1, "sampling_session_seq_id": 0, "kind": "inflight"}
-	id := r.result(r.promise("/save_weights_for_sampler", body))["sampling_session_id"].(string)
-	r.samples(r.promise("/asample", asample(id, 0, nil)))
-}
-
 // A run and its checkpoints say which optimizer they have, also after a restart.
 func TestOptimizerOfARun(t *testing.T) {
 	r := newRig(t, Options{})

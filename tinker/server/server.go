@@ -142,6 +142,7 @@ func (s *Server) resume() {
 	models := s.state.ModelsInOrder()
 	s.life.Begin(func() { s.runs.Remake(models) })
 	s.samplers.Resume()
+	s.runs.Republish()
 	s.life.Every(retentionPeriod, s.retain)
 	s.weights.Start()
 }

@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) tinker.Service) {
 		{"Stream", (*suite).stream},
 		{"Cancel", (*suite).cancel},
 		{"Exact", (*suite).exact},
+		{"Inflight", (*suite).inflight},
 		{"Unload", (*suite).unload},
 		{"Close", (*suite).close},
 	} {

@@ -11,6 +11,10 @@ import (
 // emptyLogprob and token 0 mark an empty cell of a top-k matrix.
 const emptyLogprob = -99999.0
 
+// versions is the field of message SampledSequence that this project adds: repeated {from = 1, path = 2}, the
+// tinker.Versions of an in-flight sampler's answer. The SDK skips it.
+const versions = 100
+
 // EncodeSample writes message SampleResponse.
 func EncodeSample(r tinker.SampleResponse) []byte {
 	var b []byte
@@ -27,6 +31,9 @@ func EncodeSample(r tinker.SampleResponse) []byte {
 		}
 		if s.TopKLogprobs != nil {
 			m = appendBytes(m, 4, appendTopK(nil, s.TopKLogprobs))
+		}
+		for _, v := range s.Versions {
+			m = appendBytes(m, versions, appendString(appendVarint(nil, 1, uint64(v.From)), 2, v.Path))
 		}
 		b = appendBytes(b, 1, m)
 	}
@@ -111,6 +118,12 @@ func readSequence(s *tinker.SampledSequence, b []byte) error {
 			s.Logprobs = readFloats(f.raw, Float32)
 		case f.is(4, protowire.BytesType):
 			s.TopKLogprobs, err = readTopK(f.raw)
+		case f.is(versions, protowire.BytesType):
+			var v tinker.Version
+			v, err = readVersion(f.raw)
+			if s.Versions = append(s.Versions, v); len(s.Versions) > maxTensors {
+				err = malformed("SampledSequence.versions: too many", nil)
+			}
 		}
 		return err
 	})
@@ -121,6 +134,19 @@ func readSequence(s *tinker.SampledSequence, b []byte) error {
 		err = malformed("SampledSequence: logprobs and tokens differ in number", nil)
 	}
 	return err
+}
+
+func readVersion(b []byte) (v tinker.Version, err error) {
+	err = fields("Version", b, func(f field) error {
+		switch {
+		case f.is(1, protowire.VarintType):
+			v.From = int(int32(f.num))
+		case f.is(2, protowire.BytesType):
+			v.Path = string(f.raw)
+		}
+		return nil
+	})
+	return v, err
 }
 
 func readTopK(b []byte) ([][]tinker.TokenLogprob, error) {

@@ -15,7 +15,7 @@ func (c *Scheduler) step() {
 	c.counters.step(c.batch)
 	for rest := c.batch; len(rest) > 0; {
 		n := 1
-		for n < len(rest) && rest[n].s.version.Weights == rest[0].s.version.Weights {
+		for n < len(rest) && rest[n].version().Weights == rest[0].version().Weights {
 			n++
 		}
 		c.pass(rest[:n])
@@ -34,11 +34,11 @@ func (c *Scheduler) pass(sequences []*sequence) {
 	for _, l := range sequences {
 		l.first = row
 		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view,
-			Adapter: l.s.version.Adapter})
+			Adapter: l.version().Adapter})
 		c.wanted(l)
 		row += l.take
 	}
-	w := sequences[0].s.version.W
+	w := sequences[0].version().W
 	hidden := c.Runner.Forward(w, c.seqs, nil)
 	for i, l := range sequences {
 		if err := c.Runner.SeqErr(i); err != nil {
@@ -98,7 +98,7 @@ func (c *Scheduler) use(x *logitRow, row []float32) {
 		top := s.top(row, lse)
 		for _, one := range l.samples {
 			token := c.draw(row, s, one.stream, len(l.tokens)-len(s.prompt))
-			x.drawn = append(x.drawn, drawnToken{token, logprob(row, lse, token), top})
+			x.drawn = append(x.drawn, drawnToken{token, logprob(row, lse, token), top, l.drawer()})
 		}
 		return
 	}

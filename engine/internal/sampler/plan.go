@@ -45,8 +45,11 @@ func (c *Scheduler) plan() {
 	}); i >= 0 {
 		c.short = c.sequences[i]
 	}
+	for _, l := range c.batch {
+		l.follow()
+	}
 	slices.SortStableFunc(c.batch, func(a, b *sequence) int {
-		v, w := a.s.version, b.s.version
+		v, w := a.version(), b.version()
 		return cmp.Or(cmp.Compare(v.Weights, w.Weights), cmp.Compare(v.ID, w.ID))
 	})
 }
@@ -94,7 +97,7 @@ func (c *Scheduler) share(meant func(*sequence) bool, most int, budget *int, sho
 			continue
 		}
 		l.resume()
-		if n = min(len(l.tokens)-l.done, n); c.space(l, n) {
+		if n = min(l.rest(), n); c.space(l, n) {
 			c.include(l, n)
 			*budget -= n
 		} else {

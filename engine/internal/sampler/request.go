@@ -15,7 +15,8 @@ const maxSamples = 1 << 16
 
 // Request is one sampling request and its state.
 type Request struct {
-	version *weights.Version
+	version *weights.Version // that computes the prompt
+	flight  *flight          // of an in-flight sampler's request; nil: the version computes everything
 	queue   *Queue
 	scope   cache.Scope // of the prefixes that it shares
 	looked  bool        // it has looked for the prefix of its prompt

@@ -65,6 +65,7 @@ type drawnToken struct {
 	token int32
 	logp  float32
 	top   []tinker.TokenLogprob // the most likely alternatives, if asked for
+	by    *source               // of an in-flight sampler, the weights that drew it
 }
 
 // Options configure a scheduler.
@@ -208,6 +209,7 @@ func (c *Scheduler) admit() {
 		s := l.waiting[0]
 		l.waiting = slices.Delete(l.waiting, 0, 1)
 		s.begun = true
+		s.takeOff()
 		s.queue.share.Owner.Running++
 		s.queue.share.Charge(1)
 		c.sequences = append(c.sequences, newPromptSequence(s))

@@ -19,6 +19,7 @@ type sequence struct {
 	parted  []*sequence // of samples that have drawn another token than these in the present step
 	tokens  []int32     // prompt, then what was drawn
 	done    int         // tokens whose keys and values are in pages
+	moves   []move      // changes of the weights, of an in-flight sampler's samples
 	pages   []*cache.Page
 	view    []*nn.Page // the same
 	tail    []byte     // see stops.after
@@ -69,7 +70,7 @@ func (l *sequence) resume() {
 	if l.prompting() && l.s.wantsPrompt() {
 		return
 	}
-	pages, own := l.cache().Lookup(l.s.scope, l.tokens)
+	pages, own := l.cache().Lookup(l.s.scope, l.tokens[:l.pure(len(l.tokens)-1)+1])
 	l.add(pages)
 	l.done = len(l.pages) * cache.PageLen
 	if l.prompting() && !l.s.looked { // later it finds the pages that it kept itself
@@ -111,7 +112,7 @@ func (l *sequence) computed() {
 	if l.done/cache.PageLen == before {
 		return
 	}
-	l.cache().Keep(l.s.scope, l.tokens[:l.done], l.pages)
+	l.cache().Keep(l.s.scope, l.tokens[:l.pure(l.done)], l.pages)
 	for i, p := range l.pages {
 		l.view[i] = &p.Page
 	}
@@ -159,7 +160,7 @@ func (s *Request) sample(index int) sample {
 // part makes a sequence of samples that have drawn another token than the others. Without room for a page they
 // recompute their tokens.
 func (l *sequence) part(b branch) {
-	c := &sequence{s: l.s, samples: b.samples, tail: b.tail, asked: true, done: l.done}
+	c := &sequence{s: l.s, samples: b.samples, tail: b.tail, asked: true, done: l.done, moves: l.moves}
 	if !c.copyPages(l, false) {
 		c.asked, c.done = false, 0
 	}
@@ -178,6 +179,7 @@ func (s *Request) sampled(sample int, d drawnToken, tail *[]byte) bool {
 	if d.top != nil {
 		q.TopKLogprobs = append(q.TopKLogprobs, d.top)
 	}
+	version := d.note(q)
 	switch {
 	case s.stop.after(d.token, tail):
 		q.StopReason = tinker.StopStop
@@ -185,7 +187,8 @@ func (s *Request) sampled(sample int, d drawnToken, tail *[]byte) bool {
 		q.StopReason = tinker.StopLength
 	}
 	if s.drawn != nil {
-		s.drawn(tinker.Drawn{Sample: sample, Token: d.token, Logprob: d.logp, Top: d.top, Stop: q.StopReason})
+		s.drawn(tinker.Drawn{Sample: sample, Token: d.token, Logprob: d.logp, Top: d.top, Stop: q.StopReason,
+			Version: version})
 	}
 	if q.StopReason == "" {
 		return false

@@ -76,8 +76,9 @@ func (c *Scheduler) spawn(l *sequence, sequences []*sequence, room int) []*seque
 	for ; s.next < s.n && room > 0; s.next++ {
 		one := s.sample(s.next)
 		token := c.draw(l.logits, s, one.stream, 0)
-		d := drawnToken{token, logprob(l.logits, lse, token), s.top(l.logits, lse)}
-		if i := slices.IndexFunc(sequences[old:], func(v *sequence) bool { return v.last() == token }); i >= 0 {
+		d := drawnToken{token, logprob(l.logits, lse, token), s.top(l.logits, lse), l.drawer()}
+		same := func(v *sequence) bool { return v.last() == token && !s.repeats() }
+		if i := slices.IndexFunc(sequences[old:], same); i >= 0 {
 			v, tail := sequences[old+i], []byte(nil)
 			s.sampled(s.next, d, &tail) // it does not end, as those before it did not
 			v.samples = append(v.samples, one)

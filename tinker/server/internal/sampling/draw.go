@@ -68,11 +68,11 @@ func (s *Samplers) run(ctx context.Context, p *state.Sample, w *state.Sampler) (
 	if err != nil {
 		return 0, out, err
 	}
-	f, err := client.Sample(tinker.Promised(ctx), asked)
-	if err != nil {
-		return 0, out, err
+	if w.Inflight > 0 {
+		out, err = s.drawInflight(tinker.Promised(ctx), p, client, asked)
+	} else {
+		out, err = tinker.Sample(tinker.Promised(ctx), client, asked)
 	}
-	out, err = f.Wait(ctx)
 	if n := req.PromptLogprobsLastN; n != nil && err == nil {
 		forgetBefore(&out, len(out.PromptLogprobs)-*n)
 	}
@@ -158,6 +158,7 @@ func (s *Samplers) resumeKept() {
 
 // Resume draws the samples that an earlier process left unfinished, and keeps its results. The store is locked.
 func (s *Samplers) Resume() {
+	s.markSaved()
 	for _, p := range s.State.Samples {
 		if p.Finished.IsZero() {
 			p.Size = int64(len(p.Raw))

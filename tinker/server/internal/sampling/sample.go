@@ -61,7 +61,7 @@ func (s *Samplers) Sample(c *edge.Call) (any, error) {
 		fresh.Tenant, fresh.Size = c.Tenant, int64(len(c.Body))
 		t.Samples[key] = fresh
 		s.Capacity.Sampling.Take(fresh.Tenant, fresh.Size)
-		p.Used = s.Life.Now()
+		t.Use(p)
 		return s.State.Record(state.RecSample, fresh.SampleRecord)
 	})
 	if err != nil {

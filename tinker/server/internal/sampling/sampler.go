@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -33,6 +34,8 @@ type Samplers struct {
 	Recorder *Recorder
 	Store    checkpoint.Store
 	Keep     Keep
+
+	moving sync.Mutex // held while in-flight samplers move to other weights
 }
 
 // Keep limits for how long data are kept that clients no longer ask for, and how much of them for a tenant. Zero values
@@ -167,31 +170,42 @@ func (s *Samplers) GetSampler(c *edge.Call) (any, error) {
 func (s *Samplers) open(ctx context.Context, p *state.Sampler) (tinker.SamplingClient, error) {
 	s.State.Lock()
 	client, session := p.Client, s.State.Sessions[p.Session]
+	req := tinker.SamplingClientRequest{ModelPath: p.ModelPath}
+	if req.Inflight = p.Inflight > 0; req.Inflight {
+		req.ModelPath = s.State.Latest(p).ModelPath
+	}
 	s.State.Unlock()
 	if client != nil {
 		return client, nil
 	}
-	req := tinker.SamplingClientRequest{ModelPath: p.ModelPath}
 	if session != nil {
 		req.Owner = session.Tenant
 	}
 	if p.ModelPath == "" {
 		req.BaseModel = p.BaseModel
-	} else if _, err := s.Saved.Find(p.ModelPath); err != nil {
+	} else if _, err := s.Saved.Find(req.ModelPath); err != nil {
 		return nil, edge.AsUser(err)
 	}
 	client, err := s.await(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	if client = s.keep(p, client); req.Inflight {
+		s.follow(ctx, p.Run()) // it may have moved meanwhile
+	}
+	return client, nil
+}
+
+// keep gives a sampler its client, unless a concurrent sample was faster.
+func (s *Samplers) keep(p *state.Sampler, client tinker.SamplingClient) tinker.SamplingClient {
 	s.State.Lock()
 	defer s.State.Unlock()
-	if p.Client != nil { // a concurrent sample was faster
+	if p.Client != nil {
 		state.CloseClient(client)
-		return p.Client, nil
+	} else {
+		p.Client = client
 	}
-	p.Client = client
-	return client, nil
+	return p.Client
 }
 
 // loadWait limits how long an accepted sample waits for memory for its weights; loadEvery is the time between two

@@ -19,6 +19,29 @@ type SampleRecord struct {
 	Request  json.RawMessage `json:"request,omitempty"` // nil once it is finished
 	Samples  int             `json:"samples"`
 	Recorded bool            `json:"recorded,omitempty"` // its stability information is kept
+	// Versions, of an in-flight sampler, are the weights that drew each sample so far: drawn again, it has them again.
+	Versions [][]tinker.Version `json:"versions,omitempty"`
+}
+
+// VersionRecord says that one sample of a request is drawn with other weights from a token on.
+type VersionRecord struct {
+	Sampler string `json:"sampler"`
+	Seq     int64  `json:"seq"`
+	Sample  int    `json:"sample"`
+	tinker.Version
+}
+
+// AddVersion notes weights, unless it has noted them before. The store is locked, or the log is being read.
+func (p *Sample) AddVersion(r VersionRecord) (fresh bool) {
+	for len(p.Versions) <= r.Sample {
+		p.Versions = append(p.Versions, nil)
+	}
+	list := &p.Versions[r.Sample]
+	if n := len(*list); n > 0 && (*list)[n-1].From >= r.From {
+		return false
+	}
+	*list = append(*list, r.Version)
+	return true
 }
 
 // SampleResult is the outcome: Proto, or an error.
@@ -51,7 +74,7 @@ func NewSample(r SampleRecord) *Sample {
 
 // Finish records the result; the store is locked, or the log is being read.
 func (p *Sample) Finish(r SampleResult) {
-	p.Result, p.Finished, p.Raw, p.Request = r, r.Time, nil, nil
+	p.Result, p.Finished, p.Raw, p.Request, p.Versions = r, r.Time, nil, nil, nil
 	close(p.Done)
 }
 

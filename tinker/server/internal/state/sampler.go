@@ -8,7 +8,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Sampler is a sampling session: weights that never change.
+// Sampler is a sampling session: weights that never change or, of an in-flight one, the latest of its training run.
 type Sampler struct {
 	ID        string    `json:"id"`
 	Session   string    `json:"session"`
@@ -18,8 +18,11 @@ type Sampler struct {
 	Unnamed   bool      `json:"unnamed,omitempty"`
 	Created   time.Time `json:"created"`
 	Copies    int64     `json:"copies,omitempty"` // clients that joined
+	// Inflight is the number of the save that published the weights of an in-flight sampler; 0: it is none.
+	Inflight int64 `json:"inflight,omitempty"`
 
 	// Volatile.
+	Saved  bool                  `json:"-"` // the weights of an in-flight sampler are on the disk
 	Client tinker.SamplingClient `json:"-"` // nil until first use, and after eviction
 	Used   time.Time             `json:"-"`
 	Busy   int                   `json:"-"` // samples in progress
@@ -33,7 +36,7 @@ func SamplerID(session string, seq int64) string { return fmt.Sprintf("%s:sample
 func (t *Store) AddSampler(p *Sampler) {
 	p.Used, p.ends = p.Created, t.firstEnd
 	if old := t.Samplers[p.ID]; old != nil { // a copy of its client has joined
-		p.ends = old.ends
+		p.ends, p.Saved = old.ends, old.Saved
 	}
 	t.Samplers[p.ID] = p
 	if p.Unnamed {
@@ -64,6 +67,32 @@ func (t *Store) OwnSampler(tenant, id string) (*Sampler, error) {
 		return nil, fmt.Errorf("sampling session %q: %w", id, tinker.ErrNotFound)
 	}
 	return p, nil
+}
+
+// Run is the training run of a sampler with a ModelPath.
+func (p *Sampler) Run() string {
+	path, _ := tinker.ParsePath(p.ModelPath) // it was made by a save
+	return path.ModelID
+}
+
+// Latest is the in-flight sampler that an in-flight one has the weights of: the last one that was saved, or itself if it
+// is newer. The store is locked.
+func (t *Store) Latest(p *Sampler) *Sampler {
+	run := p.Run()
+	for _, q := range t.Samplers {
+		if q.Saved && q.Inflight > p.Inflight && q.Run() == run {
+			p = q
+		}
+	}
+	return p
+}
+
+// Use notes that a sampler and its weights are used. The store is locked.
+func (t *Store) Use(p *Sampler) {
+	p.Used = t.now()
+	if p.Inflight > 0 {
+		t.Latest(p).Used = p.Used
+	}
 }
 
 // Forget releases a sampler's weights; the store is locked, and no sample uses them.

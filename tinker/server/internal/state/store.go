@@ -30,6 +30,7 @@ const (
 	RecDropped    = 'U' // SamplerKey: an unnamed sampler was collected
 	RecCheckpoint = 'K' // CheckpointSettings
 	RecSample     = 'A' // SampleRecord
+	RecVersion    = 'V' // VersionRecord
 	RecResult     = 'R' // SampleResult
 	RecStability  = 'Q' // Recording
 )
@@ -154,6 +155,12 @@ func (t *Store) replay(kind byte, payload []byte) error {
 		return replay(payload, func(v *CheckpointSettings) { t.AddMark(*v) })
 	case RecSample:
 		return replay(payload, func(v *SampleRecord) { t.Samples[SampleKey{v.Sampler, v.Seq}] = NewSample(*v) })
+	case RecVersion:
+		return replay(payload, func(v *VersionRecord) {
+			if p := t.Samples[SampleKey{v.Sampler, v.Seq}]; p != nil && p.Finished.IsZero() {
+				p.AddVersion(*v)
+			}
+		})
 	case RecStability:
 		return replay(payload, t.AddRecording)
 	case RecResult:

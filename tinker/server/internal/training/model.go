@@ -45,6 +45,8 @@ type memory interface {
 type unnamed interface {
 	// Trim deletes a tenant's least recently used ones beyond the limits.
 	Trim(tenant string) error
+	// Publish moves a run's in-flight samplers to the weights at path when they are saved.
+	Publish(path string, saving *tinker.Future[tinker.SaveOutput])
 }
 
 // attribution knows which tokens were sampled, and their logprobs.

@@ -29,8 +29,10 @@ func (s *Runs) SaveForSampler(c *edge.Call, req wire.SaveRequest) (any, error) {
 	}
 	switch {
 	case req.Kind != "" && req.Kind != "snapshot" && req.Kind != "inflight":
-		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; it must be snapshot, or inflight, which is the same "+
-			"here: the weights of samplers never change", req.Kind))
+		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; it must be snapshot or inflight", req.Kind))
+	case req.Path != nil && req.Kind == "inflight":
+		return s.reject(m, req.SeqID, tinker.Userf("kind inflight makes a sampling session and no checkpoint named %q; "+
+			"leave out the path, or the kind", *req.Path))
 	case req.Path != nil:
 		return s.saveNamed(c, m, req, tinker.KindSampler, *req.Path)
 	case req.SamplingSessionSeqID == nil:
@@ -99,6 +101,9 @@ func (s *Runs) saveUnnamed(c *edge.Call, m *state.Model, req wire.SaveRequest) (
 	p := &state.Sampler{ID: state.SamplerID(m.Session, *req.SamplingSessionSeqID), Session: m.Session,
 		BaseModel: m.Info.BaseModel, Asked: m.Asked, Created: s.Life.Now().UTC(), Unnamed: true,
 		ModelPath: tinker.Path{ModelID: m.ID, Kind: tinker.KindSampler, Name: name}.String()}
+	if req.Kind == "inflight" {
+		p.Inflight = req.SeqID
+	}
 	taken := errors.New("taken")
 	err := s.State.Change(func(t *state.Store) (int64, error) {
 		if err := s.tooFar(m, req.SeqID); err != nil {
@@ -128,8 +133,25 @@ func (s *Runs) saveUnnamed(c *edge.Call, m *state.Model, req wire.SaveRequest) (
 	}
 	save := tinker.SaveRequest{SeqID: req.SeqID, Name: name}
 	return accept(s, m, req.SeqID, "save", 0, int64(len(c.Body)), func() (*tinker.Future[tinker.SaveOutput], error) {
-		return m.Client.SaveWeightsForSampler(s.Life.Ctx, save)
+		f, err := m.Client.SaveWeightsForSampler(s.Life.Ctx, save)
+		if err == nil && p.Inflight > 0 {
+			s.Samplers.Publish(p.ModelPath, f)
+		}
+		return f, err
 	})
+}
+
+// Republish publishes the weights of in-flight samplers that an earlier process did not. The store is locked.
+func (s *Runs) Republish() {
+	for _, p := range s.State.Samplers {
+		if p.Inflight == 0 || p.Saved {
+			continue
+		}
+		found, _ := s.Backend.Lookup(p.Run(), p.Inflight)
+		if f, saving := found.(*tinker.Future[tinker.SaveOutput]); saving {
+			s.Samplers.Publish(p.ModelPath, f)
+		}
+	}
 }
 
 // LoadWeights loads a state into a model, or creates a model from it.
