@@ -35,6 +35,14 @@ func (e *Engine) Folder(path string) (string, error) {
 // CheckpointFolder is Folder without an engine; dir is the [Options.Dir] of an earlier engine.
 func CheckpointFolder(dir, path string) (string, error) { return checkpoint.Folder(dir, path) }
 
+// CopyCheckpoint saves a copy of a checkpoint under another path, without its time to live.
+func (e *Engine) CopyCheckpoint(from string, to tinker.Path) error {
+	if e.group.Ended() {
+		return lifetime.Closed()
+	}
+	return e.store.Copy(from, to)
+}
+
 // DeleteCheckpoint implements tinker.Service.
 func (e *Engine) DeleteCheckpoint(_ context.Context, path string) error {
 	p, err := tinker.ParsePath(path)

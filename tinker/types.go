@@ -112,6 +112,7 @@ const (
 	DRO                = "dro"
 	GSPO               = "gspo"
 	StableReinforce    = "stable_reinforce"
+	TrinityPPO         = "trinity_ppo" // Trinity-RFT's, not of the official protocol
 
 	TargetTokens = "target_tokens" // int64 [N] or [N,K]
 	Weights      = "weights"       // float32, shape of target_tokens
@@ -120,6 +121,9 @@ const (
 
 	SequenceRatioMask = "sequence_ratio_mask" // float32 [N]: nonzero where gspo takes its sequence ratio
 	SampledMask       = "sampled_mask"        // float32 [N]: nonzero where stable_reinforce's targets were sampled
+
+	RefLogprobs = "ref_logprobs" // float32 [N]: the reference model's, of trinity_ppo
+	Mask        = "mask"         // float32 [N]: trinity_ppo's response tokens, in place of weights
 
 	// On a service with ExactEntropy, loss_fn_config may have EntropyCoef in addition to a loss's own settings.
 	// EntropyCoef times the sum over positions of weight times entropy of the model's distribution is then subtracted

@@ -99,11 +99,13 @@ func (r *run) forward(req tinker.ForwardRequest, back bool) (out tinker.ForwardO
 	}
 	g := newGradient(&r.base.table, &r.state)
 	total := 0.0
+	out.Metrics = map[string]float64{}
 	for i := range list {
 		tokens, _ := req.Data[i].ModelInput.Tokens()
 		record, sum := g.datum(l, &list[i], tokens)
 		out.LossFnOutputs = append(out.LossFnOutputs, record)
 		total += sum
+		l.Report(out.Metrics, list[i], record[tinker.Logprobs].Float)
 	}
 	if math.IsNaN(total) || math.IsInf(total, 0) {
 		return tinker.ForwardOutput{}, tinker.Userf("fake: the loss is %v", total)
@@ -111,7 +113,7 @@ func (r *run) forward(req tinker.ForwardRequest, back bool) (out tinker.ForwardO
 	if back {
 		g.into(&r.state)
 	}
-	out.Metrics = map[string]float64{"loss:sum": total}
+	out.Metrics["loss:sum"] = total
 	return out, nil
 }
 

@@ -17,6 +17,7 @@ func (s *Server) routes() {
 	mux.HandleFunc("GET /health", s.health) // as vLLM and llama.cpp name it
 	mux.HandleFunc("GET /version", s.version)
 	mux.HandleFunc("GET "+v1+"/archive/{token}", s.saved.Download)
+	mux.HandleFunc("GET "+v1+"/traces/{token}", s.sessions.Trace)
 	mux.HandleFunc("GET /metrics", s.metrics)
 	on("GET /tenants", edge.NoBody, s.tenants)
 	on("POST "+v1+"/client/config", edge.NoBody, s.sessions.ClientConfig)
@@ -59,6 +60,10 @@ func (s *Server) routes() {
 	on("GET "+v1+"/checkpoints", edge.NoBody, s.saved.ListCheckpoints)
 	on("GET "+v1+"/sessions", edge.NoBody, s.sessions.ListSessions)
 	on("GET "+v1+"/sessions/{id}", edge.NoBody, s.sessions.GetSession)
+	on("POST "+v1+"/sessions/search", edge.SmallBody, edge.Decoded(s.sessions.SearchSessions))
+	on("PUT "+v1+"/sessions/{id}/project", edge.SmallBody, edge.Decoded(s.sessions.AssignProject))
+	on("GET "+v1+"/sessions/{id}/trace_export", edge.NoBody, s.sessions.ExportTrace)
+	on("POST "+v1+"/copy_weights", edge.SmallBody, edge.Decoded(s.runs.CopyWeights))
 	on("POST "+v1+"/sessions/{id}/finish", edge.SmallBody, edge.Decoded(s.sessions.FinishSession))
 	for pattern, reason := range refusals() {
 		on(pattern, edge.NoBody, refuse(reason))
@@ -109,13 +114,6 @@ func refusals() map[string]string {
 			"/auth/apikey/me": "the operator of this server keeps the keys: trinity serve key revoke",
 		"POST " + v1 +
 			"/create_custom_loss": "custom losses run at the client (custom_loss_server_side is false)",
-		"POST " + v1 + "/copy_weights": "checkpoints are not copied between runs: load_weights with the path, or " +
-			"create a model from it",
-		"POST " + v1 +
-			"/sessions/search": "sessions are not searched here: list them (GET /api/v1/sessions)",
-		"PUT " + v1 + "/sessions/{id}/project": "this server has no projects",
-		"GET " + v1 +
-			"/sessions/{id}/trace_export": "this server records no traces; see /metrics and its log",
 		"GET " + v1 +
 			"/audit": "this server keeps no audit log; its own log says who did what",
 		"GET " + v1 + "/billing/usage/events": "nothing is billed here",

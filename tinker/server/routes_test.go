@@ -155,11 +155,19 @@ func strangerRows(o *owned, own string) []routeRow {
 		{"GET " + v1 + "/auth/apikey/me", 422, []attempt{{v1 + "/auth/apikey/me", nil}}},
 		{"DELETE " + v1 + "/auth/apikey/me", 422, []attempt{{v1 + "/auth/apikey/me", nil}}},
 		{"POST " + v1 + "/create_custom_loss", 422, []attempt{{v1 + "/create_custom_loss", nil}}},
-		{"POST " + v1 + "/copy_weights", 422, []attempt{{v1 + "/copy_weights", nil}}},
-		{"POST " + v1 + "/sessions/search", 422, []attempt{{v1 + "/sessions/search", nil}}},
-		{"PUT " + v1 + "/sessions/{id}/project", 422, []attempt{{v1 + "/sessions/" + o.session + "/project", nil}}},
-		{"GET " + v1 + "/sessions/{id}/trace_export", 422, []attempt{
+		{"POST " + v1 + "/copy_weights", 0, []attempt{
+			{v1 + "/copy_weights", body("source_path", o.state, "destination_project_id", "p")},
+			{v1 + "/copy_weights", body("source_path", o.external, "destination_project_id", "p")},
+			{v1 + "/copy_weights", body("source_path", o.weights, "session_id", o.session, "model_seq_id", 3)}}},
+		{"POST " + v1 + "/sessions/search", 200, []attempt{
+			{v1 + "/sessions/search", body("owner", body("type", "accessible"))},
+			{v1 + "/sessions/search", body("session_id", o.session)}}},
+		{"PUT " + v1 + "/sessions/{id}/project", 0, []attempt{
+			{v1 + "/sessions/" + o.session + "/project", body("project_id", "p")}}},
+		{"GET " + v1 + "/sessions/{id}/trace_export", 0, []attempt{
 			{v1 + "/sessions/" + o.session + "/trace_export", nil}}},
+		{"GET " + v1 + "/traces/{token}", 403, []attempt{{v1 + "/traces/" + o.drawn, nil},
+			{strings.Replace(o.archive, "/archive/", "/traces/", 1), nil}}},
 		{"GET " + v1 + "/audit", 422, []attempt{{v1 + "/audit", nil}}},
 		{"GET " + v1 + "/billing/usage/events", 422, []attempt{{v1 + "/billing/usage/events", nil}}},
 		{"GET " + v1 + "/billing/usage/checkpoints/current", 422, []attempt{

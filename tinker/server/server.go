@@ -10,8 +10,8 @@
 // Another tenant's resources return 404.
 //
 // Samples have the logprobs of the model's own distribution at temperature 1. Telemetry of the SDK is accepted and
-// dropped. A server on one machine has no billing, audit, projects or traces: such requests are refused with an error
-// that names the feature (routes.go).
+// dropped. A server on one machine has no billing and no audit: such requests are refused with an error that names the
+// feature (routes.go).
 package server
 
 import (
@@ -111,10 +111,10 @@ func (s *Server) build() {
 	s.capacity = capacity.New(o.Queues, s.life, o.Dir,
 		func() error { return errors.Join(s.state.Log.Heal(), b.Heal()) }, engine, s.stats.Full)
 	s.names = &basemodel.Registry{Models: o.Models, Life: s.life, Edge: s.edge, Able: b.Capabilities}
-	s.sessions = &session.Sessions{State: s.state, Life: s.life, Capacity: s.capacity, Names: s.names, Evict: b.Evict,
-		Keep: o.Keep.Sessions}
 	s.saved = &checkpoint.Checkpoints{State: s.state, Life: s.life, Tickets: s.tickets, Edge: s.edge, Store: o.Store,
 		Remove: b.DeleteCheckpoint}
+	s.sessions = &session.Sessions{State: s.state, Life: s.life, Capacity: s.capacity, Names: s.names, Evict: b.Evict,
+		Keep: o.Keep.Sessions, Tickets: s.tickets, Edge: s.edge, Saved: s.saved.List}
 	s.weights = &sampling.Weights{State: s.state, Life: s.life, Backend: b, Idle: o.Idle,
 		Lent: map[sampling.LentKey]*sampling.LentWeights{}}
 	s.recorder = &sampling.Recorder{State: s.state, Life: s.life, Keep: o.Keep}

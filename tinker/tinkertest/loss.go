@@ -104,6 +104,29 @@ func (s *suite) maskedLosses() {
 	if got := out.Metrics["loss:sum"]; math.Abs(got-want) > 1e-4*math.Max(1, math.Abs(want)) {
 		s.Errorf("stable_reinforce: loss %v, want %v", got, want)
 	}
+	s.trinityPPO(c)
+}
+
+// trinityPPO sends Trinity-RFT's loss on policy: its value is the mean of −advantage over the response tokens, divided
+// by the datums of the step, and the metrics are sums from which Trinity-RFT computes its own.
+func (s *suite) trinityPPO(c tinker.TrainingClient) {
+	d := datum(some...)
+	d.LossFnInputs[tinker.Logprobs] = tinker.Floats(s.logprobs(c, some...))
+	w, a := d.LossFnInputs[tinker.Weights].Float, d.LossFnInputs[tinker.Advantages].Float
+	tokens, want := 0.0, 0.0
+	for i := range w {
+		if w[i] = float32(i % 2); w[i] > 0 {
+			tokens, want = tokens+1, want-float64(a[i])
+		}
+	}
+	f, err := c.ForwardBackward(s.ctx, tinker.ForwardRequest{Data: []tinker.Datum{d}, LossFn: tinker.TrinityPPO,
+		LossFnConfig: map[string]float64{"kl_coef": 0, "num_total_datums": 4}})
+	m := wait(s, f, err).Metrics
+	want /= 4 * tokens
+	if got := m["loss:sum"]; math.Abs(got-want) > 1e-6 || m["trinity/response_tokens:sum"] != tokens ||
+		m["trinity/ratio_sum:sum"] != tokens || m["trinity/clipped_tokens:sum"] != 0 {
+		s.Errorf("trinity_ppo: metrics %v, want a loss of %v and %v tokens", m, want, tokens)
+	}
 }
 
 // twoTargets: with K candidate targets per position the outputs have the same shape, and column 0 equals the result

@@ -67,7 +67,7 @@ func Tokens(items []Item) (n int) {
 }
 
 // Result is the answer to a request whose items are computed.
-func Result(items []Item) tinker.ForwardOutput {
+func Result(l loss.Loss, items []Item) tinker.ForwardOutput {
 	out := tinker.ForwardOutput{Metrics: map[string]float64{}}
 	sum := 0.0
 	for i := range items {
@@ -77,6 +77,7 @@ func Result(items []Item) tinker.ForwardOutput {
 			rec[tinker.Entropy], rec[tinker.EntropyCentre] = tinker.Floats(items[i].h), tinker.Floats(items[i].mid)
 		}
 		out.LossFnOutputs = append(out.LossFnOutputs, rec)
+		l.Report(out.Metrics, items[i].Datum, items[i].logp)
 	}
 	out.Metrics["loss:sum"] = sum
 	return out
@@ -131,7 +132,8 @@ func Batch(req tinker.ForwardRequest, items []Item) executor.Batch {
 func (it *Item) datum() tinker.Datum {
 	inputs := map[string]tinker.Tensor{tinker.TargetTokens: {Shape: it.Shape, Int: tinker.TokenInts(it.Targets).Int}}
 	for key, v := range map[string][]float32{tinker.Weights: it.Weights, tinker.Logprobs: it.Logprobs,
-		tinker.Advantages: it.Advantages, tinker.SequenceRatioMask: it.RatioMask, tinker.SampledMask: it.Sampled} {
+		tinker.Advantages: it.Advantages, tinker.SequenceRatioMask: it.RatioMask, tinker.SampledMask: it.Sampled,
+		tinker.RefLogprobs: it.Reference} {
 		if v != nil {
 			inputs[key] = tinker.Tensor{Shape: it.Shape, Float: v}
 		}

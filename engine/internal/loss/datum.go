@@ -14,15 +14,17 @@ type Datum struct {
 	N, K       int
 	Shape      []int     // of target_tokens in the request; outputs have it too
 	Targets    []int32   // [N,K]
-	Weights    []float32 // [N,K] or nil, which means ones
+	Weights    []float32 // [N,K] or nil, which means ones; of trinity_ppo: positive at response tokens
 	Logprobs   []float32 // [N,K]
 	Advantages []float32 // [N,K]
 	RatioMask  []float32 // [N]: nonzero where gspo's sequence ratio is taken
 	Sampled    []float32 // [N]: nonzero where stable_reinforce's targets were sampled
+	Reference  []float32 // [N]: of trinity_ppo, or nil without a KL term
 
 	EntropyWeights []float32 // [N] or nil, which means ones
 
-	ratio float64 // of gspo, once Prepare has computed it
+	ratio  float64 // of gspo, once Prepare has computed it
+	tokens int     // response tokens of trinity_ppo
 }
 
 func (d Datum) weight(i int) float64 {
@@ -49,6 +51,9 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 			return Datum{}, tinker.Userf("loss: datum %d has %s in loss_fn_inputs; no loss takes it per token, set "+
 				"it in loss_fn_config", index, key)
 		default:
+			if l.name == tinker.TrinityPPO && (key == tinker.RefLogprobs || key == tinker.Mask) {
+				continue
+			}
 			return Datum{}, tinker.Userf("loss: datum %d has an unknown loss_fn_input %q; %s takes %s", index, key,
 				l.name, strings.Join(l.needs(), ", "))
 		}
@@ -59,7 +64,7 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 	}
 	for _, key := range l.needs()[1:] {
 		t, ok := d.LossFnInputs[key]
-		if !ok && key == tinker.Weights {
+		if !ok && l.optional(key, d) {
 			continue
 		}
 		v, err := l.floats(index, key, t, ok, c)
@@ -77,9 +82,11 @@ func (l Loss) Check(index int, d tinker.Datum, vocab int) (Datum, error) {
 			c.RatioMask = v
 		case tinker.SampledMask:
 			c.Sampled = v
+		case tinker.RefLogprobs:
+			c.Reference = v
 		}
 	}
-	if err := l.masks(index, c); err != nil {
+	if err := l.masks(index, &c, d); err != nil {
 		return Datum{}, err
 	}
 	if t, ok := d.LossFnInputs[tinker.EntropyWeights]; ok {
@@ -102,12 +109,24 @@ func (l Loss) needs() []string {
 		needs = append(needs, tinker.SequenceRatioMask)
 	case tinker.StableReinforce:
 		needs = append(needs, tinker.SampledMask)
+	case tinker.TrinityPPO:
+		needs = append(needs, tinker.Weights, tinker.RefLogprobs)
 	}
 	return needs
 }
 
+// optional reports whether l takes datum d without an input that it reads.
+func (l Loss) optional(key string, d tinker.Datum) bool {
+	_, masked := d.LossFnInputs[tinker.Mask]
+	return key == tinker.Weights && (l.name == tinker.CrossEntropy || masked) ||
+		key == tinker.RefLogprobs && l.trinity.kl == 0
+}
+
 // masks refuses masks with which a loss is undefined.
-func (l Loss) masks(index int, c Datum) error {
+func (l Loss) masks(index int, c *Datum, d tinker.Datum) error {
+	if l.name == tinker.TrinityPPO {
+		return l.response(index, c, d)
+	}
 	if l.name == tinker.GSPO && !slices.ContainsFunc(c.RatioMask, func(m float32) bool { return m != 0 }) {
 		return tinker.Userf("loss: datum %d: sequence_ratio_mask marks no position; gspo needs 1 at the sampled "+
 			"ones", index)

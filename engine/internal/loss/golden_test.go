@@ -17,6 +17,7 @@ type golden struct {
 	Q          []float32          `json:"q"`
 	Advantages []float32          `json:"advantages"`
 	Mask       []float32          `json:"mask"`
+	Reference  []float32          `json:"ref"`
 	Loss       float64            `json:"loss"`
 	Grad       []float64          `json:"grad"`
 }
@@ -33,7 +34,11 @@ func TestGoldens(t *testing.T) {
 	}
 	for i, c := range cases {
 		l := mustNew(t, c.Name, c.Config)
-		d := Datum{N: len(c.Logp), K: 1, Logprobs: c.Q, Advantages: c.Advantages, RatioMask: c.Mask, Sampled: c.Mask}
+		d := Datum{N: len(c.Logp), K: 1, Logprobs: c.Q, Advantages: c.Advantages, RatioMask: c.Mask, Sampled: c.Mask,
+			Weights: c.Mask, Reference: c.Reference}
+		for _, m := range c.Mask {
+			d.tokens += int(m)
+		}
 		l.Prepare(&d, c.Logp)
 		sum, g := 0.0, make([]float32, 1)
 		for pos, p := range c.Logp {

@@ -1,6 +1,7 @@
-// Package loss computes the element-wise losses of the Tinker API and their gradients. All are sums over positions and
-// datums, never means. logp is the model's log-probability (nats, temperature 1) of a position's target, q its
-// log-probability when it was sampled, A the advantage, w the weight and r = exp(logp − q):
+// Package loss computes the element-wise losses of the Tinker API and their gradients. All but
+// trinity_ppo are sums over positions and datums, never means. logp is the model's log-probability (nats, temperature
+// 1) of a position's target, q its log-probability when it was sampled, A the advantage, w the weight and
+// r = exp(logp − q):
 //
 //	cross_entropy        −Σ w·logp                                       gradient by logp: −w
 //	importance_sampling  −Σ r·A                                          −r·A
@@ -9,6 +10,7 @@
 //	dro                  −Σ (logp·A − ½·beta·(logp − q)²)                −(A − beta·(logp − q))
 //	gspo                 −Σ min(s·A, clamp(s, low, high)·A)              −s·A where s·A is the smaller, else 0
 //	stable_reinforce     −Σ stopgrad(t)·logp·A + kl_coeff·Σ D(r)         −t·A + kl_coeff·(t − 1)
+//	trinity_ppo          Trinity-RFT's PPO, a mean of means              see trinity.go
 //
 // gspo is GSPO-token (Zheng et al. 2025, arXiv:2507.18071, section 4.3; the Tinker documentation, losses/gspo,
 // gives the same): all positions of a datum carry one ratio s = exp(mean of logp − q over the positions that
@@ -44,6 +46,7 @@ type Loss struct {
 	low, high float64
 	beta      float64
 	kl        float64
+	trinity   trinitySettings
 
 	entropic bool // entropies are requested
 	entropy  float64
@@ -70,6 +73,8 @@ func New(name string, config map[string]float64) (Loss, error) {
 	case tinker.StableReinforce:
 		l.kl = DefaultKL
 		known = map[string]*float64{"kl_coeff": &l.kl}
+	case tinker.TrinityPPO:
+		known = l.trinity.known()
 	default:
 		return Loss{}, tinker.Userf("loss: loss_fn %q is unknown; use %s", name, strings.Join(Names(), ", "))
 	}
@@ -93,13 +98,16 @@ func New(name string, config map[string]float64) (Loss, error) {
 		return Loss{}, tinker.Userf("loss: clip_low_threshold %v of %s is above clip_high_threshold %v; both bound "+
 			"the ratio itself, such as 0.8 and 1.2", l.low, name, l.high)
 	}
+	if name == tinker.TrinityPPO {
+		return l, l.trinity.check()
+	}
 	return l, nil
 }
 
 // Names lists the losses.
 func Names() []string {
 	return []string{tinker.CrossEntropy, tinker.ImportanceSampling, tinker.PPO, tinker.CISPO, tinker.DRO,
-		tinker.GSPO, tinker.StableReinforce}
+		tinker.GSPO, tinker.StableReinforce, tinker.TrinityPPO}
 }
 
 // Name is the loss_fn.
@@ -162,6 +170,8 @@ func (l Loss) Silent(d Datum) bool {
 		return false
 	case l.name == tinker.StableReinforce && l.kl != 0:
 		return !slices.ContainsFunc(d.Sampled, some)
+	case l.name == tinker.TrinityPPO:
+		return l.mute(d)
 	}
 	return !slices.ContainsFunc(d.Advantages, some)
 }
@@ -175,6 +185,9 @@ func (l Loss) element(d Datum, i int, logp float64) (loss, grad float64) {
 			return 0, 0
 		}
 		return -(w * logp), -w
+	}
+	if l.name == tinker.TrinityPPO {
+		return l.trinityPPO(d, i, logp)
 	}
 	q, a := float64(d.Logprobs[i]), float64(d.Advantages[i])
 	if l.name == tinker.DRO {

@@ -22,6 +22,9 @@ func TestSilent(t *testing.T) {
 			setting("beta")
 		case tinker.StableReinforce:
 			setting("kl_coeff")
+		case tinker.TrinityPPO:
+			setting("kl_coef")
+			config["num_total_datums"] = 2
 		}
 		if rapid.Bool().Draw(t, "entropic") {
 			setting(tinker.EntropyCoef)
@@ -31,7 +34,7 @@ func TestSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := Datum{N: 3, K: 1, Logprobs: []float32{-1, -1, -1}, RatioMask: []float32{1, 1, 1}, Weights: few("weights"),
-			Advantages: few("advantages"), Sampled: few("sampled")}
+			Advantages: few("advantages"), Sampled: few("sampled"), Reference: []float32{-2, -2, -2}, tokens: 3}
 		for i, s := range d.Sampled {
 			if s == 0 && name == tinker.StableReinforce {
 				d.Advantages[i] = 0 // as Check demands

@@ -24,7 +24,7 @@ func (r *Run) forward(req tinker.ForwardRequest, backward bool) (tinker.ForwardO
 	if err != nil {
 		return tinker.ForwardOutput{}, err
 	}
-	return compute.Result(items), nil
+	return compute.Result(l, items), nil
 }
 
 // scores computes datums without a gradient.

@@ -111,12 +111,13 @@ func CheckSave(req wire.SaveRequest, name string) error {
 			"choose another", name)
 	}
 	if req.TTLSeconds != nil {
-		return checkTTL(*req.TTLSeconds)
+		return CheckTTL(*req.TTLSeconds)
 	}
 	return nil
 }
 
-func checkTTL(seconds int64) error {
+// CheckTTL refuses a time to live that a checkpoint cannot have.
+func CheckTTL(seconds int64) error {
 	if seconds < 1 || seconds > int64(maxTTL/time.Second) {
 		return tinker.Userf("ttl_seconds is %d; it must be 1 to %d, or null to keep the checkpoint", seconds,
 			int64(maxTTL/time.Second))
@@ -135,6 +136,8 @@ type Store interface {
 	Checkpoint(path string) (tinker.Checkpoint, error)
 	// Folder returns the folder of a checkpoint's files, for reading.
 	Folder(path string) (string, error)
+	// CopyCheckpoint saves a copy of a checkpoint under another path.
+	CopyCheckpoint(from string, to tinker.Path) error
 }
 
 // Exporter is a Store that exports some files of a checkpoint in another form than they are saved in, such as

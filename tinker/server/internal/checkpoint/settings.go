@@ -138,7 +138,7 @@ func (s *Checkpoints) Unpublish(c *edge.Call) (any, error) {
 
 func (s *Checkpoints) SetTTL(c *edge.Call, req wire.TTLRequest) (any, error) {
 	if req.TTLSeconds != nil {
-		if err := checkTTL(*req.TTLSeconds); err != nil {
+		if err := CheckTTL(*req.TTLSeconds); err != nil {
 			return nil, err
 		}
 	}

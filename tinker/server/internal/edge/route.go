@@ -199,9 +199,6 @@ func Page(c *Call, limit int) (wire.Cursor, error) {
 		}
 		*to = n
 	}
-	if q := c.R.URL.Query(); q.Get("project_id") != "" {
-		return p, tinker.Userf("project_id is %q; this server has no projects", q.Get("project_id"))
-	}
 	return p, nil
 }
 

@@ -2,19 +2,18 @@
 package session
 
 import (
-	"crypto/rand"
-	"fmt"
+	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/edge"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/life"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/state"
+	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/ticket"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
@@ -26,6 +25,10 @@ type Sessions struct {
 	Names    *basemodel.Registry
 	Evict    func(modelID string) error
 	Keep     time.Duration // of a silent session without runs
+	Tickets  *ticket.Signer
+	Edge     *edge.Edge
+	// Saved lists a tenant's checkpoints, newest first; model "" is all of its runs.
+	Saved func(ctx context.Context, tenant, model string, external bool) ([]state.SavedCheckpoint, error)
 }
 
 // ClientConfig configures the SDK's transport to this server: plain HTTP, zstd, concurrent chunks. It does not give up
@@ -46,9 +49,8 @@ func (s *Sessions) Telemetry(*edge.Call) (any, error) {
 }
 
 func (s *Sessions) CreateSession(c *edge.Call, req wire.CreateSessionRequest) (any, error) {
-	if req.ProjectID != "" {
-		return nil, tinker.Userf("project_id is %q; this server has no projects, leave it (and TINKER_PROJECT_ID) out",
-			req.ProjectID)
+	if err := state.CheckText("project_id", req.ProjectID); err != nil {
+		return nil, err
 	}
 	if err := state.CheckTexts(req.DisplayName, req.SDKVersion, req.Tags, req.UserMetadata); err != nil {
 		return nil, err
@@ -56,9 +58,9 @@ func (s *Sessions) CreateSession(c *edge.Call, req wire.CreateSessionRequest) (a
 	if err := s.Capacity.Disk(); err != nil {
 		return nil, err
 	}
-	u := &state.Session{ID: uuid(), Tenant: c.Tenant, Created: s.Life.Now().UTC(), Tags: req.Tags,
-		UserMetadata: state.Texts(req.UserMetadata),
-		DisplayName:  req.DisplayName, SDKVersion: req.SDKVersion, Seen: s.Life.Now()}
+	u := &state.Session{ID: state.NewID(), Tenant: c.Tenant, Created: s.Life.Now().UTC(), Tags: req.Tags,
+		UserMetadata: state.Texts(req.UserMetadata), Project: req.ProjectID,
+		DisplayName: req.DisplayName, SDKVersion: req.SDKVersion, Seen: s.Life.Now()}
 	err := s.State.Change(func(t *state.Store) (int64, error) {
 		at, err := s.State.Record(state.RecSession, u)
 		if err == nil {
@@ -72,14 +74,6 @@ func (s *Sessions) CreateSession(c *edge.Call, req wire.CreateSessionRequest) (a
 	s.Life.Log.Info("session", "session", u.ID, "sdk", req.SDKVersion, "tenant", c.Tenant[:8])
 	return wire.CreateSessionResponse{Type: "create_session", SessionID: u.ID,
 		InfoMessage: s.Names.TokenizerAdvice(c)}, nil
-}
-
-// uuid draws an id that cannot be guessed, in the form of a version 4 UUID.
-func uuid() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 func (s *Sessions) Heartbeat(c *edge.Call, req wire.Heartbeat) (any, error) {

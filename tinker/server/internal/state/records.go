@@ -1,6 +1,9 @@
 package state
 
 import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -19,8 +22,54 @@ type Session struct {
 	DisplayName  string            `json:"display_name,omitempty"`
 	SDKVersion   string            `json:"sdk_version,omitempty"`
 	Finished     string            `json:"finished,omitempty"` // the reason, once the client has finished the session
+	Project      string            `json:"project,omitempty"`  // the user's label; "" is DefaultProject
 
-	Seen time.Time `json:"-"` // volatile: the last heartbeat
+	Seen  time.Time `json:"-"` // volatile: the last heartbeat
+	Spans []Span    `json:"-"` // volatile: its latest finished training requests
+}
+
+// DefaultProject is the project of sessions without one, as answers name it.
+const DefaultProject = "default"
+
+// InProject reports whether the session is in a project.
+func (u *Session) InProject(id string) bool { return id == cmp.Or(u.Project, DefaultProject) }
+
+// Span is when a training request was accepted and when it was done.
+type Span struct {
+	Name       string
+	Model      string
+	Seq        int64
+	Tokens     int
+	Begin, End time.Time
+}
+
+// mostSpans bounds the spans of a session.
+const mostSpans = 4096
+
+// Remember keeps a span, and drops the oldest ones beyond mostSpans. The store is locked.
+func (u *Session) Remember(s Span) {
+	if len(u.Spans) >= mostSpans {
+		u.Spans = append(u.Spans[:0], u.Spans[mostSpans/4:]...)
+	}
+	u.Spans = append(u.Spans, s)
+}
+
+// NewID draws an id that cannot be guessed, in the form of a version 4 UUID.
+func NewID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return idOf(b)
+}
+
+func idOf(b [16]byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// IDFor is the id that a tenant's idempotency key stands for.
+func IDFor(tenant, key string) string {
+	h := sha256.Sum256([]byte("trinity id\x00" + tenant + "\x00" + key))
+	return idOf([16]byte(h[:16]))
 }
 
 type Finish struct {
@@ -28,16 +77,24 @@ type Finish struct {
 	Reason  string `json:"reason"`
 }
 
-// ModelRecord is the request that makes a model: exactly one of Create and Load is set.
+// ModelRecord is the request that makes a model: exactly one of Create, Load and Copy is set.
 type ModelRecord struct {
 	ID       string                         `json:"id"`
 	Session  string                         `json:"session"`
 	Created  time.Time                      `json:"created"`
 	Create   *tinker.CreateModelRequest     `json:"create,omitempty"`
 	Load     *tinker.CreateFromStateRequest `json:"load,omitempty"`
+	Copy     *CopyRecord                    `json:"copy,omitempty"`
 	Metadata map[string]string              `json:"user_metadata,omitempty"`
 	// the base model's name in the request; older records lack it
 	Asked string `json:"asked,omitempty"`
+}
+
+// CopyRecord is the run that owns a copy of a checkpoint. The backend does not know it, and it cannot be trained.
+type CopyRecord struct {
+	From      string `json:"from"`
+	BaseModel string `json:"base_model"`
+	Rank      int    `json:"rank"`
 }
 
 // MadeRecord says that a model was made.

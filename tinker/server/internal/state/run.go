@@ -32,6 +32,13 @@ func NewModel(r ModelRecord) *Model {
 	return &Model{ModelRecord: r, Made: make(chan struct{}), Ahead: map[int64]bool{}, LastRequest: r.Created}
 }
 
+// SettleCopy says that a run that owns a copy cannot be trained.
+func (m *Model) SettleCopy() {
+	m.Err = tinker.Userf("model %s holds a copy of %s and cannot be trained; create a model from the copy", m.ID,
+		m.Copy.From)
+	close(m.Made)
+}
+
 func ModelID(session string, seq int64) string { return fmt.Sprintf("%s:train:%d", session, seq) }
 
 // OwnModel returns a tenant's model.

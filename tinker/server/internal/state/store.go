@@ -21,7 +21,7 @@ import (
 
 // The kinds of records in the log; payloads are JSON.
 const (
-	RecSession    = 'S' // Session
+	RecSession    = 'S' // Session; the latest one counts
 	RecFinish     = 'E' // Finish
 	RecModel      = 'C' // ModelRecord
 	RecMade       = 'M' // MadeRecord

@@ -24,6 +24,7 @@ const (
 	Train   = "t" // training request, by model id and SeqID
 	Sample  = "s" // sample request, by sampler id and sequence number
 	Archive = "a" // archive, by checkpoint path and expiry time in Unix seconds
+	Trace   = "p" // trace of a session, by its id and expiry time
 	File    = "f" // one file of a checkpoint, by path and file name, one per line, and expiry time
 )
 

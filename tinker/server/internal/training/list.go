@@ -21,7 +21,10 @@ func (s *Runs) trainingRun(m *state.Model, list []state.SavedCheckpoint) wire.Tr
 	if m.Create != nil {
 		run.BaseModel, rank = s.State.BaseOf(m.ID, m.Create.BaseModel), m.Create.LoRA.Rank
 	}
-	run.LoRARank, run.Corrupted = &rank, m.Unusable() != nil
+	if m.Copy != nil {
+		run.BaseModel, rank = s.State.BaseOf(m.ID, m.Copy.BaseModel), m.Copy.Rank
+	}
+	run.LoRARank, run.Corrupted = &rank, m.Copy == nil && m.Unusable() != nil
 	for _, k := range list {
 		w := checkpoint.WireOf(k)
 		switch {
@@ -44,10 +47,12 @@ func (s *Runs) ListRuns(c *edge.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	project := c.R.URL.Query().Get("project_id")
 	s.State.Lock()
 	var models []*state.Model
 	for _, m := range s.State.ModelsInOrder() {
-		if u := s.State.Sessions[m.Session]; u != nil && u.Tenant == c.Tenant {
+		u := s.State.Sessions[m.Session]
+		if u != nil && u.Tenant == c.Tenant && (project == "" || u.InProject(project)) {
 			models = append(models, m)
 		}
 	}

@@ -184,6 +184,10 @@ func (s *Runs) Remake(models []*state.Model) {
 		if s.Life.Ctx.Err() != nil {
 			return // the next process makes it
 		}
+		if m.Copy != nil {
+			m.SettleCopy()
+			continue
+		}
 		s.State.Lock()
 		old, failed := s.State.Rejects[state.TrainKey{Model: m.ID}]
 		s.State.Unlock()
@@ -269,6 +273,9 @@ func (s *Runs) trainer(c *edge.Call, id string) (*state.Model, error) {
 	case <-time.After(makeWait):
 		return nil, edge.StatusAfter(http.StatusServiceUnavailable,
 			fmt.Errorf("model %s is still being created; its base model may be large", id), 2*time.Second)
+	}
+	if m.Copy != nil {
+		return nil, m.Err
 	}
 	if m.Err != nil {
 		return nil, fmt.Errorf("model %s could not be created: %w", id, m.Err)

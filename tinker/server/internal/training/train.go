@@ -131,7 +131,7 @@ func accept[T any](s *Runs, m *state.Model, seq int64, phase string, tokens int,
 			return nil, err
 		}
 		if s.arrive(m, seq) {
-			s.count(s.tenantOf(m), phase, tokens, size, f.Done())
+			s.count(m, seq, phase, tokens, size, f.Done())
 		}
 	}
 	return s.Tickets.Promise(ticket.Train, m.ID, seq, m.ID), nil
@@ -170,8 +170,9 @@ func (s *Runs) arrive(m *state.Model, seq int64) bool {
 	return fresh
 }
 
-// count counts a pending request of a tenant until it is done. Copies of it are not counted.
-func (s *Runs) count(tenant, phase string, tokens int, size int64, done <-chan struct{}) {
+// count counts a pending request until it is done, and remembers how long that took. Copies of it are not counted.
+func (s *Runs) count(m *state.Model, seq int64, phase string, tokens int, size int64, done <-chan struct{}) {
+	tenant, begin := s.tenantOf(m), s.Life.Now()
 	s.Capacity.Training.Take(tenant, size)
 	leave := func() { s.Capacity.Training.Release(tenant, size) }
 	begun := s.Life.Begin(func() {
@@ -179,6 +180,11 @@ func (s *Runs) count(tenant, phase string, tokens int, size int64, done <-chan s
 		select {
 		case <-done:
 			s.Stats.Tokens(tenant, phase, tokens)
+			s.State.Lock()
+			defer s.State.Unlock()
+			if u := s.State.Sessions[m.Session]; u != nil {
+				u.Remember(state.Span{Name: phase, Model: m.ID, Seq: seq, Tokens: tokens, Begin: begin, End: s.Life.Now()})
+			}
 		case <-s.Life.Ctx.Done():
 		}
 	})
