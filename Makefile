@@ -47,7 +47,7 @@ sdk: ## run the unmodified Python SDK, newest and 0.25, against trinity serve (n
 clients: ## run unmodified clients of OpenAI's, Anthropic's and Ollama's interfaces against trinity serve (needs Python and pip or uv)
 	bench/clients/run.sh
 
-release: ## build static binaries for six platforms with checksums and SBOMs in bin/release, twice, with equal bits
+release: ## build static binaries for six platforms in bin/release, twice, with equal bits; archives, wheels, install scripts of them
 	.ci/release
 
 nightly: ## run everything longer: fuzzing, kills at every operation, learning, clients

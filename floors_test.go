@@ -81,7 +81,7 @@ var floors = []string{
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
 	"run/catalog run/speaker",
-	"cmd/trinity cmd/sbom",
+	"cmd/trinity cmd/sbom cmd/release",
 }
 
 // neighbours are the imports within a floor, each with its reason.

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"strings"
+	"text/template"
+)
+
+//go:embed files
+var files embed.FS
+
+// channels are the files that point to the archives: the scripts that install, a formula and a manifest.
+func channels(version, address string, sums map[string]string) map[string][]byte {
+	of := func(platform string) map[string]string {
+		for name, sum := range sums {
+			if strings.HasPrefix(name, "trinity-"+version+"-"+platform) {
+				return map[string]string{"url": address + "/" + name, "sum": sum}
+			}
+		}
+		return nil
+	}
+	all := map[string][]byte{}
+	for _, name := range []string{"install.sh", "install.ps1", "trinity.rb", "trinity.json"} {
+		t := template.Must(template.New(name).Delims("<<", ">>").Funcs(template.FuncMap{"of": of, "of_systems": systems}).
+			ParseFS(files, "files/"+name))
+		var out bytes.Buffer
+		if err := t.Execute(&out, map[string]string{"version": version, "address": address}); err != nil {
+			panic(err) // a template of this package
+		}
+		all[name] = out.Bytes()
+	}
+	return all
+}
+
+// systems are Homebrew's names of operating systems.
+func systems() map[string]string { return map[string]string{"darwin": "macos", "linux": "linux"} }
