@@ -38,6 +38,7 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"trainer.enable_preview=true", idle, "trainer.enable_preview"},
 		{"explorer.rollout_model.enable_multimodal=true", refused, "read text only"},
 		{"explorer.auxiliary_models=[{model_path: x, enable_multimodal: true}]", refused, "read text only"},
+		{"explorer.runner_prepare_concurrency=null", idle, "explorer.runner_prepare_concurrency"},
 		{"explorer.rollout_model.data_parallel_size=2", idle, "explorer.rollout_model.data_parallel_size"},
 		{"explorer.mode=both", noted, "set by the program"},
 		{"algorithm.enable_router_replay=true", idle, "algorithm.enable_router_replay"},

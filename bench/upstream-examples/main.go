@@ -82,7 +82,7 @@ func compare(ctx context.Context, folder, only string) error {
 	refused, ran := 0, 0
 	for i, file := range files {
 		name, _ := filepath.Rel(folder, file)
-		if !strings.Contains(name, only) {
+		if !strings.Contains(name, only) || strings.Count(filepath.ToSlash(name), "/") > 1 { // deeper ones are no examples
 			continue
 		}
 		x := &example{file: file, root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL}
