@@ -17,8 +17,8 @@ func savedByUpstream(root *document.Node) bool {
 	return dir != nil && dir.At.Src != nil && dir.At.Src.Override == ""
 }
 
-// isDefault reports whether a value that was read is the default. It makes an empty list or mapping none, if none is the
-// default.
+// isDefault reports whether a value that was read is the default. It makes an empty list or mapping none, if that is
+// the default.
 func isDefault(v reflect.Value, def any) bool {
 	if k := v.Kind(); k == reflect.Map || k == reflect.Slice {
 		if none := reflect.ValueOf(def); v.Len() == 0 && none.Len() == 0 {
