@@ -82,8 +82,8 @@ func compare(ctx context.Context, folder, only string) error {
 	refused, ran := 0, 0
 	for i, file := range files {
 		name, _ := filepath.Rel(folder, file)
-		if !strings.Contains(name, only) || strings.Count(filepath.ToSlash(name), "/") > 1 { // deeper ones are no examples
-			continue
+		if deeper := strings.Count(filepath.ToSlash(name), "/") > 1; deeper || !strings.Contains(name, only) {
+			continue // what lies deeper is no example
 		}
 		x := &example{file: file, root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL}
 		if err := x.writeRows(); err != nil {
