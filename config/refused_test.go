@@ -57,6 +57,8 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"trainer.megatron={sequence_parallel: 2}", refused, "needs true or false"},
 		{"trainer.trainer_config={algorithm: {rollout_correction: {bypass_mode: true}}}", noted,
 			"write algorithm.bypass_old_logprobs"},
+		{"trainer.max_checkpoints_to_keep=0 trainer.trainer_config={trainer: {max_actor_ckpt_to_keep: 2}}", noted,
+			"max_actor_ckpt_to_keep is not used"},
 		{"trainer.trainer_config={trainer: {max_actor_ckpt_to_keep: 2}}", noted,
 			"write trainer.max_checkpoints_to_keep"},
 		{"synchronizer.group_name=g", idle, "synchronizer.group_name"},
