@@ -148,14 +148,16 @@ func (d *decoder) decodeStruct(v reflect.Value, n *document.Node, path string) {
 			d.known(f.Value, full, autoSections()[f.Key])
 			continue
 		}
-		if keys[i].applies != "" {
-			d.trace.idle = append(d.trace.idle, leaves(f.Value, full)...)
-		}
 		field := v.Field(keys[i].index)
+		if given := f.Value; keys[i].applies != "" {
+			if d.trace.saved && field.Kind() == reflect.Map { // verl's own tree, which upstream fills
+				given = nil
+			}
+			d.trace.idle = append(d.trace.idle, leaves(given, full)...)
+		}
 		before := field.Interface()
 		d.decode(field, f.Value, full, keys[i].nullable)
 		if d.trace.saved && isDefault(field, before) {
-			field.Set(reflect.ValueOf(before))
 			d.trace.forget(full)
 		}
 	}
@@ -171,9 +173,9 @@ func (d *decoder) unknown(f document.Field, full, path string, keys []key) {
 	d.found.Add(f.At, full, "unknown key%s", hint(f.Key, path, keys))
 }
 
-// leaves lists the paths of the scalars of n, or path itself where n is not a mapping or an empty one.
+// leaves lists the paths of the scalars of n, or path itself where n is nil, not a mapping or an empty one.
 func leaves(n *document.Node, path string) []string {
-	if n.Kind != document.Mapping || len(n.Fields) == 0 {
+	if n == nil || n.Kind != document.Mapping || len(n.Fields) == 0 {
 		return []string{path}
 	}
 	var out []string

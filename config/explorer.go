@@ -23,8 +23,8 @@ type Explorer struct {
 	MaxInflightBatches         int              `yaml:"max_inflight_batches"` // explore steps at a time, in some styles
 	OverRollout                OverRollout      `yaml:"over_rollout"`
 	DynamicTimeout             DynamicTimeout   `yaml:"dynamic_timeout"`
-	RunnerConcurrency          int              `yaml:"runner_prepare_concurrency" applies:"no"`
-	RunnerRetries              int              `yaml:"runner_prepare_max_retries" applies:"no"`
+	RunnerConcurrency          int              `yaml:"runner_prepare_concurrency,null" applies:"no"`
+	RunnerRetries              int              `yaml:"runner_prepare_max_retries,null" applies:"no"`
 	RunnerStateReportInterval  float64          `yaml:"runner_state_report_interval" applies:"no"` // seconds; 0: off
 	// ours, for plug-ins in Python
 	PythonProcesses   int     `yaml:"python_processes"`

@@ -57,7 +57,6 @@ func (c *Config) Derive() {
 	c.deriveVerl()
 	c.deriveExperienceBuffers()
 	c.derivePipeline()
-	c.deriveVersions()
 	c.deriveStages()
 }
 

@@ -21,7 +21,7 @@ type InferenceModel struct {
 	GPUMemoryUtilization float64        `yaml:"gpu_memory_utilization" applies:"no"`
 	ExtraEngineArgs      map[string]any `yaml:"extra_engine_args" applies:"no"`
 	BasePort             *int           `yaml:"base_port" applies:"no"`
-	WeightSyncBufferSize int            `yaml:"weight_sync_buffer_size" applies:"no"`
+	WeightSyncBufferSize int            `yaml:"weight_sync_buffer_size,null" applies:"no"`
 	Dtype                string         `yaml:"dtype" applies:"no"`
 
 	Temperature            *float64 `yaml:"temperature" applies:"no"`

@@ -107,6 +107,11 @@ func (c *Config) note(format string, args ...any) {
 // that have no meaning here.
 func (c *Config) Notes() []string {
 	notes := slices.Clone(c.trace.notes)
+	for _, note := range c.versions() {
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
 	if len(c.trace.idle) > 0 {
 		notes = append(notes, "not applying here (no GPUs, Ray, vLLM or verl; docs/guide/trinity-rft.md has the "+
 			"others): "+strings.Join(c.trace.idle, ", "))

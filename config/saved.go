@@ -17,11 +17,12 @@ func savedByUpstream(root *document.Node) bool {
 	return dir != nil && dir.At.Src != nil && dir.At.Src.Override == ""
 }
 
-// isDefault reports whether a value that was read is the default; an empty list or mapping is none.
+// isDefault reports whether a value that was read is the default. It makes an empty list or mapping none, if that is
+// the default.
 func isDefault(v reflect.Value, def any) bool {
 	if k := v.Kind(); k == reflect.Map || k == reflect.Slice {
-		if v.Len() == 0 && reflect.ValueOf(def).Len() == 0 {
-			return true
+		if none := reflect.ValueOf(def); v.Len() == 0 && none.Len() == 0 {
+			v.Set(none)
 		}
 	}
 	return reflect.DeepEqual(v.Interface(), def)

@@ -28,7 +28,7 @@ func TestSavedConfiguration(t *testing.T) {
 		"cluster": map[string]any{"node_num": 1, "total_gpu_num": 8}}
 	filled := merged(root, map[string]any{ // by 0.6.0's checks
 		"ray_namespace": "Trinity-RFT/rft",
-		"algorithm":     map[string]any{"sample_strategy": "default", "kl_loss_fn": "k2", "loss_agg_mode": "token-mean"},
+		"algorithm":     map[string]any{"sample_strategy": "default", "kl_loss_fn": "k2"},
 		"buffer": map[string]any{"train_batch_size": 8, "cache_dir": "/jobs/Trinity-RFT/rft/buffer",
 			"explorer_input": map[string]any{"taskset": map[string]any{"name": "taskset_0", "repeat_times": 4,
 				"workflow_args": map[string]any{"checkpoint_job_dir": "/jobs/Trinity-RFT/rft"}}}},

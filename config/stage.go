@@ -63,9 +63,6 @@ func (c *Config) deriveStages() {
 	}
 	for i := range c.Stages {
 		s, own := c.stage(i), &c.Stages[i]
-		for _, note := range s.versions() {
-			c.note("%s", note)
-		}
 		replace(own.Mode, s.Mode)
 		replace(own.Algorithm, s.Algorithm)
 		replace(own.Buffer, s.Buffer)

@@ -67,3 +67,17 @@ func TestStageProblems(t *testing.T) {
 		}
 	}
 }
+
+// What a stage uses and a file cannot tell is noted once.
+func TestStageNotes(t *testing.T) {
+	text := strings.ReplaceAll(staged, "explorer: {eval_interval: 7}",
+		"algorithm: {algorithm_type: grpo, sample_strategy: staleness_control}\n"+
+			"  - stage_name: more\n    algorithm: {algorithm_type: grpo, sample_strategy: staleness_control}")
+	c, err := Parse("run.yaml", []byte(text), nil, env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(c.Notes(), "\n"); strings.Count(notes, "staleness_control") != 1 {
+		t.Errorf("notes are\n%s\nwant one of staleness_control", notes)
+	}
+}

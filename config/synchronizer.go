@@ -11,9 +11,10 @@ type Synchronizer struct {
 	SyncOffset           int     `yaml:"sync_offset"`            // steps that the explorer may be ahead
 	SyncTimeout          float64 `yaml:"sync_timeout"`           // seconds
 	WaitForCheckpoint    bool    `yaml:"wait_for_checkpoint" applies:"no"`
-	GroupName            string  `yaml:"group_name" applies:"no"` // of NCCL
 
 	_ struct{} `auto:"explorer_world_size,ray_namespace"`
+
+	GroupName string `yaml:"group_name" applies:"no"` // of NCCL
 }
 
 func (s *Synchronizer) defaults() {

@@ -24,7 +24,7 @@ type Trainer struct {
 	OptimizerOffload     bool         `yaml:"optimizer_offload" applies:"no"`
 	GradOffload          bool         `yaml:"grad_offload" applies:"no"`
 	OffloadPolicy        bool         `yaml:"offload_policy" applies:"no"`
-	Megatron             Megatron     `yaml:"megatron" applies:"no"`
+	Megatron             megatron     `yaml:"megatron" applies:"no"`
 	// verl's own tree; see Verl for what counts
 	TrainerConfig     map[string]any `yaml:"trainer_config" applies:"no"`
 	TrainerConfigPath string         `yaml:"trainer_config_path"` // deprecated, refused
@@ -45,8 +45,8 @@ func (t *Trainer) defaults() {
 	t.BalanceBatch = true
 }
 
-// Megatron is the section `trainer.megatron`, how a model is laid out over GPUs; it does not apply here.
-type Megatron struct {
+// megatron is the section `trainer.megatron`, how a model is laid out over GPUs; it does not apply here.
+type megatron struct {
 	TensorParallel   int  `yaml:"tensor_model_parallel_size"`
 	PipelineParallel int  `yaml:"pipeline_model_parallel_size"`
 	VirtualPipeline  *int `yaml:"virtual_pipeline_model_parallel_size"`
@@ -56,7 +56,7 @@ type Megatron struct {
 	SequenceParallel bool `yaml:"sequence_parallel"`
 }
 
-func (m *Megatron) defaults() {
+func (m *megatron) defaults() {
 	m.TensorParallel = 1
 	m.PipelineParallel = 1
 	m.ExpertParallel = 1

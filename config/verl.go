@@ -141,10 +141,19 @@ func (c *Config) deriveVerl() {
 	for _, moved := range [][2]string{{verlBypass, "algorithm.bypass_old_logprobs"},
 		{verlCriticWarmup, "trainer.critic_warmup"}, {verlKeep, "trainer.max_checkpoints_to_keep"}} {
 		if _, there := c.verlValue(moved[0]); there && slices.Contains(tree, moved[0]) {
-			c.note("%s.%s counts here, as in Trinity-RFT 0.5.2; 0.6.0 with verl 0.8 does not read it: write %s",
-				verlTree, moved[0], moved[1])
+			c.noteMoved(moved[0], moved[1])
 		}
 	}
+}
+
+// noteMoved says which of two keys counts: one in verl's tree, and the one that 0.6.0 has instead.
+func (c *Config) noteMoved(inTree, own string) {
+	if c.given(own) {
+		c.note("%s.%s is not used: %s is given", verlTree, inTree, own)
+		return
+	}
+	c.note("%s.%s counts here, as in Trinity-RFT 0.5.2; 0.6.0 with verl 0.8 does not read it: write %s", verlTree,
+		inTree, own)
 }
 
 func (c *Config) deriveVerlTree() {

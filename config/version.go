@@ -23,13 +23,12 @@ func (c *Config) versions() (notes []string) {
 		notes = append(notes, "monitor.detailed_stats: std is that of the population (÷ n), as in Trinity-RFT 0.6.0; "+
 			"0.5.2 divided by n − 1")
 	}
-	return notes
-}
-
-func (c *Config) deriveVersions() {
-	for _, note := range c.versions() {
-		c.note("%s", note)
+	if c.staged() {
+		for i := range c.Stages {
+			notes = append(notes, c.stage(i).versions()...)
+		}
 	}
+	return notes
 }
 
 // tasksets are all that the mode reads.

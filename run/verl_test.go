@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -76,9 +77,9 @@ func TestEpochsOfPPO(t *testing.T) {
 func TestOldLogprobsAreRecomputed(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestEpochsOfPPO")
-	run := func(tree string) map[string]float64 {
-		lines := runs(t, load(t, t.TempDir(), and(and(tiny, verl(tree)...), "synchronizer.sync_offset=1",
-			"algorithm.kl_loss_fn=none", "trainer.total_steps=3")...), options())
+	run := func(tree string, more ...string) map[string]float64 {
+		lines := runs(t, load(t, t.TempDir(), and(and(tiny, verl(tree)...), append(more, "synchronizer.sync_offset=1",
+			"algorithm.kl_loss_fn=none", "trainer.total_steps=3")...)...), options())
 		return lines[len(lines)-1].Metrics
 	}
 	bypass, own := run("{}"), run("{algorithm: {rollout_correction: {bypass_mode: false}}}")
@@ -89,6 +90,9 @@ func TestOldLogprobsAreRecomputed(t *testing.T) {
 	if own["actor/ppo_kl"] != 0 || own["train/kl_sample_train_v1"] == 0 {
 		t.Errorf("recomputed: ppo_kl %v, want 0; distance %v, want some", own["actor/ppo_kl"],
 			own["train/kl_sample_train_v1"])
+	}
+	if key := run("{}", "algorithm.bypass_old_logprobs=false"); !maps.Equal(key, own) {
+		t.Errorf("bypass_old_logprobs false gives %v, and bypass_mode false %v", key, own)
 	}
 }
 

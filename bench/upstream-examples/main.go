@@ -1,6 +1,6 @@
-// Command upstream-examples validates and runs each example of Trinity-RFT 0.5.2, as it stands and with stand-ins.
-// Needs: git and a network, or -examples.
-// Takes: about twenty minutes.
+// Command upstream-examples validates and runs each example of Trinity-RFT, as it stands and with stand-ins.
+// Needs: git and a network, or -examples with the folder of a checkout.
+// Takes: about twenty minutes; seconds with -validate, which runs nothing.
 package main
 
 import (
@@ -8,9 +8,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +24,7 @@ const commit = "eedef4b5a1f9ce205b12c6fdc64b9467fce98013"
 func main() {
 	examples := flag.String("examples", "", "the `folder` examples of Trinity-RFT; \"\" is fetched to bin/upstream")
 	upstream := flag.String("upstream", "https://github.com/modelscope/Trinity-RFT", "where it is fetched from")
+	validate := flag.Bool("validate", false, "only say of each file whether it is accepted as it stands")
 	only := flag.String("only", "", "the examples whose path contains this")
 	flag.Parse()
 	job.Main("upstream-examples", func(ctx context.Context) error {
@@ -32,6 +33,9 @@ func main() {
 			if err := fetch(ctx, *upstream); err != nil {
 				return err
 			}
+		}
+		if *validate {
+			return list(ctx, *examples, *only)
 		}
 		return compare(ctx, *examples, *only)
 	})
@@ -78,8 +82,8 @@ func compare(ctx context.Context, folder, only string) error {
 	refused, ran := 0, 0
 	for i, file := range files {
 		name, _ := filepath.Rel(folder, file)
-		if !strings.Contains(name, only) {
-			continue
+		if deeper := strings.Count(filepath.ToSlash(name), "/") > 1; deeper || !strings.Contains(name, only) {
+			continue // what lies deeper is no example
 		}
 		x := &example{file: file, root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL}
 		if err := x.writeRows(); err != nil {
@@ -123,18 +127,16 @@ func (x *example) print(name string, stands, in verdict) {
 }
 
 func yamlBelow(dir string) (files []string, err error) {
-	for _, pattern := range []string{"*/*.yaml", "*/*.yml"} {
-		list, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return nil, err
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err == nil && !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			files = append(files, path)
 		}
-		files = append(files, list...)
-	}
-	if len(files) == 0 {
+		return err
+	})
+	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no YAML files below %s; name Trinity-RFT's folder examples by -examples", dir)
 	}
-	slices.Sort(files)
-	return files, nil
+	return files, nil // in lexical order
 }
 
 // longContext is the shipped model with room for conversations.

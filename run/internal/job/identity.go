@@ -64,7 +64,8 @@ func changedSettings(before map[string]source.Setting, list []source.Setting) (c
 		section, _, _ := strings.Cut(now.Key, ".")
 		trains := slices.Contains([]string{"algorithm", "buffer", "data_processor", "explorer", "synchronizer",
 			"trainer"}, section)
-		if !known || !trains || strings.HasPrefix(now.Origin, "derived") {
+		byDefault := was.Origin == "default" && now.Origin == "default" // of two versions of this program
+		if !known || !trains || byDefault || strings.HasPrefix(now.Origin, "derived") {
 			continue
 		}
 		a, b := jsonOf(was.Value), jsonOf(now.Value) // a value that was read has the types of JSON
