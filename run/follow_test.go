@@ -73,8 +73,8 @@ func TestJobsKeepTheirRules(t *testing.T) {
 // max_staleness counted from 1, and repeat_times of m2po was 2.
 func TestOldJobsCountAsBefore(t *testing.T) {
 	t.Parallel()
-	limit := and(tiny, "algorithm.sample_strategy=staleness_control", "algorithm.sample_strategy_args={max_staleness: 1}",
-		"synchronizer.sync_offset=1")
+	limit := and(tiny, "algorithm.sample_strategy=staleness_control",
+		"algorithm.sample_strategy_args={max_staleness: 1}", "synchronizer.sync_offset=1")
 	runs(t, load(t, t.TempDir(), limit...), options())
 	cfg := load(t, t.TempDir(), limit...)
 	begunBefore(t, cfg)
