@@ -12,7 +12,7 @@ import (
 // how many there are.
 func CheckStaleness(cfg *config.Config, m *algorithm.Method, exploreSteps int) error {
 	most, schedule, onPolicy := m.SampleStrategy.MaxStaleness, Sync(cfg), 0
-	if cfg.Follows052() {
+	if config.Follows052(cfg) {
 		most, onPolicy = most+1, 1
 	}
 	if cfg.Synchronizer.SyncStyle != config.Fixed || !cfg.Mode.Explores() || !cfg.Mode.Trains() {
