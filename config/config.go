@@ -48,7 +48,7 @@ type Config struct {
 
 	_ struct{} `auto:"checkpoint_job_dir"`
 
-	follows052 bool // see Follow052
+	follows052 bool // see [Follow052]
 
 	tree  *document.Node // what was decoded
 	own   Names          // the program's parts

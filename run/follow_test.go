@@ -62,7 +62,17 @@ func TestJobsKeepTheirRules(t *testing.T) {
 			if old {
 				begunBefore(t, cfg)
 			}
-			lines := runs(t, cfg, options())
+			var out bytes.Buffer
+			o := options()
+			o.Out = &out
+			sum, err := Run(t.Context(), cfg, o)
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			if told := strings.Contains(out.String(), "keeps its rules for m"); told != old {
+				t.Errorf("%s, begun before %v: told %v of it:\n%s", tt.name, old, told, out.String())
+			}
+			lines := sum.Lines
 			if last := lines[len(lines)-1].Metrics; !tt.holds(last, old) {
 				t.Errorf("%s, begun before %v: %v", tt.name, old, last)
 			}
@@ -73,8 +83,8 @@ func TestJobsKeepTheirRules(t *testing.T) {
 // max_staleness counted from 1, and repeat_times of m2po was 2.
 func TestOldJobsCountAsBefore(t *testing.T) {
 	t.Parallel()
-	limit := and(tiny, "algorithm.sample_strategy=staleness_control", "algorithm.sample_strategy_args={max_staleness: 1}",
-		"synchronizer.sync_offset=1")
+	limit := and(tiny, "algorithm.sample_strategy=staleness_control",
+		"algorithm.sample_strategy_args={max_staleness: 1}", "synchronizer.sync_offset=1")
 	runs(t, load(t, t.TempDir(), limit...), options())
 	cfg := load(t, t.TempDir(), limit...)
 	begunBefore(t, cfg)
@@ -88,7 +98,7 @@ func TestOldJobsCountAsBefore(t *testing.T) {
 		t.Errorf("m2po has repeat_times %d and KL %s, want 8 and none", cfg.Algorithm.RepeatTimes,
 			cfg.Algorithm.KLLossFn)
 	}
-	if cfg.Follow052(); cfg.Algorithm.RepeatTimes != 2 || cfg.Algorithm.KLLossFn != "k2" ||
+	if config.Follow052(cfg); cfg.Algorithm.RepeatTimes != 2 || cfg.Algorithm.KLLossFn != "k2" ||
 		cfg.Algorithm.EntropyLossFn != "default" {
 		t.Errorf("as in 0.5.2 m2po has %+v, want repeat_times 2, k2, default", cfg.Algorithm)
 	}

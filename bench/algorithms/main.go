@@ -58,6 +58,9 @@ func own(name string) (file string, overrides []string) {
 	switch name {
 	case "sft", "dpo":
 		return folder + name + ".yaml", []string{"seed=1"}
+	case "cpt": // on the expert's solutions as texts
+		return folder + "sft.yaml", []string{"seed=1",
+			"buffer.trainer_input.experience_buffer.format={prompt_type: plaintext, prompt_key: response}"}
 	case "mix", "mix_chord":
 		return folder + "mix.yaml", brief("buffer.train_batch_size=80")
 	case "on_policy_distill", "jsd":
@@ -121,7 +124,7 @@ func outcome(name string, sum *console.Summary) (line string, learned bool) {
 	n := sum.Lines[last].Step
 	between := func(key string) (first, end float64) { return sum.Mean(key, 1, 4), sum.Mean(key, n-3, n) }
 	switch name {
-	case "sft":
+	case "sft", "cpt":
 		a, b := between("actor/sft_loss")
 		return fmt.Sprintf("loss on rows not seen before %.3f → %.3f, %d steps", a, b, n), b < 0.7*a
 	case "dpo":

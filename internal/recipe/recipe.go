@@ -27,9 +27,9 @@ func Before06() map[string]Recipe {
 	return table
 }
 
-// All returns the recipes by algorithm.algorithm_type: Trinity-RFT 0.6.0's, m2po of a later branch, and remax. Three differ from upstream: raft has no advantage function (upstream falls back to one that
-// cannot run), the trainer computes grpo_verl's advantage, as its name says, and gspo keeps the aggregation that
-// defines it.
+// All returns the recipes by algorithm.algorithm_type: Trinity-RFT 0.6.0's, m2po of a later branch, and remax. Three
+// differ from upstream: raft has no advantage function (upstream falls back to one that cannot run), the trainer
+// computes grpo_verl's advantage, as its name says, and gspo keeps the aggregation that defines it.
 func All() map[string]Recipe {
 	group := Recipe{RepeatTimes: 2, Advantage: "grpo", SampleStrategy: "default", PolicyLoss: "ppo",
 		KLLoss: "k2", EntropyLoss: "default", Schema: "experience"}

@@ -93,8 +93,8 @@ func TestStepWiseGolden(t *testing.T) {
 // twoRows is a batch on which upstream's m2po and the additions to rec were computed.
 func twoRows() []Sequence {
 	return []Sequence{
-		{Logprobs: []float32{-.1, -.5, -1.2, -.3}, Old: []float32{-.4, -.45, -1, -.3}, Advantages: []float32{1, 1, -1, 1},
-			Mask: []bool{true, true, true, false}},
+		{Logprobs: []float32{-.1, -.5, -1.2, -.3}, Old: []float32{-.4, -.45, -1, -.3},
+			Advantages: []float32{1, 1, -1, 1}, Mask: []bool{true, true, true, false}},
 		{Logprobs: []float32{-2, -.05, -.7, -.9}, Old: []float32{-1.5, -.35, -.8, -.2},
 			Advantages: []float32{-1, 2, .5, -.5}, Mask: []bool{true, true, true, true}},
 	}

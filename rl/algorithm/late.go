@@ -64,9 +64,9 @@ func (unscored) Assign(list []*experience.Experience, _ *rand.Rand) ([]*experien
 }
 
 // Score computes the advantages of a step's experiences in the trainer and sets them; fetched is in the same order. It
-// does nothing when the method's advantages are not late. Its metrics are the advantage function's below advantage/ and,
-// with a KL penalty, advantage/kl (the mean over experiences with a trained token of the mean over those) and
-// advantage/kl_coef. The error names what is missing.
+// does nothing when the method's advantages are not late. Its metrics are below advantage/: the advantage function's
+// and, with a KL penalty, kl (the mean over experiences with a trained token of the mean over those) and kl_coef. The
+// error names what is missing.
 func (m *Method) Score(batch []*experience.Experience, fetched []Fetched) (map[string]float64, error) {
 	if m.Late == nil {
 		return nil, nil

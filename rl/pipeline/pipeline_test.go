@@ -24,8 +24,8 @@ func group(task string, rewards ...float64) []*experience.Experience {
 	return list
 }
 
-// dapo is the batch of the golden values of upstream's own operators: right or wrong answers of four tasks, one of which
-// was cut off.
+// dapo is the batch of the golden values of upstream's own operators: right or wrong answers of four tasks, one of
+// which was cut off.
 func dapo() []*experience.Experience {
 	list := slices.Concat(group("a", 1, 0, 1, 0), group("b", 1, 1, 1, 1), group("c", 0, 0, 0, 0), group("d", 1))
 	for i, e := range list {
@@ -75,7 +75,8 @@ func TestOperators(t *testing.T) {
 		{"some right and some wrong", "dapo_dynamic_sampling", nil, dapo(), []float64{1, 0, 1, 0},
 			map[string]float64{"filtered_count": 9, "dropped_all_correct": 4, "dropped_all_wrong": 4}},
 		{"by the reward, above a threshold", "dapo_dynamic_sampling",
-			map[string]any{"metric_key": "none", "correct_threshold": 0.5}, group("a", 0.5, 0.6, 0), []float64{0.5, 0.6, 0},
+			map[string]any{"metric_key": "none", "correct_threshold": 0.5}, group("a", 0.5, 0.6, 0),
+			[]float64{0.5, 0.6, 0},
 			map[string]float64{"filtered_count": 0, "dropped_all_correct": 0, "dropped_all_wrong": 0}},
 		{"masked ones stay", "mask_response_truncated", nil, dapo(), []float64{1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1},
 			map[string]float64{"masked_truncated_count": 1}},

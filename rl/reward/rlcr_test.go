@@ -35,8 +35,8 @@ func TestRLCR(t *testing.T) {
 		}
 	}
 	weights := func(format any) map[string]any {
-		return map[string]any{"weights": map[string]any{"format": format, "accuracy": 2, "brier": 0.0, "mean_confidence": 0.0,
-			"confidence_one_or_zero": 0.0}}
+		return map[string]any{"weights": map[string]any{"format": format, "accuracy": 2, "brier": 0.0,
+			"mean_confidence": 0.0, "confidence_one_or_zero": 0.0}}
 	}
 	got, err := RLCR(Sample{Response: of("0.8"), Truth: "4", Args: weights(0.25)})
 	if err != nil || got.Total() != 2.25 {

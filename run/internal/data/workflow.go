@@ -39,7 +39,7 @@ func Workflow(j *job.Job, t *config.Taskset, key string) (workflow.Workflow, wor
 	if r, err = workflow.WithDefaults(t.DefaultWorkflowType, r, j.Own); err != nil {
 		err = refusedWay(j, t, key, r.RewardName, err)
 	} else {
-		if j.Config.Follows052() {
+		if config.Follows052(j.Config) {
 			w = before06(j, w, &r)
 		}
 		noteBuiltIn(j, t.DefaultWorkflowType, w, t.Format.SystemPrompt, &r)

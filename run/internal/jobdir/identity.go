@@ -94,7 +94,7 @@ func (d Dir) Follow(cfg *config.Config) {
 	var id Identity
 	data, err := os.ReadFile(d.File(identityFile))
 	if err == nil && json.Unmarshal(data, &id) == nil && id.Follows == "" {
-		cfg.Follow052()
+		config.Follow052(cfg)
 	}
 }
 

@@ -28,7 +28,7 @@ func Method(cfg *config.Config, own algorithm.Tables) (*algorithm.Method, error)
 	if err := available(m); err != nil {
 		return nil, err
 	}
-	if cfg.Follows052() {
+	if config.Follows052(cfg) {
 		m.SampleStrategy.MaxStaleness-- // which counted from 1
 	}
 	m.Objective.TokenScale = cfg.Trainer.FixMicrobatchLoss

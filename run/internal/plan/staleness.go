@@ -42,7 +42,7 @@ func Stale(cfg *config.Config, m *algorithm.Method, exploreSteps int) string {
 // sample on policy is 0 old, and 1 by the rules of 0.5.2.
 func oldest(cfg *config.Config, m *algorithm.Method, exploreSteps int) (age int, most float64) {
 	schedule, onPolicy, most := Sync(cfg), 0, m.SampleStrategy.MaxStaleness
-	if cfg.Follows052() {
+	if config.Follows052(cfg) {
 		onPolicy, most = 1, most+1
 	}
 	perStep, need := ExploreSamples(cfg), TrainSamples(cfg, m)
