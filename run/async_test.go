@@ -1,9 +1,17 @@
 package run
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
+	"github.com/seed-d9ad8ee0/trinity/loop/synchronizer"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
@@ -37,8 +45,9 @@ func TestFullyAsyncVersions(t *testing.T) {
 	} {
 		args := and(async, fmt.Sprint("explorer.max_inflight_batches=", tt.window),
 			fmt.Sprint("synchronizer.trainer_sync_interval=", tt.interval))
-		if got := versions(runs(t, load(t, t.TempDir(), args...), options())); fmt.Sprint(got) != fmt.Sprint(tt.want) {
-			t.Errorf("%d steps at a time, published every %d: versions %v, want %v", tt.window, tt.interval, got, tt.want)
+		got := versions(runs(t, load(t, t.TempDir(), args...), options()))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%d at a time, published every %d: versions %v, want %v", tt.window, tt.interval, got, tt.want)
 		}
 	}
 }
@@ -56,16 +65,76 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 		args  []string
 	}{
 		{"queue", options(), 5, nil},
-		{"three at a time", options(), 41, []string{"explorer.max_inflight_batches=3", "synchronizer.trainer_sync_interval=2"}},
+		{"three at a time", options(), 41, []string{"explorer.max_inflight_batches=3",
+			"synchronizer.trainer_sync_interval=2"}},
 		{"filtered", options(), 23, []string{filtered, "algorithm.repeat_times=3", "buffer.train_batch_size=3"}},
 		{"table", options(), 41, []string{betweenTable}},
 		{"filtered table", options(), 61, []string{betweenTable, filtered, "algorithm.repeat_times=3",
 			"buffer.train_batch_size=3"}},
 		{"fleeting", fleeting, 41, []string{"trainer.save_interval=2"}},
+		{"evaluated", options(), 61, []string{few, "explorer.eval_interval=2"}},
+		{"enough tasks", options(), 61, []string{"explorer.over_rollout={ratio: 0.5, return_partial_tasks: true}"}},
+		{"engine", onEngine(), 201, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if tt.name == "engine" && testing.Short() {
+				t.Skip("the engine's kills are in TestSurvivesEveryKill")
+			}
 			survivesKills(t, tt.o, tt.every, jobWith(and(async, tt.args...)...))
 		})
+	}
+}
+
+// A run on a server gives the bits of a run in this process, killed or not.
+func TestFullyAsyncOnServer(t *testing.T) {
+	t.Parallel()
+	want := runs(t, load(t, t.TempDir(), async...), options())
+	o := options()
+	o.LookupEnv = withKey
+	same(t, "on a server", survivesKills(t, o, 61, jobWith(and(async, "model.tinker.base_url="+serve(t))...)), want)
+}
+
+// Killed anywhere, a run in style newest samples each step with the version that was chosen first, once.
+func TestNewestRepeatsItsChoices(t *testing.T) {
+	t.Parallel()
+	args := and(async, "synchronizer.sync_style=newest")
+	for at := 1; ; at += 43 {
+		dir, o := disktest.TempDir(t), options()
+		crash := &disktest.Crash{At: at, PowerLoss: at%2 == 0, NamesStay: true}
+		o.FS = crash
+		_, err := Run(t.Context(), load(t, dir, args...), o)
+		if err == nil {
+			return // it lived to the end
+		}
+		if !errors.Is(err, disktest.ErrCrash) {
+			t.Fatal(err)
+		}
+		crash.Now()
+		o.FS = crash.Next()
+		lines := runs(t, load(t, dir, args...), o)
+		order, oerr := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "log", "order.jsonl"))
+		if oerr != nil {
+			t.Fatal(oerr)
+		}
+		chosen := map[int]int{}
+		for line := range bytes.Lines(order) {
+			var e synchronizer.Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				t.Fatal(err)
+			}
+			if _, twice := chosen[e.Step]; twice || e.Event != synchronizer.Sampled {
+				t.Errorf("killed at %d, the order has %s", at, line)
+			}
+			chosen[e.Step] = e.Version
+		}
+		for _, l := range lines {
+			if v := int(l.Metrics["rollout/model_version"]); v != chosen[l.Step] {
+				t.Errorf("killed at %d, step %d sampled with version %d, chosen was %d", at, l.Step, v, chosen[l.Step])
+			}
+		}
+		if t.Failed() {
+			return
+		}
 	}
 }

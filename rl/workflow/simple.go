@@ -32,7 +32,7 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 		return nil, err
 	}
 	expected := reward.Expected(r.RewardName, t.Truth)
-	_, err = Repeat(len(list), func(i int) ([]*experience.Experience, error) { // a reward may ask another program
+	_, err = repeat(len(list), false, func(i int) ([]*experience.Experience, error) { // a reward may ask another program
 		if list[i].TruncateStatus == experience.PromptTruncated {
 			return nil, nil
 		}
