@@ -71,6 +71,7 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 		{"table", options(), 41, []string{betweenTable}},
 		{"filtered table", options(), 61, []string{betweenTable, filtered, "algorithm.repeat_times=3",
 			"buffer.train_batch_size=3"}},
+		{"replay buffer", options(), 61, []string{replayed, "buffer.train_batch_size=3"}},
 		{"fleeting", fleeting, 41, []string{"trainer.save_interval=2"}},
 		{"evaluated", options(), 61, []string{few, "explorer.eval_interval=2"}},
 		{"enough tasks", options(), 61, []string{"explorer.over_rollout={ratio: 0.5, return_partial_tasks: true}"}},
