@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk/disktest"
@@ -20,6 +21,9 @@ var async = and(tiny, "synchronizer.sync_style=fully_async", "buffer.total_steps
 
 // filtered drops groups whose rewards are equal, so that explore steps feed less than a train step.
 var filtered = operatorsOf("{name: reward_std_filter}")
+
+// tooOld trains on nothing that is older than a train step: most of what steps that overlap sample is passed over.
+var tooOld = []string{"algorithm.sample_strategy=staleness_control", "algorithm.sample_strategy_args={max_staleness: 1}"}
 
 // versions are those that the steps of metrics sampled with.
 func versions(lines []monitor.Line) (list []int) {
@@ -52,6 +56,29 @@ func TestFullyAsyncVersions(t *testing.T) {
 	}
 }
 
+// Samples that will be too old are told before the run, and those that are passed over do not stop it. A selector that
+// learns from each step is refused.
+func TestFullyAsyncNotes(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o := options()
+	o.Out = &out
+	sum, err := Run(t.Context(), load(t, t.TempDir(), and(async, tooOld...)...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "max_inflight_batches 2 and trainer_sync_interval 1") ||
+		len(sum.Lines) == 0 || len(sum.Lines) == 6 {
+		t.Errorf("%d lines; it said\n%s", len(sum.Lines), text)
+	}
+	learns := and(two(t, "difficulty_based"), "synchronizer.sync_style=fully_async")
+	_, err = Run(t.Context(), load(t, t.TempDir(), learns...), o)
+	if err == nil || !strings.Contains(err.Error(), "set explorer.max_inflight_batches: 1") {
+		t.Errorf("difficulty_based: %v", err)
+	}
+	runs(t, load(t, t.TempDir(), and(learns, "explorer.max_inflight_batches=1")...), options())
+}
+
 // Killed anywhere, a run with several explore steps under way ends with the bits of an unbroken one: with the trainer's
 // queue and with a table between the loops, when groups are dropped, and on a service that loses its models.
 func TestFullyAsyncSurvivesKills(t *testing.T) {
@@ -71,6 +98,7 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 		{"table", options(), 41, []string{betweenTable}},
 		{"filtered table", options(), 61, []string{betweenTable, filtered, "algorithm.repeat_times=3",
 			"buffer.train_batch_size=3"}},
+		{"stale", options(), 61, tooOld},
 		{"replay buffer", options(), 61, []string{replayed, "buffer.train_batch_size=3"}},
 		{"fleeting", fleeting, 41, []string{"trainer.save_interval=2"}},
 		{"evaluated", options(), 61, []string{few, "explorer.eval_interval=2"}},
