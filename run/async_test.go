@@ -23,7 +23,8 @@ var async = and(tiny, "synchronizer.sync_style=fully_async", "buffer.total_steps
 var filtered = operatorsOf("{name: reward_std_filter}")
 
 // tooOld trains on nothing that is older than a train step: most of what steps that overlap sample is passed over.
-var tooOld = []string{"algorithm.sample_strategy=staleness_control", "algorithm.sample_strategy_args={max_staleness: 1}"}
+var tooOld = []string{"algorithm.sample_strategy=staleness_control",
+	"algorithm.sample_strategy_args={max_staleness: 1}"}
 
 // versions are those that the steps of metrics sampled with.
 func versions(lines []monitor.Line) (list []int) {

@@ -49,8 +49,8 @@ func (b *bench) overlap() error {
 			slices.Sort(took[i])
 			middle = append(middle, took[i][len(took[i])/2])
 			fmt.Printf("answers of %s, %s: a step of %d × %d each %.3f s (%.3f to %.3f, %d runs of %d steps)\n",
-				w.what, strings.TrimPrefix(style[0], "synchronizer."), tasks, repeats, middle[i].Seconds(), took[i][0].Seconds(),
-				took[i][len(took[i])-1].Seconds(), len(took[i]), steps)
+				w.what, strings.TrimPrefix(style[0], "synchronizer."), tasks, repeats, middle[i].Seconds(),
+				took[i][0].Seconds(), took[i][len(took[i])-1].Seconds(), len(took[i]), steps)
 		}
 		ratio := float64(middle[0]) / float64(middle[1])
 		fmt.Printf("answers of %s: fully_async does %.2f times the steps of fixed with offset 1\n", w.what, ratio)

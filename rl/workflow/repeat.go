@@ -10,8 +10,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Repeat plays a task's repetitions side by side and returns their experiences in order. One that fails ends the others,
-// and the task fails as a whole: the list is nil then. With Partial it does not, and the task fails only if all do.
+// Repeat plays a task's repetitions side by side and returns their experiences in order. One that fails ends the
+// others, and the task fails as a whole: the list is nil then. With Partial it does not, and the task fails only if all
+// do.
 func Repeat(ctx context.Context, r *Rollout, n int,
 	play func(ctx context.Context, run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
 	rctx, cancel := context.WithCancelCause(ctx)
