@@ -116,6 +116,20 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 	}
 }
 
+// The two loops may have intervals of their own, and mode bench evaluates what a run of the style saved.
+func TestFullyAsyncBeside(t *testing.T) {
+	t.Parallel()
+	uneven := and(tiny, "buffer.total_steps=8", "trainer.total_steps=8", "synchronizer.explorer_sync_interval=2",
+		"synchronizer.trainer_sync_interval=3", "synchronizer.sync_offset=0")
+	got := versions(runs(t, load(t, t.TempDir(), uneven...), options()))
+	if want := []int{0, 0, 0, 0, 3, 3, 6, 6}; !slices.Equal(got, want) {
+		t.Errorf("intervals 2 and 3: versions %v, want %v", got, want)
+	}
+	dir := t.TempDir()
+	runs(t, load(t, dir, and(async, few)...), options())
+	runs(t, load(t, dir, and(async, few, "mode=bench")...), options())
+}
+
 // A run on a server gives the bits of a run in this process, killed or not.
 func TestFullyAsyncOnServer(t *testing.T) {
 	t.Parallel()
