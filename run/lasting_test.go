@@ -67,6 +67,7 @@ const (
 func lastings() []lasting {
 	return slices.Concat(scheduled("fixed", [][2]int{{1, 0}, {1, 1}, {1, 2}, {2, 0}, {2, 1}, {3, 2}}), others(false),
 		others(true),
+		scheduled("fully_async", [][2]int{{1, 0}, {2, 0}}), scheduled("newest", [][2]int{{1, 0}}),
 		scheduled("explorer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}),
 		scheduled("trainer_driven", [][2]int{{1, 0}, {1, 1}, {2, 1}}))
 }
@@ -76,13 +77,14 @@ func scheduled(style string, schedules [][2]int) (list []lasting) {
 	for _, s := range schedules {
 		for _, l := range []lasting{{kind: "grpo"}, {kind: "table", more: []string{betweenTable}},
 			{kind: "table", apart: true}, {kind: "grpo", wire: true}} {
-			l.style, l.interval, l.offset, l.loose, l.short, l.long = style, s[0], s[1], style != "fixed", 3, 5
+			l.style, l.interval, l.offset, l.short, l.long = style, s[0], s[1], 3, 5
+			l.loose = style != "fixed" && style != "fully_async"
 			if s[0] == 1 {
 				l.short = 2
 			}
 			plain := l.more == nil && !l.apart && !l.wire
 			l.often = s == [2]int{1, 1} && l.more == nil && (plain || style == "fixed") || style == "fixed" &&
-				s == [2]int{2, 1} && plain
+				s == [2]int{2, 1} && plain || style == "fully_async" && s[0] == 1 && l.more == nil
 			list = append(list, l)
 		}
 	}

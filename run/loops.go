@@ -64,7 +64,7 @@ func openLoops(ctx context.Context, j *job.Job, inspected *inspect.Inspection) (
 	if err := l.openExchange(ctx); err != nil {
 		return nil, err
 	}
-	if j.Config.Mode.Explores() && j.Config.Synchronizer.SyncStyle == config.FullyAsync {
+	if l.exchange != nil && j.Config.Mode.Explores() && j.Config.Synchronizer.SyncStyle == config.FullyAsync {
 		l.feed, err = record.NewFeed(l.order, l.exchange, l.resumed.State, plan.TrainSamples(j.Config, j.Method),
 			j.Method.SampleStrategy.MinVersion)
 		if err != nil {

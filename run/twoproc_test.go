@@ -76,7 +76,8 @@ func only(lines []monitor.Line, prefixes ...string) []monitor.Line {
 // between.
 func TestTwoProcessesGiveTheSameBits(t *testing.T) {
 	t.Parallel()
-	for _, sync := range [][]string{nil, {"synchronizer.sync_interval=2", "synchronizer.sync_offset=1"}} {
+	for _, sync := range [][]string{nil, {"synchronizer.sync_interval=2", "synchronizer.sync_offset=1"},
+		{"synchronizer.sync_style=fully_async"}} {
 		base := and(tiny, sync...)
 		trained := []string{"actor/", "critic/", "sample/", "response_length/"}
 		want := only(runs(t, load(t, t.TempDir(), base...), options()), trained...)
@@ -169,7 +170,14 @@ func TestExplorerEvaluatesItsLastStep(t *testing.T) {
 // Either process is killed at operations on the disk; both are started again, and the job ends with the same bits.
 func TestTwoProcessesSurviveKills(t *testing.T) {
 	t.Parallel()
-	want, err := apart(t, t.TempDir(), options(), tiny...)
+	for name, args := range map[string][]string{"fixed": tiny, "fully_async": and(tiny,
+		"synchronizer.sync_style=fully_async", "explorer.max_inflight_batches=3")} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); halvesSurviveKills(t, args) })
+	}
+}
+
+func halvesSurviveKills(t *testing.T, args []string) {
+	want, err := apart(t, t.TempDir(), options(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,11 +185,11 @@ func TestTwoProcessesSurviveKills(t *testing.T) {
 		for at := 3; ; at += 31 {
 			dir := t.TempDir()
 			crash := &disktest.Crash{FS: disk.OS(), At: at}
-			err := oneDies(t, dir, killed, crash, tiny...)
+			err := oneDies(t, dir, killed, crash, args...)
 			if err != nil && !errors.Is(err, disktest.ErrCrash) {
 				t.Fatalf("%s killed at %d: %v", killed, at, err)
 			}
-			got, again := apart(t, dir, options(), tiny...)
+			got, again := apart(t, dir, options(), args...)
 			if again != nil {
 				t.Fatalf("%s killed at %d: then %v", killed, at, again)
 			}

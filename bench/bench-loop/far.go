@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -37,6 +38,9 @@ type far struct {
 	most   int         // of them at a time
 	hold   int         // results are returned once this many are open; 0: immediately
 	full   chan struct{}
+	draws  *rand.Rand // nil: answers take no time of their own
+	takes  func(draws *rand.Rand) time.Duration
+	slots  chan struct{} // answers that are made at a time
 }
 
 // newFar serves a model folder, whose path is the model's name, without arithmetic, with its files below dir.
@@ -76,6 +80,31 @@ func (f *far) reset(latency time.Duration, hold int) {
 	f.latency.Store(int64(latency))
 	f.calls, f.steps, f.sample, f.open, f.most, f.hold, f.full = map[string]int{}, nil, time.Time{}, 0, 0, hold,
 		make(chan struct{})
+	f.draws = nil
+}
+
+// busy lets every answer take a time that takes draws, with so many made at a time.
+func (f *far) busy(slots int, takes func(draws *rand.Rand) time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.draws, f.takes, f.slots = rand.New(rand.NewPCG(1, 2)), takes, make(chan struct{}, slots)
+}
+
+// work takes the time that an answer takes.
+func (f *far) work(ctx context.Context) {
+	f.mu.Lock()
+	if f.draws == nil {
+		f.mu.Unlock()
+		return
+	}
+	d, slots := f.takes(f.draws), f.slots
+	f.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		time.Sleep(d)
+	case <-ctx.Done():
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -99,6 +128,7 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer.header.Del("Content-Length")
 	}
 	if got {
+		f.work(r.Context())
 		f.mu.Lock()
 		f.open--
 		f.mu.Unlock()

@@ -1,9 +1,10 @@
 // Command bench-loop measures what the loops add to network and service, over a distant server that computes next to
-// nothing: start, steps, memory, and steps with a reward function in Python. A bound that is exceeded is an
-// error. If -python has tinker-cookbook, as the program cookbook installs it, its loop is measured too.
+// nothing: start, steps, memory, steps with a reward function in Python, and explore steps that overlap. A bound that
+// is exceeded is an error. If -python has tinker-cookbook, as the program cookbook installs it, its loop is measured
+// too.
 //
 // Needs: nothing; python3 for the part reward
-// Takes: eight minutes
+// Takes: thirteen minutes
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 )
 
 // parts lists what can be measured.
-var parts = []string{"start", "step", "memory", "reward"}
+var parts = []string{"start", "step", "memory", "reward", "overlap"}
 
 func main() {
 	b := &bench{ctx: context.Background()}
@@ -58,7 +59,7 @@ func (b *bench) run(only []string) error {
 		b.python = ""
 	}
 	var failed error
-	for i, part := range []func() error{b.start, b.step, b.memory, b.reward} {
+	for i, part := range []func() error{b.start, b.step, b.memory, b.reward, b.overlap} {
 		if slices.Contains(only, parts[i]) {
 			failed = errors.Join(failed, part())
 		}

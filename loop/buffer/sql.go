@@ -19,15 +19,16 @@ import (
 // <name>_writers who writes and whether it has finished, <name>_reads which experiences each read was given. A step is
 // put once and a read is given once, however often either is asked for again.
 type SQL struct {
-	db      *database
-	name    string
-	first   *Priority // nil: first in, first out
-	now     func() time.Time
-	timeout time.Duration
-	starved func(put int) error
-	steps   int
-	epochs  int
-	resumed bool // a writer was seen at work since the buffer was opened
+	db       *database
+	name     string
+	first    *Priority // nil: first in, first out
+	now      func() time.Time
+	timeout  time.Duration
+	starved  func(put int) error
+	steps    int
+	epochs   int
+	earliest bool // Earliest of the options
+	resumed  bool // a writer was seen at work since the buffer was opened
 }
 
 // SQLOptions say how a buffer is read and how patient it is.
@@ -35,9 +36,11 @@ type SQLOptions struct {
 	Timeout time.Duration    // of a Read while nothing new arrives; 0 waits forever
 	First   *Priority        // the order of reading; nil: first in, first out, each experience once
 	Now     func() time.Time // for cooling down; time.Now by default
-	Retries int              // further attempts at a transaction that failed
-	Pause   time.Duration    // between attempts
-	FS      disk.FS          // that transactions go through; the default is disk.OS
+	// Earliest: however late a read comes, it sees the buffer as it was when enough of what nobody has used was put.
+	Earliest bool
+	Retries  int           // further attempts at a transaction that failed
+	Pause    time.Duration // between attempts
+	FS       disk.FS       // that transactions go through; the default is disk.OS
 	// Steps is how many explore steps a reader expects of the writers; 0 is unknown. Writers that had all finished
 	// before the buffer was opened, with fewer, are expected to begin again: the job is planned longer now. Epochs is
 	// the same where the plan counts passes over the tasks; a writer that finishes notes how many were its plan.
@@ -57,7 +60,7 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 		db.fs = o.FS
 	}
 	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps,
-		epochs: o.Epochs}
+		epochs: o.Epochs, earliest: o.Earliest}
 	if s.now == nil {
 		s.now = time.Now
 	}

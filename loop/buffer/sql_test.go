@@ -264,6 +264,39 @@ func TestSQLManyProcesses(t *testing.T) {
 	})
 }
 
+// An earliest read of a replay buffer sees what was put until there was enough for it, as if it had come at once.
+func TestSQLEarliestRead(t *testing.T) {
+	for _, tt := range []struct {
+		earliest bool
+		want     [][]string // of reads of three, by version: the newest first
+	}{
+		{false, [][]string{{"4.0", "4.1", "3.0"}, {"3.1", "2.0", "2.1"}}},
+		{true, [][]string{{"2.0", "2.1", "1.0"}, {"3.0", "3.1", "1.1"}}},
+	} {
+		s := openSQL(t, "sqlite:///"+filepath.Join(t.TempDir(), "b.db"), "x",
+			SQLOptions{Earliest: tt.earliest, First: &Priority{Decay: 2}})
+		for step := 1; step <= 4; step++ {
+			list := full(step, 2)
+			for _, e := range list {
+				e.Info.ModelVersion = step
+			}
+			if err := s.Put(t.Context(), "w", step, list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range tt.want {
+			list, err := s.Read(t.Context(), i+1, 3, 0)
+			var got []string
+			for _, e := range list {
+				got = append(got, fmt.Sprintf("%d.%d", e.EID.Step, e.EID.Run))
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("earliest %v: read %d has %v, %v; want %v", tt.earliest, i+1, got, err, want)
+			}
+		}
+	}
+}
+
 // Stopped before any of its transactions, writer and reader continue where they were.
 func TestSQLEveryCrash(t *testing.T) {
 	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {

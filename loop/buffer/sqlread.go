@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
@@ -109,12 +108,22 @@ func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error
 
 // choose picks at most n experiences for a new read.
 func (s *SQL) choose(ctx context.Context, tx *sql.Tx, n, minVersion int, open bool) ([]int64, error) {
-	where, args := []string{s.there(open)}, []any{}
-	if minVersion > 0 {
-		where, args = append(where, "model_version >= ?"), append(args, minVersion)
+	pick := func(where, order string, args ...any) ([]int64, error) {
+		if minVersion > 0 {
+			where, args = where+" AND model_version >= ?", append(args, minVersion)
+		}
+		return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+where+
+			` ORDER BY `+order+` LIMIT ?`), append(args, n)...))
 	}
-	return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+strings.Join(where, " AND ")+
-		` ORDER BY `+s.first.order()+` LIMIT ?`), append(args, n)...))
+	if !s.earliest || s.first == nil {
+		return pick(s.there(open), s.first.order())
+	}
+	unused, err := pick(s.there(false), "id")
+	if err != nil || len(unused) < n {
+		return unused, err
+	}
+	return pick(s.there(open)+` AND item <= (SELECT item FROM `+s.table("")+` WHERE id = ?)`, s.first.order(),
+		unused[n-1])
 }
 
 // give notes that a read gets experiences, and counts their uses.

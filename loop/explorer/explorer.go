@@ -130,10 +130,10 @@ type Explorer struct {
 	train   Taskset
 	eval    []Taskset
 
-	pace    pace
-	slots   chan struct{} // one for each part that runs
-	runners chan struct{} // one for each task that runs
-	flying  sync.WaitGroup
+	pace     pace
+	slots    chan struct{} // one for each part that runs
+	runners  chan struct{} // one for each task that runs
+	inFlight sync.WaitGroup
 
 	missed []string // numbers that were said to be missing
 
@@ -160,10 +160,10 @@ func New(o Options, service tinker.Service, sync *synchronizer.Synchronizer, sto
 // Run explores until Steps or the end of the tasks. When stop ends it returns at once: finished groups are stored.
 func (x *Explorer) Run(ctx, stop context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer x.flying.Wait()
+	defer x.inFlight.Wait()
 	defer cancel(nil)
 	defer context.AfterFunc(stop, func() { cancel(errStopped) })()
-	step, err := x.fly(ctx)
+	step, err := x.exploreAll(ctx)
 	switch {
 	case errors.Is(err, synchronizer.ErrStopped) || errors.Is(context.Cause(ctx), errStopped):
 		return nil // nobody is left to explore for; why the trainer ended is for it to say
@@ -175,24 +175,24 @@ func (x *Explorer) Run(ctx, stop context.Context) error {
 
 var errStopped = errors.New("explorer: stopped")
 
-// fly explores the steps, as many at a time as the synchronizer's window has. Each begins when the one that many before
+// exploreAll explores the steps, as many at a time as the synchronizer's window has. Each begins when the one that many before
 // it has ended, and they end in order. It returns the step of an error.
-func (x *Explorer) fly(ctx context.Context) (int, error) {
+func (x *Explorer) exploreAll(ctx context.Context) (int, error) {
 	var flights []*flight // under way, in order
-	land := func() (step int, err error) {
+	end := func() (step int, err error) {
 		f := flights[0]
 		flights = flights[1:]
-		return f.step, x.land(ctx, f)
+		return f.step, x.end(ctx, f)
 	}
 	earlier := make(chan struct{})
 	close(earlier)
 	for step := x.First; x.Steps == 0 || step <= x.Steps; step++ {
 		if len(flights) >= max(1, x.sync.Window) {
-			if step, err := land(); err != nil {
+			if step, err := end(); err != nil {
 				return step, err
 			}
 		}
-		f, err := x.takeOff(ctx, step, earlier)
+		f, err := x.begin(ctx, step, earlier)
 		if errors.Is(err, dataset.ErrEnd) {
 			break
 		}
@@ -202,7 +202,7 @@ func (x *Explorer) fly(ctx context.Context) (int, error) {
 		flights, earlier = append(flights, f), f.given
 	}
 	for len(flights) > 0 {
-		if step, err := land(); err != nil {
+		if step, err := end(); err != nil {
 			return step, err
 		}
 	}

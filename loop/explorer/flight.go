@@ -27,8 +27,8 @@ type flight struct {
 	err    error
 }
 
-// takeOff begins an explore step when its weights are there. The tasks of earlier steps are given runners first.
-func (x *Explorer) takeOff(ctx context.Context, step int, earlier <-chan struct{}) (*flight, error) {
+// begin starts an explore step when its weights are there. The tasks of earlier steps are given runners first.
+func (x *Explorer) begin(ctx context.Context, step int, earlier <-chan struct{}) (*flight, error) {
 	f := &flight{step: step, begin: time.Now(), enough: x.quorum(), given: make(chan struct{}),
 		done: make(chan struct{})}
 	var err error
@@ -42,15 +42,15 @@ func (x *Explorer) takeOff(ctx context.Context, step int, earlier <-chan struct{
 	for i := range f.tasks {
 		x.name(&f.tasks[i], strconv.Itoa(step), strconv.Itoa(i), x.train.Repeat)
 	}
-	x.flying.Go(func() {
+	x.inFlight.Go(func() {
 		defer close(f.done)
 		f.err = x.explore(ctx, f, earlier)
 	})
 	return f, nil
 }
 
-// land waits for the end of the oldest step under way, scores it and hands it on.
-func (x *Explorer) land(ctx context.Context, f *flight) error {
+// end waits for the end of the oldest step under way, scores it and hands it on.
+func (x *Explorer) end(ctx context.Context, f *flight) error {
 	f.enough.awaited()
 	<-f.done
 	if f.err != nil {

@@ -105,7 +105,8 @@ func (x *Explorer) note(event string, step int, detail string) error {
 
 // parts runs a task's repetitions, in several parts if they are more than MaxRepeat. What failed of them is left out,
 // unless it is all.
-func (x *Explorer) parts(ctx context.Context, from weights, t workflow.Task, spent *took) ([]*experience.Experience, error) {
+func (x *Explorer) parts(ctx context.Context, from weights, t workflow.Task, spent *took) (
+	[]*experience.Experience, error) {
 	if x.MaxRepeat <= 0 || t.Repeat <= x.MaxRepeat {
 		return x.attempt(ctx, from, &x.train, t, spent)
 	}

@@ -55,7 +55,8 @@ func explore(t *testing.T, o Options, w workflow.Workflow, steps, repeat int) (r
 }
 
 // exploreWindow is explore with several steps under way.
-func exploreWindow(t *testing.T, window int, o Options, w workflow.Workflow, steps, repeat int) (res result, err error) {
+func exploreWindow(t *testing.T, window int, o Options, w workflow.Workflow,
+	steps, repeat int) (res result, err error) {
 	t.Helper()
 	store, err := buffer.OpenStore(t.TempDir(), nil)
 	if err != nil {
@@ -126,7 +127,7 @@ func TestOverRollout(t *testing.T) {
 type repeats []int
 
 func (w repeats) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task) ([]*experience.Experience, error) {
-	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+	return workflow.Repeat(ctx, r, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
 		one := t
 		one.Repeat = 1
 		list, err := (&slow{took: func(t workflow.Task) time.Duration {

@@ -137,8 +137,8 @@ func TestFeedContinues(t *testing.T) {
 			f, sync = feeding(t, path, s, to, after, batch, always)
 			for step := first; step <= steps; step++ {
 				if v, known := sync.Ruled(step); v != want[step-1] || !known {
-					t.Errorf("table %v, stopped after %d: step %d has version %d (%v), want %d", table, at, step, v, known,
-						want[step-1])
+					t.Errorf("table %v, stopped after %d: step %d has version %d (%v), want %d", table, at, step, v,
+						known, want[step-1])
 				}
 				f.put(step, samples(each, 0))
 			}

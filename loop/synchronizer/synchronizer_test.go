@@ -20,6 +20,9 @@ func TestVersion(t *testing.T) {
 		{Schedule{Interval: 2}, []int{0, 0, 2, 2, 4, 4}},
 		{Schedule{Interval: 2, Offset: 1}, []int{0, 0, 0, 2, 2, 4}},
 		{Schedule{Interval: 3, Offset: 2}, []int{0, 0, 0, 0, 0, 3}},
+		{Schedule{Interval: 1, Publish: 2}, []int{0, 0, 2, 2, 4, 4}},
+		{Schedule{Interval: 2, Publish: 1}, []int{0, 0, 2, 2, 4, 4}},
+		{Schedule{Interval: 2, Publish: 3}, []int{0, 0, 0, 0, 3, 3, 6, 6, 6, 6, 9}}, // nothing new at steps 3 and 9
 	} {
 		var got []int
 		for step := 1; step <= len(tt.want); step++ {

@@ -49,7 +49,7 @@ func (w *Workflow) Run(ctx context.Context, r *workflow.Rollout, t workflow.Task
 	if w.part.Repeats {
 		return w.once(ctx, r, t, 0, t.Repeat)
 	}
-	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+	return workflow.Repeat(ctx, r, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
 		return w.once(ctx, r, t, run, 1)
 	})
 }

@@ -114,7 +114,7 @@ func (c Carried) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exp
 	if err != nil {
 		return nil, err
 	}
-	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+	return Repeat(ctx, r, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
 		return c.carry(ctx, r, t, run, base, carrying)
 	})
 }

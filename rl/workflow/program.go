@@ -119,7 +119,7 @@ func (Program) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 		return nil, tinker.Userf("workflow: rollout_workflow needs programs that carry its rollouts out, and nothing " +
 			"serves their URLs here; trinity run --rollouts ADDRESS does, in the modes both, explore and bench")
 	}
-	return r.Repeat(ctx, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
+	return Repeat(ctx, r, t.Repeat, func(ctx context.Context, run int) ([]*experience.Experience, error) {
 		e, err := carryOut(ctx, r, t, run, timeout)
 		if err != nil {
 			return nil, err

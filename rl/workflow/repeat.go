@@ -10,19 +10,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Repeat plays n episodes side by side and returns their experiences in order. If one of them fails, the task
-// fails as a whole: the list is nil then.
-func Repeat(n int, play func(run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
-	return new(Rollout).repeat(n, play)
-}
-
-// Repeat is the function of that name for the repetitions of a task: one that fails ends the others. With Partial it
-// does not, and the task fails only if all do.
-func (r *Rollout) Repeat(ctx context.Context, n int,
+// Repeat plays a task's repetitions side by side and returns their experiences in order. One that fails ends the
+// others, and the task fails as a whole: the list is nil then. With Partial it does not, and the task fails only if all
+// do.
+func Repeat(ctx context.Context, r *Rollout, n int,
 	play func(ctx context.Context, run int) ([]*experience.Experience, error)) ([]*experience.Experience, error) {
 	rctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	list, err := r.repeat(n, func(run int) ([]*experience.Experience, error) {
+	list, err := repeat(n, r.Partial, func(run int) ([]*experience.Experience, error) {
 		list, err := play(rctx, run)
 		if err != nil && !r.Partial {
 			cancel(err)
@@ -35,7 +30,8 @@ func (r *Rollout) Repeat(ctx context.Context, n int,
 	return list, err
 }
 
-func (r *Rollout) repeat(n int, play func(run int) ([]*experience.Experience, error)) (
+// repeat is Repeat where one that fails does not end the others.
+func repeat(n int, partial bool, play func(run int) ([]*experience.Experience, error)) (
 	[]*experience.Experience, error) {
 	episodes, errs := make([][]*experience.Experience, n), make([]error, n)
 	var wait sync.WaitGroup
@@ -50,7 +46,7 @@ func (r *Rollout) repeat(n int, play func(run int) ([]*experience.Experience, er
 	wait.Wait()
 	list := slices.Concat(episodes...)
 	err := distinct(errs)
-	if err != nil && (!r.Partial || len(list) == 0 || errors.Is(err, tinker.ErrLost)) {
+	if err != nil && (!partial || len(list) == 0 || errors.Is(err, tinker.ErrLost)) {
 		return nil, err
 	}
 	return list, nil
@@ -59,7 +55,7 @@ func (r *Rollout) repeat(n int, play func(run int) ([]*experience.Experience, er
 // episodes is Repeat for the repetitions of a task. An over-long prompt is masked if the configuration wants that.
 func (r *Rollout) episodes(t Task, play func(run int) ([]*experience.Experience, error)) (
 	[]*experience.Experience, error) {
-	return r.repeat(t.Repeat, func(run int) ([]*experience.Experience, error) {
+	return repeat(t.Repeat, r.Partial, func(run int) ([]*experience.Experience, error) {
 		list, err := play(run)
 		if m, ok := r.masked(t, run, err); ok {
 			return []*experience.Experience{m}, nil

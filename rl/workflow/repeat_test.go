@@ -36,14 +36,15 @@ func TestRepeat(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
 			defer cancel()
 			begin, r := time.Now(), &Rollout{Partial: tt.partial}
-			list, err := r.Repeat(ctx, len(tt.errs), func(ctx context.Context, run int) ([]*experience.Experience, error) {
+			play := func(ctx context.Context, run int) ([]*experience.Experience, error) {
 				select {
 				case <-time.After(time.Duration(run+1) * time.Second):
 				case <-ctx.Done():
 					return nil, ctx.Err()
 				}
 				return []*experience.Experience{{EID: experience.EID{Run: run}}}, tt.errs[run]
-			})
+			}
+			list, err := Repeat(ctx, r, len(tt.errs), play)
 			runs := []int{}
 			for _, e := range list {
 				runs = append(runs, e.EID.Run)

@@ -53,7 +53,7 @@ func (w Rubric) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Expe
 		seeds[i] = draws.Uint64()
 	}
 	defer r.Grading.Grade()()
-	_, err = Repeat(len(list), func(i int) ([]*experience.Experience, error) {
+	_, err = repeat(len(list), false, func(i int) ([]*experience.Experience, error) {
 		return nil, rate(ctx, j, fmt.Sprintf(rubricPrompt, t.Prompt, list[i].ResponseText, rubric), seeds[i], list[i])
 	})
 	if err != nil {

@@ -32,7 +32,8 @@ func (Simple) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experi
 		return nil, err
 	}
 	expected := reward.Expected(r.RewardName, t.Truth)
-	_, err = Repeat(len(list), func(i int) ([]*experience.Experience, error) { // a reward may ask another program
+	// a reward may ask another program
+	_, err = repeat(len(list), false, func(i int) ([]*experience.Experience, error) {
 		if list[i].TruncateStatus == experience.PromptTruncated {
 			return nil, nil
 		}

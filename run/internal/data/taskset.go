@@ -12,6 +12,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
+	"github.com/seed-d9ad8ee0/trinity/run/internal/plan"
 )
 
 // openTasks opens the rows of a taskset. key is its place in the configuration, for error messages.
@@ -107,10 +108,10 @@ func TrainTasksets(ctx context.Context, j *job.Job) (out explorer.Taskset, t *Ta
 	if err == nil && t.mix != nil && t.mix.Adaptive() {
 		t.states = map[int][]byte{}
 		switch {
-		case j.Config.Synchronizer.SyncStyle.Windowed() && j.Config.Explorer.MaxInflightBatches > 1:
-			err = fmt.Errorf("run: selector difficulty_based learns from each step before it chooses the next, and with "+
-				"sync_style %s up to %d are under way; set explorer.max_inflight_batches: 1",
-				j.Config.Synchronizer.SyncStyle, j.Config.Explorer.MaxInflightBatches)
+		case plan.Window(j.Config) > 1:
+			err = fmt.Errorf("run: selector difficulty_based learns from each step before it chooses the next, and "+
+				"with sync_style %s up to %d are under way; set explorer.max_inflight_batches: 1",
+				j.Config.Synchronizer.SyncStyle, plan.Window(j.Config))
 		case !measuresRates(j):
 			err = errors.New("run: selector difficulty_based learns from what pass_rate_calculator measures; put it " +
 				"into data_processor.experience_pipeline.operators")

@@ -207,6 +207,9 @@ func (in *Inspection) lookAtPlan(ctx context.Context) {
 		in.add("algorithm.optimizer", err)
 	}
 	if in.Config.Mode != config.Train {
+		if note := plan.Stale(in.Config, in.Method, in.explored); note != "" {
+			in.Notes.Add(note)
+		}
 		in.add("algorithm.sample_strategy_args.max_staleness", plan.CheckStaleness(in.Config, in.Method, in.explored))
 	}
 	if in.Config.Mode.Trains() && in.Config.Mode != config.Train {

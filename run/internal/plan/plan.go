@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -41,19 +42,20 @@ func Steps(cfg *config.Config, m *algorithm.Method, exploreSteps int) int {
 // Sync says when weights travel.
 func Sync(cfg *config.Config) synchronizer.Schedule {
 	s, window := cfg.Synchronizer, Window(cfg)
+	trainer := cmp.Or(Value(s.TrainerSyncInterval), s.SyncInterval)
 	switch s.SyncStyle {
 	case config.FullyAsync:
-		return synchronizer.Schedule{Interval: 1, Publish: s.TrainerInterval(), Offset: window, Window: window}
+		return synchronizer.Schedule{Interval: 1, Publish: trainer, Offset: window, Window: window}
 	case config.Newest:
-		return synchronizer.Schedule{Interval: 1, Publish: s.TrainerInterval(), Window: window}
+		return synchronizer.Schedule{Interval: 1, Publish: trainer, Window: window}
 	}
-	return synchronizer.Schedule{Interval: max(1, s.ExplorerInterval()), Publish: s.TrainerInterval(),
-		Offset: s.SyncOffset}
+	return synchronizer.Schedule{Interval: max(1, cmp.Or(Value(s.ExplorerSyncInterval), s.SyncInterval)),
+		Publish: trainer, Offset: s.SyncOffset}
 }
 
 // Window is how many explore steps are under way at a time.
 func Window(cfg *config.Config) int {
-	if cfg.Synchronizer.SyncStyle.Windowed() {
+	if s := cfg.Synchronizer.SyncStyle; s == config.FullyAsync || s == config.Newest {
 		return max(1, cfg.Explorer.MaxInflightBatches)
 	}
 	return 1

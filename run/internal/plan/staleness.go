@@ -35,7 +35,7 @@ func Stale(cfg *config.Config, m *algorithm.Method, exploreSteps int) string {
 	return fmt.Sprintf("sample_strategy_args.max_staleness is %v, and with max_inflight_batches %d and "+
 		"trainer_sync_interval %d samples are up to %d steps old when they are trained: those that are too old are "+
 		"passed over; raise it to %d to train on all", most, cfg.Explorer.MaxInflightBatches,
-		cfg.Synchronizer.TrainerInterval(), age, age)
+		Sync(cfg).Publish, age, age)
 }
 
 // oldest is the age of the oldest sample of a plan when it is trained, in train steps, and the most that is allowed: a
