@@ -64,7 +64,7 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 
 // several are workflows that give several experiences a run.
 var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
-	"async_propagated": true, "with_openai": true, "recorded": true, "executes": true}
+	"async_propagated": true, "with_openai": true, "streamed": true, "recorded": true, "executes": true}
 
 // ways are workflows that call the model in every way there is.
 var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged", "recorded"}
@@ -87,6 +87,7 @@ func TestPythonWorkflows(t *testing.T) {
 		"propagated":       nil,
 		"async_propagated": nil,
 		"with_openai":      nil,
+		"streamed":         nil,
 		"recorded":         {"buffer.batch_size=1"},
 		"executes":         nil,
 		"judged":           {"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLibrary runs the tests of the package trinity that are Python's own, those of testdata/lib, without torch and with
-// nothing but the standard library.
+// TestLibrary runs the tests of the package trinity that are Python's own, those of testdata/lib, with nothing but the
+// standard library.
 func TestLibrary(t *testing.T) {
 	needsPython(t)
 	t.Parallel()

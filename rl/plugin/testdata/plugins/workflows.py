@@ -266,3 +266,23 @@ class WithOpenAI(Workflow):
         for step, exp in enumerate(made):
             exp.eid.step, exp.reward = step, grade(answer)
         return made
+
+
+@WORKFLOWS.register_module("streamed")
+class Streamed(Workflow):
+    """Two answers at once over the rollout URL, and one as a stream."""
+
+    can_repeat: bool = True
+
+    def run(self):
+        client, asked = self.model.get_openai_client(), {"model": self.model.model_path, "messages": ask(self.task)}
+        said = client.chat.completions.create(n=2, **asked)
+        assert [c.index for c in said.choices] == [0, 1]
+        texts = [c.message.content for c in said.choices]
+        with client.chat.completions.create(stream=True, **asked) as stream:
+            texts.append("".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices))
+        made = self.model.extract_experience_from_history()
+        assert [exp.response_text for exp in made] == texts, (texts, made)
+        for exp in made:
+            exp.reward = grade(exp.response_text)
+        return made

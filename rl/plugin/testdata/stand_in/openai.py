@@ -13,7 +13,10 @@ class OpenAI:
         request = urllib.request.Request(
             self._url + "/chat/completions", json.dumps({**asked, **(extra_body or {})}).encode(),
             {"Content-Type": "application/json", "Authorization": "Bearer " + self._key})
-        with urllib.request.urlopen(request) as answer:
+        answer = urllib.request.urlopen(request)
+        if asked.get("stream"):
+            return Stream(answer)
+        with answer:
             return Answer(json.load(answer))
 
 
@@ -21,13 +24,37 @@ class Answer:
     """JSON with attributes."""
 
     def __init__(self, data):
-        self._data = data
-
-    def __getattr__(self, name):
-        value = self._data[name]
-        if isinstance(value, list):
-            return [Answer(v) if isinstance(v, dict) else v for v in value]
-        return Answer(value) if isinstance(value, dict) else value
+        for name, value in data.items():
+            setattr(self, name, wrapped(value))
 
     def model_dump(self):
-        return self._data
+        return {name: unwrapped(value) for name, value in vars(self).items()}
+
+
+def wrapped(value):
+    if isinstance(value, list):
+        return [wrapped(v) for v in value]
+    return Answer(value) if isinstance(value, dict) else value
+
+
+def unwrapped(value):
+    if isinstance(value, list):
+        return [unwrapped(v) for v in value]
+    return value.model_dump() if isinstance(value, Answer) else value
+
+
+class Stream:
+    """The chunks of an answer."""
+
+    def __init__(self, answer):
+        self.close = answer.close
+        self._lines = iter(answer)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        for line in self._lines:
+            if line.startswith(b"data: {"):
+                return Answer(json.loads(line[len(b"data: "):]))
+        raise StopIteration

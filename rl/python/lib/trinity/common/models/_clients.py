@@ -24,11 +24,7 @@ def recording(model, url):
     create = client.chat.completions.create
 
     def recorded(*args, **kwargs):
-        stream = kwargs.get("stream")
-        answer = create(*args, **_asking(kwargs))
-        if not stream:
-            _record(model, answer, kwargs.get("messages"))
-        return answer
+        return _taken(model, [create(*args, **asked) for asked in _asking(kwargs)], kwargs)
 
     client.chat.completions.create = recorded
     return client
@@ -39,28 +35,39 @@ def recording_async(model, url):
     client = need_openai().AsyncOpenAI(base_url=url["base_url"], api_key=url["api_key"])
     create = client.chat.completions.create
 
-    async def recorded(*args, **kwargs):
-        stream = kwargs.get("stream")
-        answer = await create(*args, **_asking(kwargs))
-        if not stream:
-            _record(model, answer, kwargs.get("messages"))
-        return answer
+    async def recorded(*args, **kwargs):  # one after the other, so that the order of the answers repeats
+        return _taken(model, [await create(*args, **asked) for asked in _asking(kwargs)], kwargs)
 
     client.chat.completions.create = recorded
     return client
 
 
 def _asking(kwargs):
-    """A request that also asks for token ids and logprobs, from which the experience is made."""
+    """The requests for n answers, since the URL of a run gives one at a time. They also ask for token ids and logprobs, from
+    which the experiences are made."""
+    n = kwargs.get("n") or 1
+    if n > 1 and kwargs.get("stream"):
+        raise NotImplementedError(f"n is {n}, and a stream has one answer here; leave n or stream out")
+    body = {**(kwargs.get("extra_body") or {}), "return_token_ids": True}
+    return [{**{k: v for k, v in kwargs.items() if k != "n"}, "extra_body": body, "logprobs": kwargs.get("logprobs", True)}] * n
+
+
+def _taken(model, answers, kwargs):
+    """What the workflow gets: a stream, or one answer with all choices. They are in the history, too."""
     if kwargs.get("stream"):
-        return kwargs
-    body = dict(kwargs.get("extra_body") or {})
-    body["return_token_ids"] = True
-    return {**kwargs, "extra_body": body, "logprobs": kwargs.get("logprobs", True)}
+        return _Stream(model, answers[0], kwargs)
+    first = answers[0]
+    for answer in answers:
+        _record(model, answer.model_dump(), kwargs)
+        if answer is not first:
+            answer.choices[0].index = len(first.choices)
+            first.choices.append(answer.choices[0])
+            first.usage.completion_tokens += answer.usage.completion_tokens
+            first.usage.total_tokens += answer.usage.completion_tokens
+    return first
 
 
-def _record(model, answer, messages):
-    data = answer.model_dump()
+def _record(model, data, kwargs):
     prompt = data.get("prompt_token_ids") or (data["choices"][0].get("prompt_token_ids") if data["choices"] else None)
     for choice in data["choices"]:
         tokens = choice.get("token_ids")
@@ -70,8 +77,80 @@ def _record(model, answer, messages):
         model.history.append(Experience(
             tokens=list(prompt) + list(tokens), prompt_length=len(prompt),
             logprobs=[x["logprob"] for x in said] if len(said) == len(tokens) else [0.0] * len(tokens),
-            response_text=choice["message"].get("content") or "", messages=list(messages or []),
+            response_text=choice["message"].get("content") or "", messages=list(kwargs.get("messages") or []),
             truncate_status="response_truncated" if choice.get("finish_reason") == "length" else None))
+
+
+class _Stream:
+    """A stream of openai that becomes an experience when it has ended or is closed."""
+
+    def __init__(self, model, stream, kwargs):
+        self._model, self._stream, self._kwargs = model, stream, kwargs
+        self._data = {"choices": []}
+
+    def _see(self, chunk):
+        data = chunk.model_dump()
+        self._data["prompt_token_ids"] = self._data.get("prompt_token_ids") or data.get("prompt_token_ids")
+        for part in data.get("choices") or []:
+            if not self._data["choices"]:
+                self._data["choices"].append({"token_ids": [], "logprobs": {"content": []}, "message": {"content": ""}})
+            whole = self._data["choices"][0]
+            whole["token_ids"] += part.get("token_ids") or []
+            whole["logprobs"]["content"] += (part.get("logprobs") or {}).get("content") or []
+            whole["message"]["content"] += (part.get("delta") or {}).get("content") or ""
+            whole["finish_reason"] = part.get("finish_reason") or whole.get("finish_reason")
+        return chunk
+
+    def _end(self):
+        data, self._data = self._data, {"choices": []}
+        _record(self._model, data, self._kwargs)
+
+    def __iter__(self):
+        try:
+            for chunk in self._stream:
+                yield self._see(chunk)
+        finally:
+            self._end()
+
+    async def __aiter__(self):
+        try:
+            async for chunk in self._stream:
+                yield self._see(chunk)
+        finally:
+            self._end()
+
+    def __next__(self):
+        try:
+            return self._see(next(self._stream))
+        except StopIteration:
+            self._end()
+            raise
+
+    async def __anext__(self):
+        try:
+            return self._see(await self._stream.__anext__())
+        except StopAsyncIteration:
+            self._end()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    def close(self):
+        self._end()
+        return self._stream.close()
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
 
 
 class _Value(SimpleNamespace):
