@@ -39,13 +39,13 @@ var floors = []string{
 		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
 		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +
 		"engine/fleet/internal/schedule",
-	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
+	"internal/arg internal/msgpack internal/wal internal/pickle internal/disk/disktest monitor/rollout " +
 		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
 		"tinker/endpoint/internal/param tinker/server/internal/life",
-	"rl/reward/internal/tex",
+	"rl/reward/internal/tex internal/trxp",
 	"rl/reward/internal/expression rl/reward/internal/dapo",
 	"rl/reward/internal/extract",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
