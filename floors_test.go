@@ -56,7 +56,7 @@ var floors = []string{
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
-		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
+		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest monitor/perf " +
 		"studio engine/internal/optim engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"rl/pipeline engine/internal/checkpoint engine/internal/queue engine/internal/merge",

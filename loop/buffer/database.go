@@ -50,11 +50,12 @@ func sqliteDialect() dialect {
 // Postgres gives ids before the transactions that use them end, so a lower id can appear after a higher one: with the
 // table locked ids are in the order of the commits.
 func postgresDialect() dialect {
-	return dialect{serial: "BIGSERIAL PRIMARY KEY", id: "BIGINT", blob: "BYTEA", lock: "LOCK TABLE %s IN EXCLUSIVE MODE",
+	return dialect{serial: "BIGSERIAL PRIMARY KEY", id: "BIGINT", blob: "BYTEA",
+		lock: "LOCK TABLE %s IN EXCLUSIVE MODE",
 		tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = ANY (current_schemas(false)) ` +
 			`ORDER BY table_name`,
-		columns: `SELECT column_name FROM information_schema.columns WHERE table_schema = ANY (current_schemas(false)) ` +
-			`AND table_name = ?`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
+		columns: `SELECT column_name FROM information_schema.columns WHERE table_schema = ANY ` +
+			`(current_schemas(false)) AND table_name = ?`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
 }
 
 // openDatabase opens a database by the URL that SQLAlchemy would take: sqlite:///relative.db, sqlite:////absolute.db,

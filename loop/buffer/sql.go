@@ -57,8 +57,8 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 	if o.FS != nil {
 		db.fs = o.FS
 	}
-	s := &SQL{db: db, name: name, blobs: blobs{db: db, name: name}, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps,
-		epochs: o.Epochs}
+	s := &SQL{db: db, name: name, blobs: blobs{db: db, name: name}, first: o.First, now: o.Now, timeout: o.Timeout,
+		starved: o.Starved, steps: o.Steps, epochs: o.Epochs}
 	if s.now == nil {
 		s.now = time.Now
 	}

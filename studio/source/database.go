@@ -137,7 +137,8 @@ func (x *database) read(table string, has []string, beside bool) {
 		switch {
 		case name == blobColumn && beside:
 			blobs := quoteName(table + "_blob")
-			blob := "(SELECT " + blobColumn + " FROM " + blobs + " WHERE " + blobs + ".id = " + quoteName(table) + ".id)"
+			blob := "(SELECT " + blobColumn + " FROM " + blobs + " WHERE " + blobs + ".id = " + quoteName(table) +
+				".id)"
 			if slices.Contains(has, name) {
 				blob = "COALESCE(" + blob + ", " + column + ")"
 			}

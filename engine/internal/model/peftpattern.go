@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -71,8 +72,8 @@ func (p peftPatterns) even(a *PEFT) error {
 		return nil
 	}
 	if p.config.RSLoRA {
-		return fmt.Errorf("use_rslora with rank_pattern or alpha_pattern is not supported; merge the adapter into its " +
-			"model with peft's merge_and_unload")
+		return errors.New("use_rslora with rank_pattern or alpha_pattern is not supported; merge the adapter into " +
+			"its model with peft's merge_and_unload")
 	}
 	ranks := make([]int, len(a.Tensors))
 	for i, t := range a.Tensors {
