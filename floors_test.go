@@ -81,6 +81,8 @@ var floors = []string{
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
 	"run/catalog run/speaker",
+	"cmd/trinity/internal/cmdline cmd/trinity/internal/ownserver cmd/trinity/internal/talk cmd/trinity/internal/play " +
+		"cmd/trinity/internal/diagnosis",
 	"cmd/trinity cmd/sbom",
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/cmdline"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
@@ -98,13 +99,13 @@ func realMain(args []string, out, errOut io.Writer) int {
 		fmt.Fprintln(errOut, "trinity:", err)
 		return 1
 	}
-	if asked, err := completeLine(parser); asked || err != nil { // a shell asks for completions
+	if asked, err := cmdline.Complete(parser); asked || err != nil { // a shell asks for completions
 		return exitCode(errOut, err)
 	}
 	if len(args) == 0 {
 		parser.Stdout = errOut
 	}
-	command, err := parser.Parse(wordsLast(parser.Model.Node, spoken(args)))
+	command, err := parser.Parse(cmdline.WordsLast(parser.Model.Node, cmdline.Spoken(args)))
 	if len(args) == 0 {
 		return 2
 	}
