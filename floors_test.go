@@ -39,13 +39,13 @@ var floors = []string{
 		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
 		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +
 		"engine/fleet/internal/schedule",
-	"internal/arg internal/msgpack internal/wal studio/source/pickle internal/disk/disktest monitor/rollout " +
+	"internal/arg internal/msgpack internal/wal internal/pickle internal/disk/disktest monitor/rollout " +
 		"studio/web tinker/wire hf/tokenizer hf/jinja hf/safetensors hf/hub " +
 		"rl/env/openenv/openenvtest hf/hub/hubtest hf/gguf/gguftest engine/internal/kernel engine/internal/loss " +
 		"engine/internal/lifetime engine/internal/fair engine/internal/forest " +
 		"engine/executor engine/fleet/internal/access engine/fleet/internal/blob " +
 		"tinker/endpoint/internal/param tinker/server/internal/life",
-	"rl/reward/internal/tex",
+	"rl/reward/internal/tex internal/trxp",
 	"rl/reward/internal/expression rl/reward/internal/dapo",
 	"rl/reward/internal/extract",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
@@ -56,7 +56,7 @@ var floors = []string{
 	"tinker/endpoint/internal/speech tinker/server/internal/basemodel tinker/server/internal/capacity " +
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
-		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest " +
+		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest monitor/perf " +
 		"studio engine/internal/optim engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"rl/pipeline engine/internal/checkpoint engine/internal/queue engine/internal/merge",
@@ -81,6 +81,8 @@ var floors = []string{
 	"run/internal/inspect",
 	"run examples/tiny examples/tiny/gen",
 	"run/catalog run/speaker",
+	"cmd/trinity/internal/cmdline cmd/trinity/internal/ownserver cmd/trinity/internal/talk cmd/trinity/internal/play " +
+		"cmd/trinity/internal/diagnosis",
 	"cmd/trinity cmd/sbom cmd/release",
 }
 

@@ -26,7 +26,7 @@ func runStages(ctx context.Context, j *job.Job) (sum *console.Summary, err error
 	if err := root.Lock(ctx, jobdir.Stages); err != nil {
 		return nil, err
 	}
-	latest, err := root.Dir.LatestStage(len(cfg.Stages))
+	latest, err := root.Dir.LatestStage(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,6 +149,32 @@ func TestStageThatItsDataEnd(t *testing.T) {
 		if says := out.String(); strings.Contains(says, "is not continued") != (tt.says != "") ||
 			!strings.Contains(says, tt.says) {
 			t.Errorf("%s epochs, at most %s steps: said\n%s\nwant %q", tt.epochs, tt.steps, says, tt.says)
+		}
+	}
+}
+
+// Trinity-RFT 0.5.2 wrote stage_meta.json outside the group. It counts for a group in which the job has begun.
+func TestStagesOfAnOlderFolder(t *testing.T) {
+	t.Parallel()
+	unraced(t, "TestStagesSurviveKills")
+	dir := t.TempDir()
+	project := filepath.Join(dir, "trinity-tiny")
+	runs(t, load(t, dir, and(warmed, "group=g")...), options())
+	older := filepath.Join(project, "gsm8k")
+	err := errors.Join(os.MkdirAll(older, 0o755),
+		os.Rename(filepath.Join(project, "g", "gsm8k", "stage_meta.json"), filepath.Join(older, "stage_meta.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for group, want := range map[string]string{"g": "stage    2 of 2", "other": "stage    1 of 2"} {
+		var out bytes.Buffer
+		o := options()
+		o.Out = &out
+		if _, err := Run(t.Context(), load(t, dir, and(warmed, "group="+group)...), o); err != nil {
+			t.Fatal(err)
+		}
+		if _, said, _ := strings.Cut(out.String(), "stage    "); !strings.HasPrefix("stage    "+said, want) {
+			t.Errorf("group %s begins otherwise than with %q:\n%s", group, want, &out)
 		}
 	}
 }

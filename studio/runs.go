@@ -84,7 +84,10 @@ func (s *Studio) list(w http.ResponseWriter, _ *http.Request) error {
 	for _, e := range s.runs.all() {
 		runs = append(runs, e.line())
 	}
-	folders := append(slices.Clone(s.opts.Dirs), s.opts.URLs...)
+	folders := slices.Concat(s.opts.Dirs, s.opts.URLs)
+	for _, t := range s.opts.Tables {
+		folders = append(folders, t.File)
+	}
 	return answer(w, map[string]any{"runs": runs, "folders": folders, "version": s.opts.Version})
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 func TestSamples(t *testing.T) {
@@ -180,5 +182,26 @@ func TestExport(t *testing.T) {
 	}
 	if got := read("format=csv&step=1"); strings.Count(got, "\nstep_000001.") != 16 {
 		t.Errorf("the table has other rows: %.200s", got)
+	}
+}
+
+// A studio of one table has it alone.
+func TestOneTable(t *testing.T) {
+	file := filepath.Join("..", "loop", "buffer", "testdata", "experiences-0.6.0.db")
+	s := New(Options{Tables: []source.Table{{File: file, Name: "experience_buffer"}}})
+	if err := s.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	runs := s.runs.all()
+	if len(runs) != 1 || runs[0].run.Look().Name != "experiences-0.6.0.db experience_buffer" {
+		t.Fatalf("the runs are %+v", runs)
+	}
+	for path, want := range map[string]string{"/api/runs": `"folders":["../loop/buffer/testdata/experiences-0.6.0.db"]`,
+		"/api/runs/" + runs[0].id + "/samples": `"head":"seven"`} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
 	}
 }

@@ -86,6 +86,9 @@ func (s *shelf) find(ctx context.Context) error {
 	for _, server := range s.servers {
 		add(server.Find(ctx))
 	}
+	for i := range s.opts.Tables {
+		add([]source.Run{&s.opts.Tables[i]}, nil)
+	}
 	s.mu.Lock()
 	changed := len(now) != len(s.runs)
 	for id := range now {

@@ -9,12 +9,15 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/studio/source"
 )
 
 // Options of a studio.
 type Options struct {
 	Dirs    []string // folders with runs below them
 	URLs    []string // Tinker servers
+	Tables  []source.Table
 	Key     string   // for the servers
 	Cache   string   // for the index of folders that cannot be written to; "": none is kept
 	Token   string   // demanded of clients; "": none is

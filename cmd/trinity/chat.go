@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/talk"
 	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/run/speaker"
@@ -52,30 +51,16 @@ func (c *chatCmd) Run(s *surroundings) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(interrupts)
-	t.interrupts = interrupts
+	t.Interrupts = interrupts
 	if s.terminal && term.IsTerminal(int(os.Stdin.Fd())) {
-		t.prompt = "> "
+		t.Prompt = "> "
 		fmt.Fprintln(s.out, "Type a message, or /help. Ctrl-C stops an answer, Ctrl-D ends the conversation.")
 	}
-	return t.loop(s.ctx, lines(os.Stdin))
-}
-
-// lines reads lines until the end of r. Its goroutine may still block in a read when the program ends.
-func lines(r io.Reader) <-chan string {
-	out := make(chan string)
-	go func() {
-		defer close(out)
-		scan := bufio.NewScanner(r)
-		scan.Buffer(nil, 16<<20)
-		for scan.Scan() {
-			out <- scan.Text()
-		}
-	}()
-	return out
+	return t.Loop(s.ctx, talk.Lines(os.Stdin))
 }
 
 // load opens the subject. Ctrl-C ends it.
-func (c *chatCmd) load(s *surroundings, dir string) (*talk, error) {
+func (c *chatCmd) load(s *surroundings, dir string) (*talk.Talk, error) {
 	ctx, done := s.untilStop()
 	defer done()
 	loading := *s
@@ -89,20 +74,28 @@ func (c *chatCmd) load(s *surroundings, dir string) (*talk, error) {
 
 // open makes an engine that serves the subject, with its own files in dir. The conversation is held as the job does it,
 // except for what the flags say.
-func (c *chatCmd) open(s *surroundings, dir string) (*talk, error) {
+func (c *chatCmd) open(s *surroundings, dir string) (*talk.Talk, error) {
 	o := s.speaker(c.Threads)
 	o.Model, o.Base, o.Template = c.Model, c.Base, c.Template
-	sp, notes, err := speaker.Open(s.ctx, o, dir, s.find(c.Model))
+	sp, notes, err := s.speak(o, dir)
 	if err != nil {
 		return nil, err
-	}
-	if sp.Template == nil {
-		return nil, errors.Join(fmt.Errorf("the model %s has no chat template; give one with --chat-template", c.Model),
-			sp.Engine.Close())
 	}
 	t := c.talk(s, notes)
 	t.Speaker = sp
 	return t, nil
+}
+
+// speak opens a model that can hold a conversation, with its own files in dir. notes are its job's, nil without one.
+func (s *surroundings) speak(o speaker.Options, dir string) (sp *speaker.Speaker, notes *run.JobNotes, err error) {
+	if sp, notes, err = speaker.Open(s.ctx, o, dir, s.find(o.Model)); err != nil {
+		return nil, nil, err
+	}
+	if sp.Template == nil {
+		return nil, nil, errors.Join(fmt.Errorf("the model %s has no chat template; give one with --chat-template",
+			o.Model), sp.Engine.Close())
+	}
+	return sp, notes, nil
 }
 
 // speaker are the options of an open model that come from this process.
@@ -111,28 +104,28 @@ func (s *surroundings) speaker(threads int) speaker.Options {
 }
 
 // talk is a conversation without a model. notes is nil without a job.
-func (c *chatCmd) talk(s *surroundings, notes *run.JobNotes) *talk {
-	t := &talk{out: s.out, err: s.err, params: tinker.DefaultSampling(), most: c.MaxTokens, logprobs: c.Logprobs,
-		thinking: c.Thinking, seed: uint64(time.Now().UnixNano())}
+func (c *chatCmd) talk(s *surroundings, notes *run.JobNotes) *talk.Talk {
+	t := &talk.Talk{Out: s.out, Err: s.err, Params: tinker.DefaultSampling(), Most: c.MaxTokens,
+		Logprobs: c.Logprobs, Thinking: c.Thinking, Seed: uint64(time.Now().UnixNano())}
 	if c.Seed != nil {
-		t.seed = *c.Seed
+		t.Seed = *c.Seed
 	}
 	if notes != nil {
-		t.system = notes.System
-		t.params.Temperature, t.params.TopP, t.params.TopK = notes.Temperature, notes.TopP, notes.TopK
-		if t.thinking == nil {
-			t.thinking = notes.Thinking
+		t.System = notes.System
+		t.Params.Temperature, t.Params.TopP, t.Params.TopK = notes.Temperature, notes.TopP, notes.TopK
+		if t.Thinking == nil {
+			t.Thinking = notes.Thinking
 		}
 	}
 	if c.System != nil {
-		t.system = *c.System
+		t.System = *c.System
 	}
 	if c.Temperature != nil {
-		t.params.Temperature = *c.Temperature
+		t.Params.Temperature = *c.Temperature
 	}
 	if notes != nil {
 		fmt.Fprintf(s.err, "as the job does it: system message %q, temperature %g, top_p %g, top_k %d (--system and "+
-			"--temperature change that)\n", t.system, t.params.Temperature, t.params.TopP, t.params.TopK)
+			"--temperature change that)\n", t.System, t.Params.Temperature, t.Params.TopP, t.Params.TopK)
 	}
 	return t
 }

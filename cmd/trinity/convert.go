@@ -22,6 +22,7 @@ import (
 type convertCmd struct {
 	Checkpoint string `name:"checkpoint-dir" short:"c" required:"" help:"A job, step, checkpoint or adapter folder."`
 	Base       string `name:"base-model-dir" short:"b" help:"The adapter's base model, if it has moved."`
+	Step       string `short:"s" placeholder:"N,N" help:"Only these steps of a job, such as 100,200; reports each."`
 	Output     string `short:"o" help:"The folder or GGUF file to create; default: in global_step_<n>/actor."`
 	GGUF       string `name:"gguf" placeholder:"TYPE" help:"Write a GGUF file: f16, bf16, f32, q8_0, q4_k_m, or lora."`
 }
@@ -46,6 +47,10 @@ func (c *convertCmd) Run(s *surroundings) error {
 	if err := c.checkGGUF(); err != nil {
 		return err
 	}
+	steps, err := c.numbers()
+	if err != nil {
+		return err
+	}
 	signal.Reset(os.Interrupt, syscall.SIGTERM) // what is written has its name when it is whole
 	given, err := filepath.Abs(c.Checkpoint)
 	if err != nil {
@@ -60,6 +65,9 @@ func (c *convertCmd) Run(s *surroundings) error {
 	dir, err := filepath.EvalSymlinks(given) // a link's name does not say what it leads to
 	if err != nil {
 		return err
+	}
+	if steps != nil {
+		return c.chosen(s, dir, steps)
 	}
 	if step := stepAbove(dir); step != "" {
 		return c.step(s, step)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/play"
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/loop/gem"
@@ -13,7 +14,7 @@ import (
 )
 
 // model lets a model play, until s.ctx ends.
-func (c *gemPlayCmd) model(s *surroundings, p *player) error {
+func (c *gemPlayCmd) model(s *surroundings, p *play.Player) error {
 	if c.Temperature < 0 || c.MaxTokens < 1 {
 		return usageError{errors.New("trinity: --temperature must be at least 0 and --max-tokens at least 1")}
 	}
@@ -26,7 +27,9 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	t, err := (&chatCmd{Model: c.Model, Threads: c.Threads}).open(s, dir)
+	o := s.speaker(c.Threads)
+	o.Model = c.Model
+	t, _, err := s.speak(o, dir)
 	if err != nil {
 		return err
 	}
@@ -44,20 +47,20 @@ func (c *gemPlayCmd) model(s *surroundings, p *player) error {
 	if err != nil {
 		return usageError{err}
 	}
-	p.seen = env.Wrap(p.game, wrappers...)
+	p.Seen = env.Wrap(p.Game, wrappers...)
 	m := gem.Policy{Sampler: t.Client, Tokens: t.Tokenizer, Template: template, MaxTokens: c.MaxTokens,
 		Temperature: c.Temperature, Seed: c.Seed}
 	var seq chat.Sequence
 	turn := 0
-	p.answer = func(o env.Observation) (string, error) {
+	p.Answer = func(o env.Observation) (string, error) {
 		a, _, err := m.Answer(s.ctx, &seq, o, "play", turn)
 		if err != nil {
 			return "", err
 		}
 		turn++
 		action := m.Action(a.Response)
-		fmt.Fprintln(p.out, foreign.Plain(action))
+		fmt.Fprintln(p.Out, foreign.Plain(action))
 		return action, nil
 	}
-	return p.play(s.ctx, c.Seed)
+	return p.Play(s.ctx, c.Seed)
 }

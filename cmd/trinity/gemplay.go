@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
-	"github.com/seed-d9ad8ee0/trinity/internal/rng"
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/play"
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/talk"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 	"github.com/seed-d9ad8ee0/trinity/rl/verifiers"
 	"github.com/seed-d9ad8ee0/trinity/run"
@@ -61,18 +59,17 @@ func (c *gemPlayCmd) Run(s *surroundings) error {
 	if err != nil {
 		return usageError{err}
 	}
-	p := player{game: &heard{Tracker: env.NewTracker(e)}, out: s.out}
-	p.seen = p.game
+	p := play.New(e, s.out)
 	switch {
 	case c.Model != "":
-		return c.model(s, &p)
+		return c.model(s, p)
 	case c.Random:
-		p.answer = p.atRandom(c.Seed)
+		p.Answer = p.AtRandom(c.Seed)
 	default:
-		fmt.Fprintln(p.out, `Type a move and press Enter; \boxed{} is added around it. Ctrl-D leaves the game.`)
-		p.answer = byHand(s.ctx, lines(os.Stdin))
+		fmt.Fprintln(p.Out, `Type a move and press Enter; \boxed{} is added around it. Ctrl-D leaves the game.`)
+		p.Answer = play.ByHand(s.ctx, talk.Lines(os.Stdin))
 	}
-	return p.play(s.ctx, c.Seed)
+	return p.Play(s.ctx, c.Seed)
 }
 
 // envParams parses parameters of an environment.
@@ -90,106 +87,4 @@ func envParams(pairs []string) (env.Params, error) {
 		params[key] = n
 	}
 	return params, nil
-}
-
-// heard is a game that remembers its last observation, before wrappers change it for the player.
-type heard struct {
-	*env.Tracker
-	said env.Observation
-}
-
-// Reset begins an episode.
-func (h *heard) Reset(seed uint64) (env.Observation, error) {
-	o, err := h.Tracker.Reset(seed)
-	h.said = o
-	return o, err
-}
-
-// Step plays an action.
-func (h *heard) Step(action string) (env.Transition, error) {
-	t, err := h.Tracker.Step(action)
-	h.said = t.Observation
-	return t, err
-}
-
-// player plays an episode turn by turn and prints it.
-type player struct {
-	game   *heard
-	seen   env.Env // the game as the player sees it
-	out    io.Writer
-	answer func(o env.Observation) (string, error) // the next action; io.EOF leaves the game
-}
-
-// play plays the episode of a seed to its end, or until there are no more actions or ctx ends.
-func (p *player) play(ctx context.Context, seed uint64) error {
-	err := p.turns(ctx, seed)
-	if errors.Is(err, io.EOF) || err != nil && ctx.Err() != nil {
-		fmt.Fprintf(p.out, "\nleft after %d turns with a return of %.3f\n", p.game.Steps(), p.game.Return())
-		return nil
-	}
-	return err
-}
-
-func (p *player) turns(ctx context.Context, seed uint64) error {
-	o, err := p.seen.Reset(seed)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		p.show(p.game.said)
-		fmt.Fprint(p.out, "> ")
-		action, err := p.answer(o)
-		if err != nil {
-			return err
-		}
-		t, err := p.seen.Step(action)
-		if err != nil {
-			return err
-		}
-		if t.Done() {
-			fmt.Fprintf(p.out, "\n%s\n(reward %.3f)\nthe end after %d turns with a return of %.3f\n",
-				strings.TrimRight(p.game.said.Text, "\n"), t.Reward, p.game.Steps(), p.game.Return())
-			return nil
-		}
-		fmt.Fprintf(p.out, "(reward %.3f)\n", t.Reward)
-		o = t.Observation
-	}
-	return ctx.Err()
-}
-
-// show prints an observation and the board.
-func (p *player) show(o env.Observation) {
-	fmt.Fprintf(p.out, "\n%s%s\n", foreign.Plain(o.Prefix), foreign.Plain(strings.TrimRight(o.Text, "\n")))
-	if o.Suffix != "" {
-		fmt.Fprintln(p.out, foreign.Plain(strings.TrimRight(o.Suffix, "\n")))
-	}
-}
-
-// byHand reads actions line by line, until there are no more or ctx ends.
-func byHand(ctx context.Context, lines <-chan string) func(env.Observation) (string, error) {
-	return func(env.Observation) (string, error) {
-		select {
-		case line, more := <-lines:
-			if !more {
-				return "", io.EOF
-			}
-			line = strings.TrimSpace(line)
-			if !strings.Contains(line, `\boxed`) {
-				line = `\boxed{` + line + `}`
-			}
-			return line, nil
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-}
-
-// atRandom draws actions and prints them.
-func (p *player) atRandom(seed uint64) func(env.Observation) (string, error) {
-	chance := rng.New(seed).Stream("random player")
-	return func(env.Observation) (string, error) {
-		action := p.game.SampleAction(&chance)
-		fmt.Fprintln(p.out, action)
-		return action, nil
-	}
 }

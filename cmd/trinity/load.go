@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/ownserver"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/machine"
@@ -70,19 +71,19 @@ func (c *loadCmd) own(s *surroundings) error {
 	if err != nil {
 		return usageError{fmt.Errorf("bench: %w; name a folder on a disk with --data", err)}
 	}
-	server, err := startServer(s, dir, c.Models...)
+	server, err := ownserver.Start(dir, c.Models...)
 	if err != nil {
 		return err
 	}
-	defer server.end()
+	defer server.End()
 	ctx := s.ctx
 	log := func(msg string) { fmt.Fprintln(s.err, msg) }
-	t, err := client.Open(ctx, client.Options{BaseURL: server.url, APIKey: "tml-bench", Log: log})
+	t, err := client.Open(ctx, client.Options{BaseURL: server.URL, APIKey: "tml-bench", Log: log})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	first, err := server.firstSample(ctx, t)
+	first, err := server.FirstSample(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -99,10 +100,10 @@ func (c *loadCmd) own(s *surroundings) error {
 	more, err := l.Crowd(ctx, load.Crowd{Runs: c.Runs, Steps: c.Steps, Samples: c.Samples, Burst: c.Burst})
 	found = append(append(found, trips...), more...)
 	if err == nil && c.Small > 0 {
-		more, err = c.flood(ctx, server, l)
+		more, err = server.Flood(ctx, l, ownserver.Flood{Runs: c.FloodRuns, Samples: c.FloodSamples, Small: c.Small})
 		found = append(found, more...)
 	}
-	found = append(found, load.Finding{What: "peak memory of the server", Measured: server.peak()})
+	found = append(found, load.Finding{What: "peak memory of the server", Measured: server.Peak()})
 	return errors.Join(c.report(s, found), err)
 }
 
@@ -147,7 +148,7 @@ func (c *loadCmd) trips(s *surroundings, l *load.Load, dir string) ([]load.Findi
 
 // openAlone opens an engine in this process with a base model of the program's own server.
 func openAlone(s *surroundings, base string, folders []string) (*engine.Engine, error) {
-	models, err := (&serveStart{Addr: "127.0.0.1:0", Models: folders}).findModels(s)
+	models, err := findModels(s, folders, nil)
 	if err != nil {
 		return nil, err
 	}

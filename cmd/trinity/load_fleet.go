@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/cmdline"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/simulate"
 	"github.com/seed-d9ad8ee0/trinity/internal/machine"
@@ -33,8 +34,8 @@ type loadFleetCmd struct {
 	Each     time.Duration `help:"Time that a task takes." default:"2s"`
 	Spread   float64       `help:"Tasks take from (1-SPREAD) to (1+SPREAD) times as long." default:"0.2"`
 	Latency  time.Duration `help:"Time that every byte travels, in each direction." default:"50ms"`
-	Payload  byteSize      `help:"Size of a task." default:"8KiB"`
-	Answer   byteSize      `help:"Size of an answer." default:"32KiB"`
+	Payload  cmdline.Bytes `help:"Size of a task." default:"8KiB"`
+	Answer   cmdline.Bytes `help:"Size of an answer." default:"32KiB"`
 	Verify   float64       `help:"Share of the tasks that is computed twice." default:"0"`
 	Slow     float64       `help:"Stretch time SLOW times: tasks, latency, beats. For busy machines." default:"1"`
 	Picture  string        `help:"A picture to write, efficiency over workers; its name ends in .svg or .png."`

@@ -15,7 +15,8 @@
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
-//	trinity studio [DIR ...]
+//	trinity studio [DIR ...]; trinity view --config FILE
+//	trinity perf run -c FILE
 //
 // Exit codes: 0 done (or stopped by Ctrl-C and saved), 1 failed, 2 wrong usage.
 package main
@@ -34,6 +35,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/cmdline"
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
@@ -57,6 +59,8 @@ type commands struct {
 	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
 	Studio     studioCmd     `cmd:"" help:"Show runs in a browser, down to the token."`
+	View       viewCmd       `cmd:"" help:"Show a table of experiences in a browser."`
+	Perf       perfCmd       `cmd:"" help:"Measure the exploring of a configuration."`
 	Gem        gemCmd        `cmd:"" help:"Train a model on an environment: gem [key=value ...]."`
 	Completion completionCmd `cmd:"" help:"Print the shell code that enables completion."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
@@ -95,13 +99,13 @@ func realMain(args []string, out, errOut io.Writer) int {
 		fmt.Fprintln(errOut, "trinity:", err)
 		return 1
 	}
-	if asked, err := completeLine(parser); asked || err != nil { // a shell asks for completions
+	if asked, err := cmdline.Complete(parser); asked || err != nil { // a shell asks for completions
 		return exitCode(errOut, err)
 	}
 	if len(args) == 0 {
 		parser.Stdout = errOut
 	}
-	command, err := parser.Parse(wordsLast(parser.Model.Node, spoken(args)))
+	command, err := parser.Parse(cmdline.WordsLast(parser.Model.Node, cmdline.Spoken(args)))
 	if len(args) == 0 {
 		return 2
 	}

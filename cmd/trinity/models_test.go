@@ -36,7 +36,7 @@ func TestFindModels(t *testing.T) {
 		Alias:  map[string]string{"other": "mine"},
 	}
 	c.Data = filepath.Join(dir, "data")
-	m, err := c.findModels(s)
+	m, err := findModels(s, c.Models, c.Alias)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestFindModels(t *testing.T) {
 	}
 	c.Models = nil
 	c.Alias = nil
-	if m, err = c.findModels(s); err != nil || m.Order != nil {
+	if m, err = findModels(s, c.Models, c.Alias); err != nil || m.Order != nil {
 		t.Errorf("without --models: order %q, %v", m.Order, err)
 	}
 }
@@ -94,7 +94,7 @@ func TestUnloadableModelsAreLeftOut(t *testing.T) {
 	var said bytes.Buffer
 	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
 		env: func(string) (string, bool) { return "", false }}
-	found, err := (&serveStart{Models: []string{dir}}).findModels(s)
+	found, err := findModels(s, []string{dir}, nil)
 	if err != nil || !slices.Equal(found.Order, []string{"good"}) {
 		t.Errorf("the models are %q, %v", found.Order, err)
 	}
@@ -142,7 +142,7 @@ func TestFindGGUF(t *testing.T) {
 	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
 		env: func(string) (string, bool) { return "", false }}
 	c := serveStart{Models: []string{at("alone/Tiny.Q8_0.gguf"), at("below")}}
-	found, err := c.findModels(s)
+	found, err := findModels(s, c.Models, c.Alias)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,8 @@ func TestFindGGUF(t *testing.T) {
 	m.Seed = 1
 	m.Write(t, at("other/a.gguf"))
 	c.Models = append(c.Models, at("other"))
-	if _, err := c.findModels(s); err == nil || !strings.Contains(err.Error(), "another model is called a; rename") {
+	if _, err := findModels(s, c.Models, c.Alias); err == nil ||
+		!strings.Contains(err.Error(), "another model is called a; rename") {
 		t.Errorf("two models of one name: %v", err)
 	}
 }
@@ -175,7 +176,7 @@ func TestFindLinks(t *testing.T) {
 	s := &surroundings{ctx: t.Context(), out: &said, err: &said, cacheDir: t.TempDir(),
 		env: func(string) (string, bool) { return "", false }}
 	c := serveStart{Models: []string{filepath.Dir(link)}}
-	_, err = c.findModels(s)
+	_, err = findModels(s, c.Models, c.Alias)
 	if err == nil || !strings.Contains(err.Error(), "links to folders are not followed") ||
 		!strings.Contains(err.Error(), link) {
 		t.Errorf("a folder of links: %v", err)
@@ -183,7 +184,7 @@ func TestFindLinks(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "links", "copy"), os.DirFS(model)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.findModels(s); err != nil || !strings.Contains(said.String(), "note: --models") ||
+	if _, err := findModels(s, c.Models, c.Alias); err != nil || !strings.Contains(said.String(), "note: --models") ||
 		!strings.Contains(said.String(), link) {
 		t.Errorf("a link beside a model: %v, and it said %s", err, said.String())
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/cmdline"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/journal"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
@@ -44,7 +45,7 @@ type serveStart struct {
 	MinFree   int64             `help:"MiB of disk to keep free by refusing new work; 0: none." default:"256"`
 	edgeFlags
 	fleetFlags
-	Memory byteSize      `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
+	Memory cmdline.Bytes `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
 	Replay time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
 	engineFlags
 	SharePrefixes bool          `help:"Let keys reuse the computed beginnings of each other's prompts (timing tells)."`
@@ -71,7 +72,7 @@ func (c *serveStart) Run(s *surroundings) error {
 	if err := errors.Join(c.checkLimits(), c.checkNames(), c.checkExposure(), c.checkFleet()); err != nil {
 		return usageError{err}
 	}
-	models, err := c.findModels(s)
+	models, err := findModels(s, c.Models, c.Alias)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/cmdline"
 )
 
 // Flags come before the other words, with their values, whatever the order in which they were written.
@@ -32,7 +34,7 @@ func TestWordsLast(t *testing.T) {
 		{"run --unknown a=1 -c F", "run --unknown -c F a=1"},
 		{"gem list run", "gem list run"},
 	} {
-		got := strings.Join(wordsLast(parser.Model.Node, strings.Fields(tt.line)), " ")
+		got := strings.Join(cmdline.WordsLast(parser.Model.Node, strings.Fields(tt.line)), " ")
 		if got != tt.want {
 			t.Errorf("wordsLast(%s) = %s, want %s", tt.line, got, tt.want)
 		}
@@ -48,7 +50,7 @@ func TestWordsLast(t *testing.T) {
 func TestSpoken(t *testing.T) {
 	for line, want := range map[string]string{"": "--help", "help": "--help", "help gem play": "gem play --help",
 		"--version": "version", "run --version": "run --version", "run help": "run help"} {
-		if got := spoken(strings.Fields(line)); !slices.Equal(got, strings.Fields(want)) {
+		if got := cmdline.Spoken(strings.Fields(line)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("spoken(%s) = %v, want %s", line, got, want)
 		}
 	}

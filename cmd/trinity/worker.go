@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/cmdline"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/engine/dispatch"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet"
@@ -22,18 +23,18 @@ import (
 
 // workerCmd computes for a run or a server on another machine, until it is stopped.
 type workerCmd struct {
-	Join      string   `help:"The head's address, as it prints it; default that in the credentials." placeholder:"URL"`
-	Creds     string   `required:"" help:"The credentials that the head made: worker.creds." placeholder:"FILE"`
-	Threads   int      `help:"Threads that compute; 0 is all." default:"0"`
-	MaxMemory byteSize `help:"Memory for weights, KV pages and activations; default: half." placeholder:"BYTES"`
-	Cache     string   `help:"Folder of base models and adapters; default: in the user's cache." placeholder:"DIR"`
-	CacheSize byteSize `help:"Disk that base models may take." default:"100GiB" placeholder:"BYTES"`
-	Slots     int      `help:"Tasks computed at a time; samples of several tasks share passes." default:"16"`
-	Nice      int      `help:"Priority below other programs', 0 to 19." default:"0"`
-	Name      string   `help:"What the head calls this machine; default: the host's name." placeholder:"NAME"`
-	Kernel    string   `help:"Force a kernel path, such as portable." hidden:""`
-	NoHub     bool     `help:"Get base models from the head alone, not from the hub."`
-	Battery   bool     `help:"Go on while the machine runs on battery; else the worker pauses."`
+	Join      string        `help:"The head's address, as it prints it; default: the credentials'." placeholder:"URL"`
+	Creds     string        `required:"" help:"The credentials that the head made: worker.creds." placeholder:"FILE"`
+	Threads   int           `help:"Threads that compute; 0 is all." default:"0"`
+	MaxMemory cmdline.Bytes `help:"Memory for weights, KV pages and activations; default: half." placeholder:"BYTES"`
+	Cache     string        `help:"Folder of base models and adapters; default: in the user's cache." placeholder:"DIR"`
+	CacheSize cmdline.Bytes `help:"Disk that base models may take." default:"100GiB" placeholder:"BYTES"`
+	Slots     int           `help:"Tasks computed at a time; samples of several tasks share passes." default:"16"`
+	Nice      int           `help:"Priority below other programs', 0 to 19." default:"0"`
+	Name      string        `help:"What the head calls this machine; default: the host's name." placeholder:"NAME"`
+	Kernel    string        `help:"Force a kernel path, such as portable." hidden:""`
+	NoHub     bool          `help:"Get base models from the head alone, not from the hub."`
+	Battery   bool          `help:"Go on while the machine runs on battery; else the worker pauses."`
 }
 
 // adapterShare is the part of the cache for adapters and other blobs.

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,4 +23,14 @@ func PeakMemory() float64 {
 		return 0
 	}
 	return float64(u.Maxrss) * 1024
+}
+
+// ResidentMemory is the memory that this process has in use, in bytes; 0 is not known.
+func ResidentMemory() int64 {
+	data, err := os.ReadFile("/proc/self/statm")
+	var size, resident int64
+	if _, scanned := fmt.Sscan(string(data), &size, &resident); err != nil || scanned != nil {
+		return 0
+	}
+	return resident * int64(os.Getpagesize())
 }

@@ -4,7 +4,9 @@ package machine
 
 import "time"
 
-// ProcessorTime and PeakMemory are not measured on this system.
+// ProcessorTime, PeakMemory and ResidentMemory are not measured on this system.
 func ProcessorTime() time.Duration { return 0 }
 
 func PeakMemory() float64 { return 0 }
+
+func ResidentMemory() int64 { return 0 }

@@ -30,25 +30,32 @@ type database struct {
 // dialect is one database's way to say things.
 type dialect struct {
 	serial string // the type of a primary key that counts up
+	id     string // the type of its values
 	blob   string
 	// statement that makes writers of a table wait for one another, with %s for the table; "" when they do anyway
 	lock   string
 	tables string // query of the names of all tables
-	param  func(i int) string
+	// query of the names of a table's columns
+	columns string
+	param   func(i int) string
 }
 
 func sqliteDialect() dialect {
-	return dialect{serial: "INTEGER PRIMARY KEY AUTOINCREMENT", blob: "BLOB",
-		tables: `SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name`,
-		param:  func(int) string { return "?" }}
+	return dialect{serial: "INTEGER PRIMARY KEY AUTOINCREMENT", id: "INTEGER", blob: "BLOB",
+		tables:  `SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name`,
+		columns: `SELECT name FROM pragma_table_info(?)`,
+		param:   func(int) string { return "?" }}
 }
 
 // Postgres gives ids before the transactions that use them end, so a lower id can appear after a higher one: with the
 // table locked ids are in the order of the commits.
 func postgresDialect() dialect {
-	return dialect{serial: "BIGSERIAL PRIMARY KEY", blob: "BYTEA", lock: "LOCK TABLE %s IN EXCLUSIVE MODE",
+	return dialect{serial: "BIGSERIAL PRIMARY KEY", id: "BIGINT", blob: "BYTEA",
+		lock: "LOCK TABLE %s IN EXCLUSIVE MODE",
 		tables: `SELECT table_name FROM information_schema.tables WHERE table_schema = ANY (current_schemas(false)) ` +
-			`ORDER BY table_name`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
+			`ORDER BY table_name`,
+		columns: `SELECT column_name FROM information_schema.columns WHERE table_schema = ANY ` +
+			`(current_schemas(false)) AND table_name = ?`, param: func(i int) string { return "$" + strconv.Itoa(i) }}
 }
 
 // openDatabase opens a database by the URL that SQLAlchemy would take: sqlite:///relative.db, sqlite:////absolute.db,

@@ -15,7 +15,13 @@ import (
 
 // History keeps what a proxy records: experiences that wait for a reward, and then for the commit that hands them on.
 // Its table has upstream's name, proxy_history, and columns, and beside them the step that took an experience.
-type History struct{ db *database }
+type History struct {
+	db    *database
+	blobs blobs
+}
+
+// historyTable is the name of its table.
+const historyTable = "proxy_history"
 
 // OpenHistory opens or makes the history at a database URL, whose transactions go through that file system.
 func OpenHistory(ctx context.Context, address string, through disk.FS) (*History, error) {
@@ -27,21 +33,23 @@ func OpenHistory(ctx context.Context, address string, through disk.FS) (*History
 		return nil, err
 	}
 	db.fs, db.retries, db.pause = through, 3, time.Second
-	h := &History{db: db}
+	h := &History{db: db, blobs: blobs{db: db, name: historyTable}}
 	err = db.retry(ctx, "making the history", func(tx *sql.Tx) error {
 		for _, q := range []string{
 			`CREATE TABLE IF NOT EXISTS proxy_history (id ` + db.serial + `, timestamp TIMESTAMP DEFAULT ` +
-				`CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER,
-				msg_id VARCHAR(64), model_version INTEGER, experience_bytes ` + db.blob + `, reward DOUBLE ` +
-				`PRECISION, consumed INTEGER DEFAULT 0, committed INTEGER DEFAULT 0)`,
+				`CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER, msg_id VARCHAR(64), model_version INTEGER, ` +
+				`reward DOUBLE PRECISION, consumed INTEGER DEFAULT 0, committed INTEGER DEFAULT 0)`,
 			`CREATE INDEX IF NOT EXISTS proxy_history_msg_id ON proxy_history (msg_id)`,
-			`CREATE INDEX IF NOT EXISTS proxy_history_committed ON proxy_history (committed)`,
 		} {
 			if _, err := tx.ExecContext(ctx, q); err != nil {
 				return err
 			}
 		}
-		return nil
+		if err := h.blobs.create(ctx, tx, "committed INTEGER DEFAULT 0"); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `CREATE INDEX IF NOT EXISTS proxy_history_committed ON proxy_history (committed)`)
+		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -53,9 +61,7 @@ func OpenHistory(ctx context.Context, address string, through disk.FS) (*History
 func (h *History) Record(ctx context.Context, id string, list []*experience.Experience) error {
 	return h.db.retry(ctx, "recording", func(tx *sql.Tx) error {
 		for _, e := range list {
-			if _, err := tx.ExecContext(ctx, h.db.bind(`INSERT INTO proxy_history (task_id, run_id, msg_id, `+
-				`model_version, experience_bytes) VALUES (?, ?, ?, ?, ?)`),
-				e.EID.Task, e.EID.Run, id, e.Info.ModelVersion, experience.Append(nil, e)); err != nil {
+			if err := h.insert(ctx, tx, e, Grade{Task: e.EID.Task, Run: e.EID.Run}, id, nil, 0); err != nil {
 				return err
 			}
 		}
@@ -81,11 +87,21 @@ func (h *History) Graded(ctx context.Context, id string, g Grade, e *experience.
 		if n > 0 {
 			return fmt.Errorf("%w: %w", errFinal, &FeedbackError{Used: []string{id}})
 		}
-		_, err := tx.ExecContext(ctx, h.db.bind(`INSERT INTO proxy_history (task_id, run_id, msg_id, model_version, `+
-			`experience_bytes, reward, consumed) VALUES (?, ?, ?, ?, ?, ?, 1)`),
-			g.Task, g.Run, id, e.Info.ModelVersion, experience.Append(nil, e), g.Reward)
-		return err
+		return h.insert(ctx, tx, e, g, id, &g.Reward, 1)
 	})
+}
+
+// insert adds an experience under an answer's id.
+func (h *History) insert(ctx context.Context, tx *sql.Tx, e *experience.Experience, g Grade, id string, reward *float64,
+	consumed int) error {
+	var n int64
+	err := tx.QueryRowContext(ctx, h.db.bind(`INSERT INTO proxy_history (task_id, run_id, msg_id, model_version, `+
+		`reward, consumed, committed) VALUES (?, ?, ?, ?, ?, ?, 0) RETURNING id`),
+		g.Task, g.Run, id, e.Info.ModelVersion, reward, consumed).Scan(&n)
+	if err != nil {
+		return err
+	}
+	return h.blobs.put(ctx, tx, n, serialize(e))
 }
 
 // Has reports whether something is kept under an id.
@@ -199,12 +215,12 @@ func (h *History) Counts(ctx context.Context) (total, ready int, err error) {
 	return total, ready, err
 }
 
-// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What another
-// program wrote is passed over.
+// Recent returns the experiences recorded last, oldest first, as many as take about most bytes. What
+// cannot be read is passed over.
 func (h *History) Recent(ctx context.Context, most int) (list []*experience.Experience, err error) {
 	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
 		list = nil
-		rows, err := tx.QueryContext(ctx, `SELECT experience_bytes FROM proxy_history ORDER BY id DESC`)
+		rows, err := tx.QueryContext(ctx, `SELECT `+h.blobs.of()+` FROM proxy_history ORDER BY id DESC`)
 		if err != nil {
 			return err
 		}
@@ -215,7 +231,7 @@ func (h *History) Recent(ctx context.Context, most int) (list []*experience.Expe
 				return err
 			}
 			left -= len(data)
-			if e, _, err := experience.Decode(data); err == nil {
+			if e, err := deserialize(data, row{}); err == nil {
 				list = append(list, e)
 			}
 		}
@@ -229,7 +245,7 @@ func (h *History) Recent(ctx context.Context, most int) (list []*experience.Expe
 func (h *History) Step(ctx context.Context, step int) (list []*experience.Experience, err error) {
 	err = h.db.retry(ctx, fmt.Sprintf("reading step %d", step), func(tx *sql.Tx) error {
 		list = nil
-		rows, err := tx.QueryContext(ctx, h.db.bind(`SELECT experience_bytes, task_id, run_id, msg_id, reward FROM `+
+		rows, err := tx.QueryContext(ctx, h.db.bind(`SELECT `+h.blobs.of()+`, task_id, run_id, msg_id, reward FROM `+
 			`proxy_history WHERE committed = ? ORDER BY task_id, run_id, id`), step)
 		if err != nil {
 			return err
@@ -243,7 +259,7 @@ func (h *History) Step(ctx context.Context, step int) (list []*experience.Experi
 			if err := rows.Scan(&data, &task, &run, &id, &reward); err != nil {
 				return err
 			}
-			e, _, err := experience.Decode(data)
+			e, err := deserialize(data, row{task: task, suffix: id, run: run, reward: &reward})
 			if err != nil {
 				return fmt.Errorf("%w: answer %s: %w", errFinal, id, err)
 			}

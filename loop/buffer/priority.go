@@ -31,7 +31,7 @@ func (p *Priority) order() string {
 }
 
 func (p *Priority) rank() string {
-	return fmt.Sprintf("(model_version - %g * consumed + noise)", p.Decay)
+	return fmt.Sprintf("(COALESCE(model_version, 0) - %g * consumed + noise)", p.Decay)
 }
 
 // alive is the condition of what may be read now or later.

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 )
 
-// upstreams are tables that Trinity-RFT's own models wrote (testdata/tables.py).
+// upstreams are tables that Trinity-RFT's own models wrote (testdata/tables.py; experiences.py makes those of 0.6.0).
 const upstreams = "sqlite:///testdata/tables.db"
 
 func openRows(t *testing.T, address, name, schema string) *Rows {
@@ -51,17 +51,19 @@ func TestReadsUpstreamsTables(t *testing.T) {
 		{"pairs", "dpo", 8, "messages chosen rejected", []string{`"chosen":[{"role":"assistant"`,
 			`"rejected":[{"role":"assistant"`}},
 	} {
-		r := openRows(t, upstreams, tt.name, tt.schema)
-		if r.Count() != tt.n {
-			t.Errorf("%s has %d rows, want %d", tt.name, r.Count(), tt.n)
-		}
-		row, err := r.Row(0)
-		if err != nil || strings.Join(row.Columns(), " ") != tt.columns {
-			t.Errorf("%s: columns %v, %v, want %s", tt.name, row.Columns(), err, tt.columns)
-		}
-		for _, want := range tt.has {
-			if got := rowText(t, r, 0); !strings.Contains(got, want) {
-				t.Errorf("%s: row 0 is %s, want %s in it", tt.name, got, want)
+		for address, n := range map[string]int{upstreams: tt.n, "sqlite:///testdata/tables-0.6.0.db": 3} {
+			r := openRows(t, address, tt.name, tt.schema)
+			if r.Count() != n {
+				t.Errorf("%s has %d rows, want %d", tt.name, r.Count(), n)
+			}
+			row, err := r.Row(0)
+			if err != nil || strings.Join(row.Columns(), " ") != tt.columns {
+				t.Errorf("%s: columns %v, %v, want %s", tt.name, row.Columns(), err, tt.columns)
+			}
+			for _, want := range tt.has {
+				if got := rowText(t, r, 0); !strings.Contains(got, want) {
+					t.Errorf("%s: row 0 is %s, want %s in it", tt.name, got, want)
+				}
 			}
 		}
 	}

@@ -12,15 +12,16 @@ import (
 )
 
 // SQL is an experience buffer in a database, shared by any number of processes. The table of a buffer has the buffer's
-// name and Trinity-RFT's columns (id, timestamp, task_id, run_id, msg_id, model_version, experience_bytes, reward,
-// consumed); the bytes are this program's encoding, experience.Append, where upstream's are a Python pickle.
+// name and Trinity-RFT's columns (id, timestamp, task_id, run_id, msg_id, model_version, reward, consumed), and
+// <name>_blob the bytes of each experience, in Trinity-RFT's form. It may add to what Trinity-RFT has written.
 //
-// Three tables beside it make it survive kills: <name>_steps says which explore steps each writer has put,
+// Three more tables beside it make it survive kills: <name>_steps says which explore steps each writer has put,
 // <name>_writers who writes and whether it has finished, <name>_reads which experiences each read was given. A step is
 // put once and a read is given once, however often either is asked for again.
 type SQL struct {
 	db       *database
 	name     string
+	blobs    blobs
 	first    *Priority // nil: first in, first out
 	now      func() time.Time
 	timeout  time.Duration
@@ -59,8 +60,8 @@ func OpenSQL(ctx context.Context, address, name string, o SQLOptions) (*SQL, err
 	if o.FS != nil {
 		db.fs = o.FS
 	}
-	s := &SQL{db: db, name: name, first: o.First, now: o.Now, timeout: o.Timeout, starved: o.Starved, steps: o.Steps,
-		epochs: o.Epochs, earliest: o.Earliest}
+	s := &SQL{db: db, name: name, blobs: blobs{db: db, name: name}, first: o.First, now: o.Now, timeout: o.Timeout,
+		starved: o.Starved, steps: o.Steps, epochs: o.Epochs, earliest: o.Earliest}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -78,18 +79,15 @@ func (s *SQL) create(ctx context.Context, tx *sql.Tx) error {
 	d := s.db.dialect
 	statements := []string{
 		`CREATE TABLE IF NOT EXISTS ` + s.table("") + ` (id ` + d.serial + `, timestamp TIMESTAMP DEFAULT ` +
-			`CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER,
-			msg_id VARCHAR(64), model_version INTEGER, experience_bytes ` + d.blob + `, reward DOUBLE PRECISION, ` +
-			`consumed INTEGER DEFAULT 0,
-			item BIGINT, noise DOUBLE PRECISION DEFAULT 0, ready DOUBLE PRECISION DEFAULT 0, evicted INTEGER ` +
-			`DEFAULT 0)`,
+			`CURRENT_TIMESTAMP, task_id VARCHAR(64), run_id INTEGER, msg_id VARCHAR(64), model_version INTEGER, ` +
+			`reward DOUBLE PRECISION, consumed INTEGER DEFAULT 0)`,
 		`CREATE TABLE IF NOT EXISTS ` + s.table("_steps") +
 			` (writer VARCHAR(64), step INTEGER, experiences INTEGER, PRIMARY KEY (writer, step))`,
 		`CREATE TABLE IF NOT EXISTS ` + s.table("_writers") + ` (writer VARCHAR(64) PRIMARY KEY, finished INTEGER)`,
 		`CREATE TABLE IF NOT EXISTS ` + s.table("_reads") +
 			` (number INTEGER, place INTEGER, id BIGINT, PRIMARY KEY (number, place))`,
 	}
-	for _, column := range []string{"task_id", "run_id", "msg_id", "model_version", "consumed"} {
+	for _, column := range []string{"task_id", "run_id", "msg_id", "model_version", "reward", "consumed"} {
 		statements = append(statements, `CREATE INDEX IF NOT EXISTS `+s.table("_"+column)+` ON `+s.table("")+` (`+
 			column+`)`)
 	}
@@ -101,7 +99,8 @@ func (s *SQL) create(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	return nil
+	return s.blobs.create(ctx, tx, "item BIGINT", "noise DOUBLE PRECISION DEFAULT 0",
+		"ready DOUBLE PRECISION DEFAULT 0", "evicted INTEGER DEFAULT 0")
 }
 
 // Begin says that writer will put steps, and returns the last one that it has put, 0 for none.
@@ -143,14 +142,19 @@ func (s *SQL) Put(ctx context.Context, writer string, step int, list []*experien
 			return err // it was put before
 		}
 		insert, err := tx.PrepareContext(ctx, s.db.bind(`INSERT INTO `+s.table("")+
-			` (task_id, run_id, msg_id, model_version, experience_bytes, reward) VALUES (?, ?, ?, ?, ?, ?)`))
+			` (task_id, run_id, msg_id, model_version, reward, consumed) VALUES (?, ?, ?, ?, ?, 0) RETURNING id`))
 		if err != nil {
 			return err
 		}
 		defer insert.Close()
 		for _, e := range list {
-			if _, err := insert.ExecContext(ctx, e.EID.Task, e.EID.Run, e.EID.Suffix, e.Info.ModelVersion,
-				experience.Append(nil, e), e.Reward); err != nil {
+			var id int64
+			err := insert.QueryRowContext(ctx, e.EID.Task, e.EID.Run, e.EID.Suffix, e.Info.ModelVersion,
+				e.Reward).Scan(&id)
+			if err == nil {
+				err = s.blobs.put(ctx, tx, id, serialize(e))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -172,7 +176,7 @@ func (s *SQL) Total(ctx context.Context) (n int, err error) {
 // Available is how many experiences a new read could have.
 func (s *SQL) Available(ctx context.Context, minVersion int) (n int, err error) {
 	err = s.db.retry(ctx, "counting", func(tx *sql.Tx) error {
-		query := `SELECT COUNT(*) FROM ` + s.table("") + ` WHERE model_version >= ? AND ` + s.there(true)
+		query := `SELECT COUNT(*) FROM ` + s.table("") + ` WHERE COALESCE(model_version, 0) >= ? AND ` + s.there(true)
 		return tx.QueryRowContext(ctx, s.db.bind(query), minVersion).Scan(&n)
 	})
 	return n, err

@@ -1,7 +1,6 @@
 package buffer
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -110,7 +109,7 @@ func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error
 func (s *SQL) choose(ctx context.Context, tx *sql.Tx, n, minVersion int, open bool) ([]int64, error) {
 	pick := func(where, order string, args ...any) ([]int64, error) {
 		if minVersion > 0 {
-			where, args = where+" AND model_version >= ?", append(args, minVersion)
+			where, args = where+" AND COALESCE(model_version, 0) >= ?", append(args, minVersion)
 		}
 		return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+where+
 			` ORDER BY `+order+` LIMIT ?`), append(args, n)...))
@@ -160,21 +159,17 @@ func scanIDs(rows *sql.Rows, err error) ([]int64, error) {
 // load reads experiences in the order of their ids in the list.
 func (s *SQL) load(ctx context.Context, tx *sql.Tx, ids []int64) ([]*experience.Experience, error) {
 	list := make([]*experience.Experience, len(ids))
+	query := s.db.bind(`SELECT ` + s.blobs.of() + `, consumed, COALESCE(task_id, ''), COALESCE(run_id, 0), ` +
+		`COALESCE(msg_id, ''), COALESCE(model_version, 0), reward FROM ` + s.table("") + ` WHERE id = ?`)
 	for i, id := range ids {
 		var data []byte
 		var used int
-		if err := tx.QueryRowContext(ctx, s.db.bind(`SELECT experience_bytes, consumed FROM `+s.table("")+
-			` WHERE id = ?`), id).Scan(&data, &used); err != nil {
+		var r row
+		if err := tx.QueryRowContext(ctx, query, id).Scan(&data, &used, &r.task, &r.run, &r.suffix, &r.version,
+			&r.reward); err != nil {
 			return nil, fmt.Errorf("experience %d of table %s: %w", id, s.name, err)
 		}
-		if bytes.HasPrefix(data, []byte("TRXP")) {
-			return nil, fmt.Errorf("%w: experience %d of table %s is a Python pickle, written by Trinity-RFT; "+
-				"explore again with this program, or use another buffer name", errFinal, id, s.name)
-		}
-		e, rest, err := experience.Decode(data)
-		if err == nil && len(rest) > 0 {
-			err = fmt.Errorf("%d bytes too many", len(rest))
-		}
+		e, err := deserialize(data, r)
 		if err != nil {
 			return nil, fmt.Errorf("%w: experience %d of table %s: %w", errFinal, id, s.name, err)
 		}

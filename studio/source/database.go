@@ -3,10 +3,8 @@ package source
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,14 +15,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
-// databases are the experience buffers that Trinity-RFT keeps in SQLite: experiences.db, and those below buffer/. A row
-// of a table is a record; its number is its place. They are opened for reading alone.
-type databases string
+// databases are the experience buffers that Trinity-RFT and this program keep in SQLite: experiences.db, and those
+// below buffer/. A row of a table is a record; its number is its place. They are opened for reading alone.
+type databases struct {
+	dir         string
+	file, table string // the only ones that are looked at; "": all, and the first that has experiences
+}
 
 // Files implements rollout.Folder. A database is one file, since its rows do not tell steps apart.
 func (d databases) Files() ([]rollout.File, error) {
 	var list []rollout.File
-	paths := append(glob(string(d), "*.db"), glob(string(d), "buffer", "*.db")...)
+	paths := append(glob(d.dir, "*.db"), glob(d.dir, "buffer", "*.db")...)
+	if d.file != "" {
+		paths = []string{filepath.Join(d.dir, d.file)}
+	}
 	for _, path := range paths {
 		st, err := os.Stat(path)
 		if err != nil {
@@ -34,7 +38,7 @@ func (d databases) Files() ([]rollout.File, error) {
 		if wal, err := os.Stat(path + "-wal"); err == nil { // what is not in the database yet
 			size, at = size+wal.Size(), max(at, wal.ModTime().UnixNano())
 		}
-		name, err := filepath.Rel(string(d), path)
+		name, err := filepath.Rel(d.dir, path)
 		if err != nil {
 			continue
 		}
@@ -51,7 +55,7 @@ func (d databases) Scan(ctx context.Context, f rollout.File) (*rollout.Segment, 
 	}
 	defer open.Close()
 	s := &rollout.Segment{File: f.Name, Size: f.Size, Time: f.Time}
-	rows, err := open.db.QueryContext(ctx, "SELECT "+open.columns+" FROM "+quoteName(open.table)+" ORDER BY id")
+	rows, err := open.db.QueryContext(ctx, open.query+" ORDER BY id")
 	if err != nil {
 		return nil, fmt.Errorf("source: %s: %w", f.Name, err)
 	}
@@ -76,31 +80,27 @@ func (d databases) Scan(ctx context.Context, f rollout.File) (*rollout.Segment, 
 // Open implements rollout.Folder.
 func (d databases) Open(f rollout.File) (rollout.Opened, error) { return d.open(f) }
 
-// database is an open one, with the table of experiences and the columns of it that are read.
+// database is an open one, with the query of a table of experiences and the names of its columns.
 type database struct {
-	db      *sql.DB
-	name    string
-	table   string
-	columns string
-	names   []string
+	db    *sql.DB
+	name  string
+	query string
+	names []string
 }
 
-// wanted are the columns that are read if a table has them.
-var wanted = []string{"id", "task_id", "run_id", "model_version", "reward", "prompt", "response", "experience_bytes"}
-
 func (d databases) open(f rollout.File) (*database, error) {
-	path := filepath.Join(string(d), filepath.FromSlash(f.Name))
+	path := filepath.Join(d.dir, filepath.FromSlash(f.Name))
 	db := sqlite.Open(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(2000)"}})
 	x := &database{db: db, name: f.Name}
-	if err := x.choose(); err != nil {
+	if err := x.choose(d.table); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("source: %s: %w", path, err)
 	}
 	return x, nil
 }
 
-// choose finds the table of experiences.
-func (x *database) choose() error {
+// choose finds the table of experiences: the one of that name, or the first that has rewards.
+func (x *database) choose(name string) error {
 	tables, err := texts(x.db, `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
 	if err != nil {
 		return err
@@ -110,19 +110,45 @@ func (x *database) choose() error {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(has, "id") || !slices.Contains(has, "reward") {
-			continue
+		if table == name || name == "" && slices.Contains(has, "id") && slices.Contains(has, "reward") {
+			x.read(table, has, slices.Contains(tables, table+"_blob"))
+			return nil
 		}
-		x.table, x.names = table, nil
-		for _, name := range wanted {
-			if slices.Contains(has, name) {
-				x.names = append(x.names, name)
-			}
-		}
-		x.columns = strings.Join(x.names, ", ")
-		return nil
+	}
+	if name != "" {
+		return fmt.Errorf("there is no table %q; there are %s", name, strings.Join(tables, ", "))
 	}
 	return fmt.Errorf("no table has the columns id and reward of an experience buffer")
+}
+
+// wanted are the columns that are read if a table has them.
+var wanted = []string{"id", "task_id", "run_id", "model_version", "reward", "prompt", "response", "message_list",
+	blobColumn}
+
+// blobColumn has the serialised experience. Trinity-RFT 0.5.2 has it in the table itself, 0.6.0 in one beside it.
+const blobColumn = "experience_bytes"
+
+// read makes the query of a table with these columns.
+func (x *database) read(table string, has []string, beside bool) {
+	var columns []string
+	x.names = nil
+	for _, name := range wanted {
+		column := quoteName(table) + "." + name
+		switch {
+		case name == blobColumn && beside:
+			blobs := quoteName(table + "_blob")
+			blob := "(SELECT " + blobColumn + " FROM " + blobs + " WHERE " + blobs + ".id = " + quoteName(table) +
+				".id)"
+			if slices.Contains(has, name) {
+				blob = "COALESCE(" + blob + ", " + column + ")"
+			}
+			column = blob
+		case !slices.Contains(has, name):
+			continue
+		}
+		columns, x.names = append(columns, column), append(x.names, name)
+	}
+	x.query = "SELECT " + strings.Join(columns, ", ") + " FROM " + quoteName(table)
 }
 
 func texts(db *sql.DB, query string) (list []string, err error) {
@@ -149,7 +175,7 @@ func (x *database) Close() error { return x.db.Close() }
 
 // Read implements rollout.Opened.
 func (x *database) Read(row *rollout.Row, part rollout.Span, _ []byte) ([]byte, error) {
-	rows, err := x.db.Query("SELECT "+x.columns+" FROM "+quoteName(x.table)+" WHERE id = ?", row.Offset)
+	rows, err := x.db.Query(x.query+" WHERE id = ?", row.Offset)
 	if err != nil {
 		return nil, fmt.Errorf("source: %s: %w", x.name, err)
 	}
@@ -209,9 +235,11 @@ func (x *database) record(rows *sql.Rows) (id int64, line []byte, err error) {
 				r.Prompt = v
 			case "response":
 				r.Response = v
+			case "message_list":
+				readMessages(&r, json.RawMessage(v))
 			}
 		case []byte:
-			if name == "experience_bytes" {
+			if name == blobColumn {
 				bytes = v
 			}
 		}
@@ -221,96 +249,4 @@ func (x *database) record(rows *sql.Rows) (id int64, line []byte, err error) {
 	readExperience(&r, bytes)
 	line, err = json.Marshal(r)
 	return id, line, err
-}
-
-// readExperience reads an experience as Trinity-RFT writes it (serialize_many, version 1): "TRXP", a version, two
-// lengths, a pickle of what is no tensor, and a safetensors file with the tensors of each experience.
-func readExperience(r *rollout.Record, data []byte) {
-	if len(data) < 21 || string(data[:4]) != "TRXP" || data[4] != 1 {
-		return
-	}
-	meta, size := binary.LittleEndian.Uint64(data[5:]), binary.LittleEndian.Uint64(data[13:])
-	rest := data[21:]
-	if meta > uint64(len(rest)) || size > uint64(len(rest))-meta || size < 8 {
-		return
-	}
-	readTensors(r, rest[meta:meta+size], readPickled(r, rest[:meta]))
-}
-
-// readTensors reads tokens and logprobs, of which so many are the prompt's; 0: it is not known.
-func readTensors(r *rollout.Record, rest []byte, prompt int) {
-	head := binary.LittleEndian.Uint64(rest)
-	if head > uint64(len(rest))-8 {
-		return
-	}
-	var tensors map[string]struct {
-		Type string    `json:"dtype"`
-		At   [2]uint64 `json:"data_offsets"`
-	}
-	if json.Unmarshal(rest[8:8+head], &tensors) != nil {
-		return
-	}
-	body := rest[8+head:]
-	get := func(name string) (string, []byte) {
-		t := tensors["0:"+name]
-		if t.At[0] > t.At[1] || t.At[1] > uint64(len(body)) {
-			return "", nil
-		}
-		return t.Type, body[t.At[0]:t.At[1]]
-	}
-	tokens := integers(get("tokens"))
-	logprobs := floats(get("logprobs"))
-	mask := integers(get("action_mask"))
-	n := max(len(logprobs), len(mask))
-	if prompt > 0 && n == 0 {
-		n = len(tokens) - prompt
-	}
-	if n < 0 || n > len(tokens) {
-		return
-	}
-	r.PromptTokens, r.Tokens, r.Logprobs = tokens[:len(tokens)-n], tokens[len(tokens)-n:], logprobs
-	if len(mask) == n {
-		on := make([]bool, n)
-		for i, m := range mask {
-			on[i] = m != 0
-		}
-		r.Mask = rollout.MaskOf(on)
-	}
-}
-
-func integers(kind string, b []byte) (list []int32) {
-	switch kind {
-	case "I64":
-		for ; len(b) >= 8; b = b[8:] {
-			list = append(list, int32(binary.LittleEndian.Uint64(b)))
-		}
-	case "I32":
-		for ; len(b) >= 4; b = b[4:] {
-			list = append(list, int32(binary.LittleEndian.Uint32(b)))
-		}
-	case "BOOL", "U8", "I8":
-		for _, v := range b {
-			list = append(list, int32(v))
-		}
-	}
-	return list
-}
-
-func floats(kind string, b []byte) (list []float32) {
-	switch kind {
-	case "F32":
-		for ; len(b) >= 4; b = b[4:] {
-			list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		}
-	case "BF16":
-		for ; len(b) >= 2; b = b[2:] {
-			list = append(list, math.Float32frombits(uint32(binary.LittleEndian.Uint16(b))<<16))
-		}
-	}
-	for i, v := range list { // JSON has no others
-		if v != v || math.IsInf(float64(v), 0) {
-			list[i] = 0
-		}
-	}
-	return list
 }

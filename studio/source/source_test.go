@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/sqlite"
+	"github.com/seed-d9ad8ee0/trinity/internal/trxp"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
 )
 
@@ -162,30 +162,41 @@ func TestCookbook(t *testing.T) {
 	}
 }
 
-// tensors is an experience as Trinity-RFT's serialize_many writes it, without a pickle that means anything.
-func tensors(t *testing.T) []byte {
-	t.Helper()
-	var body []byte
-	for _, v := range []int64{5, 6, 7, 8} {
-		body = binary.LittleEndian.AppendUint64(body, uint64(v))
+// tensors is an experience as Trinity-RFT's serialize_many writes it, with nothing but tensors.
+func tensors() []byte {
+	return trxp.Encode(trxp.Item{Tensors: map[string]trxp.Tensor{"tokens": trxp.Int32s([]int32{5, 6, 7, 8}),
+		"logprobs": trxp.Floats([]float32{-0.5, -1})}})
+}
+
+// Both layouts of Trinity-RFT, written by its own code, show the same.
+func TestBothLayouts(t *testing.T) {
+	for _, version := range []string{"0.5.2", "0.6.0"} {
+		folder := databases{dir: filepath.Join("..", "..", "loop", "buffer", "testdata"),
+			file: "experiences-" + version + ".db", table: "experience_buffer"}
+		x := rollout.NewIndex(folder)
+		if err := x.Refresh(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		files := x.Table().Files
+		if len(files) != 1 || len(files[0].Rows) != 2 || files[0].Bad != 0 {
+			t.Fatalf("%s: the files are %+v", version, files)
+		}
+		row := &files[0].Rows[0]
+		if row.Group != "3.7" || row.Reward != 1 || row.Prompt != 2 || row.Response != 2 || row.Version !=
+			map[string]int32{"0.5.2": 2}[version] {
+			t.Errorf("%s: the first row is %+v", version, row)
+		}
 	}
-	body = binary.LittleEndian.AppendUint32(body, 0xbf000000) // -0.5
-	body = binary.LittleEndian.AppendUint32(body, 0xbf800000) // -1
-	head, err := json.Marshal(map[string]any{
-		"0:tokens":   map[string]any{"dtype": "I64", "shape": []int{4}, "data_offsets": []int{0, 32}},
-		"0:logprobs": map[string]any{"dtype": "F32", "shape": []int{2}, "data_offsets": []int{32, 40}}})
-	if err != nil {
-		t.Fatal(err)
+	none := databases{dir: filepath.Join("..", "..", "loop", "buffer", "testdata"), file: "tables.db", table: "none"}
+	if _, err := none.open(rollout.File{Name: "tables.db"}); err == nil || !strings.Contains(err.Error(),
+		`there is no table "none"; there are pairs, questions, solutions`) {
+		t.Errorf("a table that is not there: %v", err)
 	}
-	file := append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...), body...)
-	out := append([]byte("TRXP\x01"), binary.LittleEndian.AppendUint64(nil, 3)...)
-	out = binary.LittleEndian.AppendUint64(out, uint64(len(file)))
-	return append(append(out, "pkl"...), file...)
 }
 
 // testdata/upstream was written by Trinity-RFT's own code (upstream.py).
 func TestPickled(t *testing.T) {
-	folder := databases(filepath.Join("testdata", "upstream"))
+	folder := databases{dir: filepath.Join("testdata", "upstream")}
 	x := rollout.NewIndex(folder)
 	if err := x.Refresh(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -227,7 +238,7 @@ func TestPickled(t *testing.T) {
 
 func FuzzExperience(f *testing.F) {
 	f.Add([]byte("TRXP\x01" + strings.Repeat("\x00", 40)))
-	open, err := databases(filepath.Join("testdata", "upstream")).open(rollout.File{Name: "experiences.db"})
+	open, err := databases{dir: filepath.Join("testdata", "upstream")}.open(rollout.File{Name: "experiences.db"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -260,7 +271,7 @@ func TestDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := db.Exec(`UPDATE debug_buffer SET experience_bytes = ?`, tensors(t)); err != nil {
+	if _, err := db.Exec(`UPDATE debug_buffer SET experience_bytes = ?`, tensors()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -28,7 +28,7 @@ func (u *upstream) Metrics() (path, key string) {
 }
 
 // Rollouts implements Run.
-func (u *upstream) Rollouts() rollout.Folder { return databases(u.path) }
+func (u *upstream) Rollouts() rollout.Folder { return databases{dir: u.path} }
 
 // Look implements Run.
 func (u *upstream) Look() Look {

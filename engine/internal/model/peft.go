@@ -39,11 +39,12 @@ type peftConfig struct {
 	RSLoRA   bool            `json:"use_rslora"`
 	Bias     string          `json:"bias"`
 	InitLoRA json.RawMessage `json:"init_lora_weights"`
+	Ranks    json.RawMessage `json:"rank_pattern"`
+	Alphas   json.RawMessage `json:"alpha_pattern"`
 }
 
 // refusedPEFT are keys of unsupported features, which are refused unless they are null, false or empty.
-var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "rank_pattern", "alpha_pattern",
-	"modules_to_save", "layer_replication",
+var refusedPEFT = []string{"use_dora", "fan_in_fan_out", "lora_bias", "modules_to_save", "layer_replication",
 	"target_parameters", "trainable_token_indices", "alora_invocation_tokens", "use_qalora", "use_bdlora",
 	"arrow_config", "velora_config", "kasa_config", "monteclora_config", "ensure_weight_tying"}
 
@@ -54,6 +55,7 @@ type PEFT struct {
 	Tensors []Tensor // as NewAdapter takes them
 
 	wholeHead bool // the settings name a whole head; see Tied
+	patterns  peftPatterns
 }
 
 // ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this
@@ -72,7 +74,13 @@ func ReadPEFT(dir string) (PEFT, error) {
 	if err != nil {
 		return PEFT{}, fmt.Errorf("model: %s: %w", path, err)
 	}
-	return a, a.read(filepath.Join(dir, PEFTWeightsFile))
+	if err := a.read(filepath.Join(dir, PEFTWeightsFile)); err != nil {
+		return PEFT{}, err
+	}
+	if err := a.patterns.even(&a); err != nil {
+		return PEFT{}, fmt.Errorf("model: %s: %w", path, err)
+	}
+	return a, nil
 }
 
 func parsePEFT(data []byte) (PEFT, error) {
@@ -87,7 +95,8 @@ func parsePEFT(data []byte) (PEFT, error) {
 			continue // read checks whether it is a form of a LoRA
 		}
 		if v, ok := all[k]; ok && !slices.Contains([]string{"null", "false", "{}", "[]"}, string(v)) {
-			return PEFT{}, fmt.Errorf("%s = %s is not supported", k, v)
+			return PEFT{}, fmt.Errorf("%s = %s is not supported; merge the adapter into its model with peft's "+
+				"merge_and_unload and use that model", k, v)
 		}
 	}
 	switch init := string(c.InitLoRA); {
@@ -103,6 +112,13 @@ func parsePEFT(data []byte) (PEFT, error) {
 	}
 	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, wholeHead: whole}
 	if err := a.LoRA.check(); err != nil {
+		return PEFT{}, err
+	}
+	var err1, err2 error
+	a.patterns.config = c
+	a.patterns.rank, err1 = readPatterns("rank_pattern", c.Ranks)
+	a.patterns.alpha, err2 = readPatterns("alpha_pattern", c.Alphas)
+	if err := errors.Join(err1, err2); err != nil {
 		return PEFT{}, err
 	}
 	if c.RSLoRA { // scaled by Alpha/sqrt(Rank)

@@ -22,6 +22,8 @@ func TestPEFT(t *testing.T) {
 		{"gemma3-all", "gemma3", LoRA{Rank: 4, Alpha: 8, Attn: true, MLP: true}},
 		{"qwen25-all", "qwen25", LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true}},
 		{"qwen3-head", "qwen3", LoRA{Rank: 2, Alpha: 6, Modules: []string{"gate_proj", "down_proj", "lm_head"}}},
+		// ranks of 2, 5, 4 and 1, at scales of 3, 6/5, 5/2, 5/4 and 6
+		{"qwen3-pattern", "qwen3", LoRA{Rank: 5, Alpha: 7.5, Modules: []string{"q_proj", "o_proj", "up_proj"}}},
 		// of two layers the second
 		{"llama32-layers", "llama32", LoRA{Rank: 4, Alpha: 8, Modules: []string{"q_proj", "up_proj"}}},
 		// each in one layer
@@ -69,8 +71,10 @@ func TestReadPEFTRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ old, new, want string }{
-		{`"use_dora": false`, `"use_dora": true`, "use_dora = true"},
-		{`"rank_pattern": {}`, `"rank_pattern": {"q_proj": 8}`, "rank_pattern"},
+		{`"use_dora": false`, `"use_dora": true`, "use_dora = true is not supported; merge"},
+		{`"rank_pattern": {}`, `"rank_pattern": {"q_proj": 0}`, `rank_pattern: "q_proj" is 0`},
+		{`"rank_pattern": {}`, `"rank_pattern": {"q_(": 1}`, `rank_pattern: "q_("`},
+		{`"alpha_pattern": {}`, `"alpha_pattern": {"q_proj": "x"}`, "alpha_pattern"},
 		{`"modules_to_save": null`, `"modules_to_save": ["embed_tokens"]`, "modules_to_save"},
 		{`"bias": "none"`, `"bias": "all"`, `bias = "all"`},
 		{`"peft_type": "LORA"`, `"peft_type": "IA3"`, `peft_type = "IA3"`},

@@ -27,9 +27,9 @@ type stageMeta struct {
 	Latest int `json:"latest_stage"`
 }
 
-// LatestStage reads which of n stages was begun last; 0 for a new run.
-func (d Dir) LatestStage(n int) (int, error) {
-	path := d.File("stage_meta.json")
+// LatestStage reads which stage of a configuration was begun last; 0 for a new run.
+func (d Dir) LatestStage(cfg *config.Config) (int, error) {
+	n, path := len(cfg.Stages), d.stageFile(cfg)
 	var m stageMeta
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,6 +50,23 @@ func (d Dir) LatestStage(n int) (int, error) {
 			d.Path, m.Latest, n)
 	}
 	return m.Latest, nil
+}
+
+// stageFile is stage_meta.json. Trinity-RFT before 0.6.0 wrote it into the project's folder, outside the group: that
+// one is read for a job that has none, if a stage was begun in the group.
+func (d Dir) stageFile(cfg *config.Config) string {
+	path := d.File("stage_meta.json")
+	if _, err := os.Stat(path); err == nil || cfg.Group == "" {
+		return path
+	}
+	first, err := cfg.Stage(0)
+	if err != nil {
+		return path
+	}
+	if _, err := os.Stat(first.JobDir()); err != nil {
+		return path
+	}
+	return filepath.Join(cfg.CheckpointRoot, cfg.Project, cfg.Name, "stage_meta.json")
 }
 
 // BeginStage notes that stage i begins.

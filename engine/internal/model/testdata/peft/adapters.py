@@ -19,6 +19,8 @@ ADAPTERS = {  # name: LoraConfig, dtype of the file
     "llama32-layers": (dict(r=4, lora_alpha=8, target_modules=["q_proj", "up_proj"], layers_to_transform=[1]), torch.float32),
     "qwen25-some": (dict(r=2, lora_alpha=4, target_modules=r".*layers\.(0\.self_attn\.v_proj|1\.mlp\.down_proj|1\.self_attn\.q_proj)"), torch.float32),
     "gemma3-all": (dict(r=4, lora_alpha=8, target_modules="all-linear"), torch.float32),
+    "qwen3-pattern": (dict(r=4, lora_alpha=6, target_modules=["q_proj", "o_proj", "up_proj"], rank_pattern={r"0\.self_attn\.(q|o)_proj": 2, "q_proj": 5, "up_proj": 1},
+                           alpha_pattern={"layers.1.mlp.up_proj": 3, "o_proj": 5}), torch.float32),
     "llama31-attn": (dict(r=3, lora_alpha=5, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]), torch.float32),
 }
 

@@ -1,6 +1,6 @@
-// Package pickle reads the data in Python's pickles, of protocols 2 to 5: None, booleans, numbers, texts, bytes, lists,
-// tuples, sets and dictionaries. Nothing is executed: an object is its class's name, its arguments are looked at only
-// where it is a number of NumPy, and anything else of it is left out.
+// Package pickle reads and writes the data in Python's pickles, of protocols 2 to 5: None, booleans, numbers, texts,
+// bytes, lists, tuples, sets and dictionaries. Nothing is executed: an object is its class's name, its arguments are
+// looked at only where it is a number of NumPy, and anything else of it is left out.
 //
 // The format is described in Python's Lib/pickletools.py.
 package pickle

@@ -1,4 +1,5 @@
-package main
+// Package ownserver runs this program's server in a process of its own, for trinity bench, and measures it there.
+package ownserver
 
 import (
 	"bufio"
@@ -14,15 +15,15 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/client"
 )
 
-// ownServer is this program's server in a process of its own.
-type ownServer struct {
+// Server is this program's server in a process of its own.
+type Server struct {
+	URL   string
 	cmd   *exec.Cmd
-	url   string
 	begun time.Time // exec
 }
 
-// startServer starts a server of these models with its data below dir and returns when it is ready.
-func startServer(s *surroundings, dir string, models ...string) (*ownServer, error) {
+// Start starts a server of these models with its data below dir and returns when it is ready.
+func Start(dir string, models ...string) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -42,14 +43,14 @@ func startServer(s *surroundings, dir string, models ...string) (*ownServer, err
 	if err != nil {
 		return nil, err
 	}
-	o := &ownServer{cmd: cmd, begun: time.Now()}
+	o := &Server{cmd: cmd, begun: time.Now()}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, at, ok := strings.Cut(lines.Text(), "serves the Tinker API at "); ok {
-			o.url = at
+			o.URL = at
 			return o, nil
 		}
 	}
@@ -58,8 +59,8 @@ func startServer(s *surroundings, dir string, models ...string) (*ownServer, err
 	return nil, fmt.Errorf("bench: the server ended (%v) before it was ready:\n%s", err, said)
 }
 
-// firstSample draws one token and returns the time since exec.
-func (o *ownServer) firstSample(ctx context.Context, t *client.Client) (time.Duration, error) {
+// FirstSample draws one token and returns the time since exec.
+func (o *Server) FirstSample(ctx context.Context, t *client.Client) (time.Duration, error) {
 	caps, err := t.Capabilities(ctx)
 	if err != nil {
 		return 0, err
@@ -75,8 +76,8 @@ func (o *ownServer) firstSample(ctx context.Context, t *client.Client) (time.Dur
 	return time.Since(o.begun), err
 }
 
-// peak is the server's peak memory.
-func (o *ownServer) peak() string {
+// Peak is the server's peak memory.
+func (o *Server) Peak() string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.cmd.Process.Pid))
 	if err != nil {
 		return "unknown on this system"
@@ -89,8 +90,8 @@ func (o *ownServer) peak() string {
 	return fmt.Sprintf("%d MiB", kib>>10)
 }
 
-// end stops the server as Ctrl-C does.
-func (o *ownServer) end() {
+// End stops the server as Ctrl-C does.
+func (o *Server) End() {
 	o.cmd.Process.Signal(os.Interrupt)
 	o.cmd.Wait()
 }

@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"fmt"
@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// byteSize is a flag's number of bytes with a unit, such as 512MiB or 8G.
-type byteSize int64
+// Bytes is a flag's number of bytes with a unit, such as 512MiB or 8G.
+type Bytes int64
 
 // units are the powers of 1024 by their first letter.
 const units = "KMGT"
 
 // UnmarshalText implements encoding.TextUnmarshaler for the flag parser. It accepts a number, possibly with a fraction,
 // and K, M, G or T, optionally followed by iB or B; all are powers of 1024.
-func (b *byteSize) UnmarshalText(text []byte) error {
+func (b *Bytes) UnmarshalText(text []byte) error {
 	s := strings.ToUpper(strings.TrimSpace(string(text)))
 	number := strings.TrimSuffix(strings.TrimSuffix(s, "B"), "I")
 	scale := 1.0
@@ -30,6 +30,6 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	if err != nil || !(v >= 0) || v*scale >= math.MaxInt64 {
 		return fmt.Errorf("%q is not a number of bytes; write for example 512MiB or 8G", text)
 	}
-	*b = byteSize(v * scale)
+	*b = Bytes(v * scale)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package ownserver
 
 import (
 	"bufio"
@@ -15,10 +15,13 @@ import (
 // floodKey is the key of the tenant that floods.
 const floodKey = "tml-flood"
 
-// flood measures the small samples of one tenant beside the flood of another. They may take at most three times as long
+// Flood says how much of a flood there is: training runs and samples of 256 tokens, and small samples beside it.
+type Flood struct{ Runs, Samples, Small int }
+
+// Flood measures the small samples of one tenant beside the flood of another. They may take at most three times as long
 // as alone, plus the time of one part of a training pass.
-func (c *loadCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]load.Finding, error) {
-	t, err := client.Open(ctx, client.Options{BaseURL: o.url, APIKey: floodKey})
+func (o *Server) Flood(ctx context.Context, l *load.Load, c Flood) ([]load.Finding, error) {
+	t, err := client.Open(ctx, client.Options{BaseURL: o.URL, APIKey: floodKey})
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +34,8 @@ func (c *loadCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]load
 	if err != nil {
 		return nil, err
 	}
-	r, err := l.Flood(ctx, other, load.Flood{Trainers: c.FloodRuns, Datums: 32, Tokens: 128, Ahead: 4,
-		Samples: c.FloodSamples, Small: c.Small})
+	r, err := l.Flood(ctx, other, load.Flood{Trainers: c.Runs, Datums: 32, Tokens: 128, Ahead: 4,
+		Samples: c.Samples, Small: c.Small})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,7 @@ func (c *loadCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]load
 	return []load.Finding{
 		{What: "small sample alone", Measured: fmt.Sprintf("p50 %s, p99 %s of %d", load.Show(r.Alone.At(.5)),
 			load.Show(alone), len(r.Alone))},
-		{What: fmt.Sprintf("  beside another's flood (%d runs, %d samples)", c.FloodRuns, c.FloodSamples),
+		{What: fmt.Sprintf("  beside another's flood (%d runs, %d samples)", c.Runs, c.Samples),
 			Measured: fmt.Sprintf("p50 %s, p99 %s; the flood trained on %.0f tokens and drew %d samples",
 				load.Show(r.Beside.At(.5)), load.Show(beside), after-before, r.Drawn),
 			Bound:  fmt.Sprintf("%s = 3 × alone + %s, the longest layer", load.Show(bound), load.Show(part)),
@@ -61,8 +64,8 @@ func (c *loadCmd) flood(ctx context.Context, o *ownServer, l *load.Load) ([]load
 const trainedTokens = `trinity_engine_tokens_total{phase="backward"}`
 
 // figure reads one number from the server's metrics.
-func (o *ownServer) figure(ctx context.Context, name string) (v float64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+"/metrics", nil)
+func (o *Server) figure(ctx context.Context, name string) (v float64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL+"/metrics", nil)
 	if err != nil {
 		return 0, err
 	}

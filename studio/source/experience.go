@@ -3,26 +3,52 @@ package source
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/trxp"
 	"github.com/seed-d9ad8ee0/trinity/monitor/rollout"
-	"github.com/seed-d9ad8ee0/trinity/studio/source/pickle"
 )
 
-// readPickled adds what an experience's pickle says, which is a dictionary of plain values (serialize_many): messages,
-// texts, metrics and the parts of its id. What cannot be read is left out. It returns the number of prompt tokens, 0
-// if it is not known.
-func readPickled(r *rollout.Record, data []byte) (prompt int) {
-	all, err := pickle.Decode(data)
-	if err != nil {
-		return 0
+// readExperience adds what a serialised experience has. What cannot be read is left out.
+func readExperience(r *rollout.Record, data []byte) {
+	items, err := trxp.Decode(data)
+	if err != nil || len(items) == 0 {
+		return
 	}
-	root, _ := all.(map[string]any)
-	items, _ := root["items"].([]any)
-	if len(items) == 0 {
-		return 0
+	readTensors(r, items[0].Tensors, readFields(r, items[0].Fields))
+}
+
+// readTensors reads tokens and logprobs, of which so many are the prompt's; 0: it is not known.
+func readTensors(r *rollout.Record, tensors map[string]trxp.Tensor, prompt int) {
+	tokens := tensors["tokens"].Int32s()
+	logprobs := tensors["logprobs"].Float32s()
+	for i, v := range logprobs { // JSON has no others
+		if v != v || math.IsInf(float64(v), 0) {
+			logprobs[i] = 0
+		}
 	}
-	item, _ := items[0].(map[string]any)
+	mask := tensors["action_mask"].Int32s()
+	n := max(len(logprobs), len(mask))
+	if prompt > 0 && n == 0 {
+		n = len(tokens) - prompt
+	}
+	if n < 0 || n > len(tokens) {
+		return
+	}
+	r.PromptTokens, r.Tokens, r.Logprobs = tokens[:len(tokens)-n], tokens[len(tokens)-n:], logprobs
+	if len(mask) == n {
+		on := make([]bool, n)
+		for i, m := range mask {
+			on[i] = m != 0
+		}
+		r.Mask = rollout.MaskOf(on)
+	}
+}
+
+// readFields adds what an experience has beside tensors: messages, texts, metrics and the parts of its id. It returns
+// the number of prompt tokens, 0 if it is not known.
+func readFields(r *rollout.Record, item map[string]any) (prompt int) {
 	readID(r, item["eid"])
 	if v := number(item["reward"]); v != nil && r.Reward == nil {
 		r.Reward = v

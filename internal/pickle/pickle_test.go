@@ -3,6 +3,7 @@ package pickle
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -120,4 +121,18 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%v beside the error %v", v, err)
 		}
 	})
+}
+
+// What Append writes, Decode reads; Python reads it too (internal/trxp).
+func TestAppend(t *testing.T) {
+	want := map[string]any{"nil": nil, "yes": true, "no": false, "small": int64(-7), "large": int64(math.MinInt64),
+		"float": -0.1, "text": "größer", "bytes": []byte{0, 255}, "empty": []any{}, "none": map[string]any{},
+		"list": []any{int64(1), []any{"a"}, map[string]any{"k": 2.5}}}
+	got, err := Decode(Append(nil, want))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if v, err := Decode(Append(nil, 3)); v != int64(3) || err != nil {
+		t.Errorf("an int is %v, %v", v, err)
+	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package cmdline reads a command line as people write it, before and for kong.
+package cmdline
 
 import (
 	"strings"
@@ -6,8 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// spoken are the words that people try first, as this program has them: help, help COMMAND, --version.
-func spoken(args []string) []string {
+// Spoken are the words that people try first, as this program has them: help, help COMMAND, --version.
+func Spoken(args []string) []string {
 	switch {
 	case len(args) == 0:
 		return []string{"--help"}
@@ -19,9 +20,9 @@ func spoken(args []string) []string {
 	return args
 }
 
-// wordsLast moves the flags of a command before its other words, since people write them in any order and kong takes a
+// WordsLast moves the flags of a command before its other words, since people write them in any order and kong takes a
 // list of words, such as overrides, only where they stand together. What follows "--" stays.
-func wordsLast(node *kong.Node, args []string) []string {
+func WordsLast(node *kong.Node, args []string) []string {
 	var flags, words []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]

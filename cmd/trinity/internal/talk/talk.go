@@ -1,4 +1,5 @@
-package main
+// Package talk is a conversation with a model in a terminal.
+package talk
 
 import (
 	"context"
@@ -17,20 +18,20 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// talk is a conversation in the terminal.
-type talk struct {
-	out, err   io.Writer // answers; everything else
-	prompt     string    // shown before a line is read; "" without a terminal
-	interrupts <-chan os.Signal
+// Talk is a conversation in the terminal.
+type Talk struct {
+	Out, Err   io.Writer // answers; everything else
+	Prompt     string    // shown before a line is read; "" without a terminal
+	Interrupts <-chan os.Signal
 
 	*speaker.Speaker
 
-	system   string
-	params   tinker.SamplingParams // but for seed and length
-	most     int                   // tokens of an answer
-	logprobs bool
-	thinking *bool
-	seed     uint64
+	System   string
+	Params   tinker.SamplingParams // but for seed and length
+	Most     int                   // tokens of an answer
+	Logprobs bool
+	Thinking *bool
+	Seed     uint64
 
 	messages []chat.Message // without the system message
 	turns    int            // begun, including those that /reset removed
@@ -43,10 +44,10 @@ const chatHelp = `/system TEXT      set the system message; without TEXT there i
 /help             show this text
 /quit             end, as the end of the input does`
 
-// loop reads lines and answers them until they end.
-func (t *talk) loop(ctx context.Context, lines <-chan string) error {
+// Loop reads lines and answers them until they end.
+func (t *Talk) Loop(ctx context.Context, lines <-chan string) error {
 	for {
-		fmt.Fprint(t.out, t.prompt)
+		fmt.Fprint(t.Out, t.Prompt)
 		select {
 		case line, more := <-lines:
 			if !more || strings.TrimSpace(line) == "/quit" {
@@ -55,8 +56,8 @@ func (t *talk) loop(ctx context.Context, lines <-chan string) error {
 			if err := t.line(ctx, line); err != nil {
 				return err
 			}
-		case <-t.interrupts:
-			fmt.Fprintln(t.err)
+		case <-t.Interrupts:
+			fmt.Fprintln(t.Err)
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -65,7 +66,7 @@ func (t *talk) loop(ctx context.Context, lines <-chan string) error {
 }
 
 // line executes one line. It prints errors that the user can correct; others end the conversation.
-func (t *talk) line(ctx context.Context, line string) error {
+func (t *Talk) line(ctx context.Context, line string) error {
 	if strings.TrimSpace(line) == "" {
 		return nil
 	}
@@ -76,49 +77,49 @@ func (t *talk) line(ctx context.Context, line string) error {
 	err := t.answer(ctx, line)
 	var fault *tinker.Error
 	if errors.As(err, &fault) && fault.Category == tinker.User {
-		fmt.Fprintln(t.err, foreign.Plain(err.Error()))
+		fmt.Fprintln(t.Err, foreign.Plain(err.Error()))
 		return nil
 	}
 	return err
 }
 
-func (t *talk) command(line string) {
+func (t *Talk) command(line string) {
 	name, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
 	switch name {
 	case "/system":
-		t.system = rest
-		fmt.Fprintf(t.err, "the system message is %q\n", rest)
+		t.System = rest
+		fmt.Fprintf(t.Err, "the system message is %q\n", rest)
 	case "/temperature":
 		x, err := strconv.ParseFloat(rest, 64)
 		if err != nil || !(x >= 0 && x <= 1000) {
-			fmt.Fprintf(t.err, "temperature %q is not a number from 0 to 1000; it stays %g\n", rest,
-				t.params.Temperature)
+			fmt.Fprintf(t.Err, "temperature %q is not a number from 0 to 1000; it stays %g\n", rest,
+				t.Params.Temperature)
 			return
 		}
-		t.params.Temperature = x
-		fmt.Fprintf(t.err, "temperature is %g\n", x)
+		t.Params.Temperature = x
+		fmt.Fprintf(t.Err, "temperature is %g\n", x)
 	case "/logprobs":
-		t.logprobs = !t.logprobs
-		fmt.Fprintf(t.err, "logprobs are shown: %v\n", t.logprobs)
+		t.Logprobs = !t.Logprobs
+		fmt.Fprintf(t.Err, "logprobs are shown: %v\n", t.Logprobs)
 	case "/reset":
 		t.messages = nil
-		fmt.Fprintln(t.err, "the conversation starts over")
+		fmt.Fprintln(t.Err, "the conversation starts over")
 	case "/help":
-		fmt.Fprintln(t.err, chatHelp)
+		fmt.Fprintln(t.Err, chatHelp)
 	default:
-		fmt.Fprintf(t.err, "%s is not a command\n%s\n", name, chatHelp)
+		fmt.Fprintf(t.Err, "%s is not a command\n%s\n", name, chatHelp)
 	}
 }
 
 // answer asks the model and shows its answer token by token. A turn that fails leaves the conversation unchanged.
-func (t *talk) answer(ctx context.Context, line string) error {
+func (t *Talk) answer(ctx context.Context, line string) error {
 	messages := append(t.messages[:len(t.messages):len(t.messages)], chat.Message{Role: "user", Content: line})
 	shown := messages
-	if t.system != "" {
-		shown = append([]chat.Message{{Role: "system", Content: t.system}}, messages...)
+	if t.System != "" {
+		shown = append([]chat.Message{{Role: "system", Content: t.System}}, messages...)
 	}
-	options := chat.Options{AddGenerationPrompt: true, EnableThinking: t.thinking}
+	options := chat.Options{AddGenerationPrompt: true, EnableThinking: t.Thinking}
 	prompt, err := t.Template.Encode(t.Tokenizer, shown, options)
 	if err != nil {
 		return &tinker.Error{Category: tinker.User, Err: err}
@@ -129,7 +130,7 @@ func (t *talk) answer(ctx context.Context, line string) error {
 	defer close(done)
 	go func() {
 		select {
-		case <-t.interrupts:
+		case <-t.Interrupts:
 			stop()
 		case <-done:
 		}
@@ -140,20 +141,20 @@ func (t *talk) answer(ctx context.Context, line string) error {
 	}
 	said, fault := chat.ParseAnswer(t.Tokenizer.Decode(tokens, false), t.Template.CallStyle())
 	if fault != nil {
-		fmt.Fprintln(t.err, "note:", foreign.Text(fmt.Sprint(fault)))
+		fmt.Fprintln(t.Err, "note:", foreign.Text(fmt.Sprint(fault)))
 	}
 	t.messages = append(messages, said)
 	return nil
 }
 
 // stream draws an answer and shows its tokens as they are drawn. The result does not include the token that ended it.
-func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err error) {
+func (t *Talk) stream(ctx context.Context, prompt []int32) (answer []int32, err error) {
 	t.turns++
-	seeds := rng.New(t.seed).Stream("chat", t.turns)
+	seeds := rng.New(t.Seed).Stream("chat", t.turns)
 	seed := seeds.Uint64()
-	p := t.params
-	p.Seed, p.MaxTokens = &seed, min(t.most, t.Context-len(prompt))
-	show := &display{talk: t, decoder: t.Tokenizer.NewDecoder(true)}
+	p := t.Params
+	p.Seed, p.MaxTokens = &seed, min(t.Most, t.Context-len(prompt))
+	show := &display{Talk: t, decoder: t.Tokenizer.NewDecoder(true)}
 	defer show.end()
 	if p.MaxTokens < 1 {
 		return nil, tinker.Userf("the conversation has %d tokens and the model's context is %d; /reset starts over",
@@ -183,7 +184,7 @@ func (t *talk) stream(ctx context.Context, prompt []int32) (answer []int32, err 
 
 // display shows tokens as text, or one on a line with its logprob.
 type display struct {
-	*talk
+	*Talk
 	decoder *tokenizer.Decoder
 	cut     bool // the answer reached the maximum length
 	n       int
@@ -194,20 +195,20 @@ func (d *display) token(id int32, logprob float32) {
 	d.n++
 	d.sum += float64(logprob)
 	text := d.decoder.Write(id)
-	if d.logprobs {
-		fmt.Fprintf(d.out, "%9.4f  %q\n", logprob, d.Tokenizer.Bytes(id))
+	if d.Logprobs {
+		fmt.Fprintf(d.Out, "%9.4f  %q\n", logprob, d.Tokenizer.Bytes(id))
 		return
 	}
-	fmt.Fprint(d.out, foreign.Plain(text))
+	fmt.Fprint(d.Out, foreign.Plain(text))
 }
 
 func (d *display) end() {
-	if d.logprobs {
-		fmt.Fprintf(d.out, "%9.4f  in all, %d tokens\n", d.sum, d.n)
+	if d.Logprobs {
+		fmt.Fprintf(d.Out, "%9.4f  in all, %d tokens\n", d.sum, d.n)
 	} else {
-		fmt.Fprintln(d.out, foreign.Plain(d.decoder.Flush()))
+		fmt.Fprintln(d.Out, foreign.Plain(d.decoder.Flush()))
 	}
 	if d.cut {
-		fmt.Fprintf(d.err, "(cut after %d tokens)\n", d.n)
+		fmt.Fprintf(d.Err, "(cut after %d tokens)\n", d.n)
 	}
 }
