@@ -253,6 +253,27 @@ def parameters(w):
         r = settle(sampler.sample(prompt, 1, types.SamplingParams(max_tokens=4)))
         assert r.sequences[0].sequence_id, r
 
+    def inflight():
+        """A sampler of kind inflight has the weights of a later save, for the answer under way too; one of kind snapshot has not."""
+        training = settle(w.service.create_lora_training_client(base_model=BASE, rank=4, seed=1))
+        published = lambda kind: settle(training.save_weights_and_get_sampling_client(kind=kind))
+        ask = lambda sampler, n, most: sampler.sample(prompt, n, types.SamplingParams(max_tokens=most, seed=1, stop=[]))
+        old, still = published("inflight"), published("snapshot")
+        before, under_way = settle(ask(still, 1, 32)), ask(old, 64, 200)
+        for _ in range(3):
+            training.forward_backward(batch(), "cross_entropy")
+            training.optim_step(types.AdamParams(learning_rate=1e-2))
+            new = published("inflight")
+        assert len(settle(under_way).sequences) == 64
+        want = settle(ask(new, 1, 32)).sequences[0]
+        for _ in range(100):
+            got = settle(ask(old, 1, 32)).sequences[0]
+            if got.logprobs == want.logprobs:
+                break
+        assert got.logprobs == want.logprobs and got.tokens == want.tokens, (got, want)
+        same, then = settle(ask(still, 1, 32)).sequences[0], before.sequences[0]
+        assert same.logprobs == then.logprobs != want.logprobs, (same, then, want)
+
     rows = {
         "parameter include_prompt_logprobs": ("include_prompt_logprobs", prompt_logprobs),
         "parameter topk_prompt_logprobs": ("topk_prompt_logprobs", topk_prompt),
@@ -269,6 +290,8 @@ def parameters(w):
     rows = {row: call for row, (name, call) in rows.items() if name in has}
     if "record_stability_info" in inspect.signature(type(w.service).create_sampling_client).parameters:
         rows["parameter record_stability_info"] = stability
+    if "kind" in inspect.signature(type(w.training).save_weights_and_get_sampling_client).parameters:
+        rows["parameter kind: inflight"] = inflight
     return rows
 
 
