@@ -219,9 +219,9 @@ func readChunk(b []byte) (tinker.Chunk, error) {
 			c.Image = &tinker.Image{}
 			return readImage(c.Image, f.raw)
 		case f.is(3, protowire.BytesType):
-			return tinker.Userf("no model here reads dmel audio; send encoded_text")
+			return tinker.Userf("it is dmel audio, which no model here reads; send encoded_text")
 		}
-		return nil
+		return tinker.Userf("it is of a kind (field %d) that this version does not know; send encoded_text", f.id)
 	})
 	return c, err
 }

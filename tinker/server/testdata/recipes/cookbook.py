@@ -21,18 +21,18 @@ def sums(file, rows=4096):
             out.write(json.dumps({"messages": [{"role": "user" if i % 2 == 0 else "assistant", "content": t} for i, t in enumerate(turns)]}) + "\n")
 
 
-def cookbook(r):
+def cookbook(r, only=""):
     """Every recipe on every release. One that fails is said and the others go on; then the whole fails."""
     table, parts = {}, {"math_rl (arithmetic, its modes)": arithmetic, "rl_loop": rl_loop, **small(), "decisions": decisions, "inspect evaluation": inspect,
-                        "weights: download, peft, merge": adapter, "chat_sl": chat_sl, "guess_number": guess_number}
+                        "weights: download, peft, merge": adapter, "chat_sl": chat_sl, "guess_number": guess_number, "rl_numerics_check": numerics}
+    parts = {name: part for name, part in parts.items() if not only or only in name}
     data_sets(r)
     for release in RELEASES:
         r.use(release)
         r.say(f"\n# tinker-cookbook, unmodified: {r.versions('tinker', 'tinker-cookbook', 'tml-renderers', 'torch', 'transformers', 'peft')}")
         for name, part in parts.items():
             try:
-                part(r)
-                table[name, release] = "works"
+                table[name, release] = part(r) or "works"
             except Failed as e:
                 r.say(f"FAILED: {e}")
                 table[name, release] = "FAILED"
@@ -51,11 +51,29 @@ def guess_number(r):
     shown(r, g, 3)
 
 
-def data_set(r, name, **splits):
+def numerics(r, steps=3):
+    """The cookbook's own check of sampler against trainer, whose gap is 0 here. Its words are drawn at random, as WikiText-103 is not at hand."""
+    if r.release == RELEASES[0]:
+        return "-"
+    c = Recipe(r, "rl_numerics_check", "rl_numerics_check.train", "model_name=Qwen/Qwen3.5-4B", "renderer_name=qwen3_5_disable_thinking", "group_size=4", "groups_per_batch=4",
+               "max_tokens=64", "max_trajectory_tokens=8192", "task.num_pages_min=2", "task.num_pages_max=3", "task.page_chars=400", "learning_rate=1e-3")
+    r.say(f"\n## {c.shown}: {steps} steps")
+    c.run(steps)
+    found = c.steps()
+    check(sorted(found) == list(range(steps)), f"rl_numerics_check: steps {sorted(found)}, want {steps}")
+    for i, m in found.items():
+        v1, v2, reward, norm, turns, seen, drawn = finite(m, "optim/kl_sample_train_v1", "optim/kl_sample_train_v2", "env/all/reward/total", "grad_norm", "env/all/turns_per_episode",
+                                                          "env/all/ob_tokens_per_turn", "env/all/ac_tokens_per_turn")
+        r.say(f"step {i}: kl_sample_train_v1 {v1}  v2 {v2}  reward/total {reward:.4f}  grad_norm {norm:.4f}  turns {turns:.2f}  tokens read per turn {seen:.0f}, written {drawn:.1f}")
+        check(v1 == 0 == v2, f"rl_numerics_check: step {i}: the trainer's logprobs are not the sampler's")
+    r.say("the gap that the recipe's README publishes for the hosted service: v1 about 0.0002 (Qwen3.6-27B), 0.001 to 0.002 (Qwen3.6-35B-A3B)")
+
+
+def data_set(r, name, config="main", **splits):
     """Rows as a folder that the datasets package loads by the data set's name."""
     folder = r.work / name
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["---", "configs:", "- config_name: main", "  default: true", "  data_files:"]
+    lines = ["---", "configs:", f"- config_name: {config}", "  default: true", "  data_files:"]
     for split, rows in splits.items():
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         lines += [f"  - split: {split}", f"    path: {split}.jsonl"]
@@ -69,6 +87,8 @@ def data_sets(r):
     sums_of = [{"question": f"What is {x} + {y}?", "answer": f"{x}+{y}={x + y}\n#### {x + y}", "final_answer": str(x + y)} for x, y in pairs]
     data_set(r, "openai/gsm8k", train=sums_of, test=sums_of[:32])
     data_set(r, "zwhe99/DeepMath-103K", train=sums_of)
+    words = "after before between both could during into known later many most only over such their then time under until when while the of and was in a to".split()
+    data_set(r, "Salesforce/wikitext", "wikitext-103-raw-v1", train=[{"text": " ".join(draw.choices(words, k=60))} for _ in range(500)])
     human = [{"chosen": f"\n\nHuman: {q['question']}\n\nAssistant: {q['final_answer']}", "rejected": f"\n\nHuman: {q['question']}\n\nAssistant: I cannot say"} for q in sums_of]
     data_set(r, "Anthropic/hh-rlhf", train=human, test=human[:32])
     rows = [{"convo": [{"role": "user", "content": q["question"]}], "rubric_items": [

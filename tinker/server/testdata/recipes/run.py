@@ -1,8 +1,9 @@
 """Runs training programs that others wrote, unmodified, against `trinity serve`, and checks what they report.
 
-    run.py gem|cookbook --trinity bin/trinity --work DIR [--out LOG]
+    run.py gem|cookbook|rft --trinity bin/trinity --work DIR [--out LOG] [--only NAME]
 
-gem: tinker_train_gem.py beside this file, with the real gem-llm. cookbook: recipes of tinker-cookbook (cookbook.py). Both with the newest SDK that pip
+gem: tinker_train_gem.py beside this file, with the real gem-llm. cookbook: recipes of tinker-cookbook (cookbook.py), or those whose
+name has NAME in it. rft: Trinity-RFT (rft.py). All with the newest SDK that pip
 resolves, in a virtual environment that is made below DIR the first time and kept, and the models that ship. The server's data are new each time.
 """
 
@@ -13,6 +14,7 @@ import shutil
 import sys
 
 from cookbook import cookbook
+from rft import rft
 from runner import HERE, Failed, Runner, check, finite
 
 
@@ -39,15 +41,16 @@ def gem(r, steps=7):
 
 def main():
     a = argparse.ArgumentParser()
-    a.add_argument("what", choices=["gem", "cookbook"])
+    a.add_argument("what", choices=["gem", "cookbook", "rft"])
     a.add_argument("--trinity", type=pathlib.Path, required=True)
     a.add_argument("--work", type=pathlib.Path, required=True)
     a.add_argument("--out", type=pathlib.Path)
+    a.add_argument("--only", default="", help="of cookbook: a part of a recipe's name in its table")
     a.add_argument("--port", type=int, default=8139)
     a = a.parse_args()
     r = Runner(a.trinity, a.work, a.port, links=a.what == "gem")
     try:
-        {"gem": gem, "cookbook": cookbook}[a.what](r)
+        {"gem": gem, "cookbook": lambda r: cookbook(r, a.only), "rft": rft}[a.what](r)
         r.say("\nall as it should be")
     except Failed as e:
         sys.exit(f"FAILED: {e}")

@@ -1,7 +1,8 @@
 """Calls every public method of the Tinker SDK that is installed against the server that TINKER_BASE_URL names.
 
 Prints one JSON object per method: {"method", "sync", "async", "note"}; sync and async are "works", "refused", "-" (there is no such
-method) or "FAILED". A refusal is right only for the methods in REFUSED, with the server's own words in it.
+method) or "FAILED". A refusal is right only for what is in REFUSED, with the server's own words in it. A method, a parameter of one, or a
+kind of chunk that this check does not use is FAILED too.
 
     check.py methods          every method
     check.py train N          N steps of training, the loss of each; then a sample: the same numbers whatever happens to the server
@@ -10,8 +11,10 @@ method) or "FAILED". A refusal is right only for the methods in REFUSED, with th
 import asyncio
 import inspect
 import json
+import os
 import sys
 import typing
+import urllib.request
 import warnings
 
 warnings.simplefilter("ignore")
@@ -24,14 +27,19 @@ ANSWER = 60  # seconds that any call may take
 
 # What a server on one machine does not have. The SDK itself refuses whoami without a JWT.
 REFUSED = {
-    "assign_session_project", "export_session_trace", "get_audit_log", "get_billing_usage", "get_current_checkpoint_storage_usage",
-    "copy_weights", "search_sessions", "whoami",
+    "get_audit_log", "get_billing_usage", "get_current_checkpoint_storage_usage", "whoami",
+    "chunk ImageChunk", "chunk ImageAssetPointerChunk", "chunk DmelChunk", "parameter age_encryption_recipients",
 }
-# The server's words, and the SDK's own when it does not even ask: whoami without a JWT, copy_weights without a project, and
-# get_audit_log_async of 0.25, which fails in any event loop but its own.
-REASONS = ("is not served by this server", "JWT", "destination_project_id", "called from incorrect event loop")
+# The server's words, and the SDK's own when it does not even ask: whoami without a JWT, and get_audit_log_async of 0.25, which fails in any
+# event loop but its own.
+REASONS = ("is not served by this server", "JWT", "called from incorrect event loop", "reads text only", "does not download images",
+           "which no model here reads", "exports are not encrypted here")
 # Not calls to a server.
-LOCAL = {"holder", "get_telemetry", "get_console_url"}
+LOCAL = {"holder"}
+# Parameters with rows of their own, and those of the machinery inside the SDK.
+APART = {"age_encryption_recipients", "adam_params", "holder", "retry_config", "sampling_session_id", "api_key", "loss_type_input", "loss_fn_config",
+         "topk_sample_logprobs", "target_prompt_logprobs", "prompt_alt_tokens_k", "model_path", "args", "kwargs"}
+PROJECT = "check"
 
 
 def batch(n=5, length=20):
@@ -77,6 +85,7 @@ class World:
 
     def __init__(self):
         self.n = 0
+        os.environ["TINKER_PROJECT_ID"] = PROJECT
         self.service = tinker.ServiceClient(user_metadata={"who": "check"})
         self.training = settle(self.service.create_lora_training_client(base_model=BASE, rank=8, seed=1, user_metadata={"k": "v"}))
         self.rest = self.service.create_rest_client()
@@ -116,15 +125,23 @@ def calls(w):
     """Arguments by class and method; each is made anew for every call."""
     adam = types.AdamParams(learning_rate=1e-3)
     params = types.SamplingParams(max_tokens=4, temperature=1.0, seed=3)
+    token, hour, scope = os.environ["TINKER_API_KEY"], dict(ttl_seconds=7200), dict(access_scope="owned")
+    recorded, meta = dict(record_stability_info=True), dict(user_metadata={"k": "v"})
+    lora = dict(base_model=BASE, rank=4, seed=1, train_mlp=True, train_attn=True, train_unembed=False, **meta)
+    if hasattr(types, "AdamOptimizerConfig"):
+        lora["optimizer"] = types.AdamOptimizerConfig()
+    begin = {k: lora[k] for k in ("base_model", "user_metadata", "optimizer") if k in lora} | dict(weights_access_token=token)
     return {
         "ServiceClient": (lambda: w.service, {
             "get_server_capabilities": lambda: ((), {}),
-            "create_lora_training_client": lambda: ((), dict(base_model=BASE, rank=4, train_unembed=False)),
-            "create_training_client_from_state": lambda: ((w.state,), {}),
-            "create_training_client_from_state_with_optimizer": lambda: ((w.state,), {}),
-            "create_sampling_client": lambda: ((), dict(base_model=BASE)),
+            "create_lora_training_client": lambda: ((), lora),
+            "create_training_client_from_state": lambda: ((w.state,), begin),
+            "create_training_client_from_state_with_optimizer": lambda: ((w.state,), {k: v for k, v in begin.items() if k != "optimizer"}),
+            "create_sampling_client": lambda: ((), dict(base_model=BASE, **recorded)),
             "create_rest_client": lambda: ((), {}),
-            "copy_weights": lambda: ((w.state,), {}),
+            "copy_weights": lambda: ((w.state,), dict(**hour, weights_access_token=token)),
+            "get_console_url": lambda: ((), {}),
+            "get_telemetry": lambda: ((), {}),
             "create_custom_loss": lambda: ((traced, {"logprobs": 1}), {}),
         }),
         "TrainingClient": (lambda: w.training, {
@@ -132,34 +149,38 @@ def calls(w):
             "forward_backward": lambda: ((batch(), "cross_entropy"), {}),
             "forward_backward_custom": lambda: (([strip(d) for d in batch()], custom), {}),
             "optim_step": lambda: ((adam,), {}),
-            "save_state": lambda: ((w.name(),), dict(ttl_seconds=7200)),
-            "load_state": lambda: ((w.state,), {}),
-            "load_state_with_optimizer": lambda: ((w.state,), {}),
-            "save_weights_for_sampler": lambda: ((w.name(),), {}),
-            "save_weights_and_get_sampling_client": lambda: ((), {}),
-            "save_weights_external": lambda: ((w.name(),), {}),
-            "create_sampling_client": lambda: ((w.weights,), {}),
+            "save_state": lambda: ((w.name(),), dict(**hour, **meta, overwrite=True)),
+            "load_state": lambda: ((w.state,), dict(weights_access_token=token)),
+            "load_state_with_optimizer": lambda: ((w.state,), dict(weights_access_token=token)),
+            "save_weights_for_sampler": lambda: ((w.name(),), dict(**hour, **meta)),
+            "save_weights_and_get_sampling_client": lambda: ((), dict(name=None, kind="snapshot", **recorded)),
+            "save_weights_external": lambda: ((w.name(),), hour),
+            "create_sampling_client": lambda: ((w.weights,), recorded),
+            "get_console_url": lambda: ((), {}),
+            "get_telemetry": lambda: ((), {}),
             "get_info": lambda: ((), {}),
             "get_tokenizer": lambda: ((), {}),
         }),
         "SamplingClient": (lambda: w.sampling, {
-            "sample": lambda: ((), dict(prompt=w.prompt, num_samples=2, sampling_params=params, include_prompt_logprobs=True, topk_prompt_logprobs=2)),
-            "compute_logprobs": lambda: ((w.prompt,), {}),
+            "sample": lambda: ((), dict(prompt=w.prompt, num_samples=2, sampling_params=params, include_prompt_logprobs=True, topk_prompt_logprobs=2, prompt_logprobs_last_n=2)),
+            "compute_logprobs": lambda: ((w.prompt,), dict(prompt_logprobs_last_n=2)),
+            "get_telemetry": lambda: ((), {}),
             "get_base_model": lambda: ((), {}),
             "get_tokenizer": lambda: ((), {}),
             "get_sampler_handle": lambda: ((), {}),
             "from_sampler_handle": lambda: ((w.sampling.get_sampler_handle(),), {}),
-            "create": lambda: ((w.service.holder,), dict(base_model=BASE)),
+            "create": lambda: ((w.service.holder,), dict(base_model=BASE, **recorded)),
             "on_queue_state_change": lambda: (paused(w), {}),
         }),
         **admin(),
         "RestClient": (lambda: w.rest, {
             "get_server_capabilities": lambda: ((), {}),
-            "get_training_run": lambda: ((w.run,), {}),
-            "get_training_run_by_tinker_path": lambda: ((w.state,), {}),
-            "list_training_runs": lambda: ((), {}),
+            "get_telemetry": lambda: ((), {}),
+            "get_training_run": lambda: ((w.run,), scope),
+            "get_training_run_by_tinker_path": lambda: ((w.state,), scope),
+            "list_training_runs": lambda: ((), dict(limit=5, offset=0, project_id=PROJECT, **scope)),
             "list_checkpoints": lambda: ((w.run,), {}),
-            "list_user_checkpoints": lambda: ((), {}),
+            "list_user_checkpoints": lambda: ((), dict(limit=5, offset=0)),
             "get_weights_info_by_tinker_path": lambda: ((w.weights,), {}),
             "get_checkpoint_archive_url": lambda: ((w.run, w.id_of(w.weights)), {}),
             "get_checkpoint_archive_url_from_tinker_path": lambda: ((w.weights,), {}),
@@ -168,17 +189,17 @@ def calls(w):
             "publish_checkpoint_from_tinker_path": lambda: ((w.weights,), {}),
             "unpublish_checkpoint_from_tinker_path": lambda: ((w.weights,), {}),
             "set_checkpoint_ttl_from_tinker_path": lambda: ((w.weights, 7200), {}),
-            "list_sessions": lambda: ((), {}),
-            "get_session": lambda: ((w.session,), {}),
+            "list_sessions": lambda: ((), dict(limit=5, offset=0, **scope)),
+            "get_session": lambda: ((w.session,), scope),
             "get_sampler": lambda: ((w.session + ":sample:0",), {}),
-            "assign_session_project": lambda: ((w.session, "p"), {}),
+            "assign_session_project": lambda: ((w.session, PROJECT), {}),
             "export_session_trace": lambda: ((w.session,), {}),
-            "get_audit_log": lambda: ((), {}),
+            "get_audit_log": lambda: ((), dict(event_type="all", day="2026-01-01")),
             "get_billing_usage": lambda: ((day(), day().replace(hour=2)), {}),
-            "get_current_checkpoint_storage_usage": lambda: ((), {}),
+            "get_current_checkpoint_storage_usage": lambda: ((), dict(project_id=PROJECT)),
             "get_external_weights_urls": lambda: ((w.external(),), {}),
-            "copy_weights": lambda: ((w.state, "p"), {}),
-            "search_sessions": lambda: ((types.SessionSearchRequest(),), {}),
+            "copy_weights": lambda: ((w.state, PROJECT), dict(**hour, weights_access_token=token)),
+            "search_sessions": lambda: ((types.SessionSearchRequest(session_id=w.session, project_ids=[PROJECT]),), {}),
             "whoami": lambda: ((), {}),
         }),
     }
@@ -190,9 +211,10 @@ def admin():
         return {}
     client = tinker.AdminClient()
     return {"AdminClient": (lambda: client, {
-        "get_audit_log": lambda: ((), {}),
+        "get_audit_log": lambda: ((), dict(event_type="all", day="2026-01-01")),
+        "get_telemetry": lambda: ((), {}),
         "get_billing_usage": lambda: ((day(), day().replace(hour=2)), {}),
-        "get_current_checkpoint_storage_usage": lambda: ((), {}),
+        "get_current_checkpoint_storage_usage": lambda: ((), dict(project_id=PROJECT)),
     })}
 
 
@@ -295,6 +317,68 @@ def parameters(w):
     return rows
 
 
+def chunks(w):
+    """Every kind of chunk that this SDK has, in a prompt and, where the SDK sends it, in training data."""
+    png = b"\x89PNG\r\n\x1a\n"
+    known = {"EncodedTextChunk": lambda: types.EncodedTextChunk(tokens=[5, 6, 7]), "ImageChunk": lambda: types.ImageChunk(data=png, format="png", expected_tokens=3),
+             "ImageAssetPointerChunk": lambda: types.ImageAssetPointerChunk(format="png", location="https://example.com/a.png", expected_tokens=3),
+             "DmelChunk": lambda: types.DmelChunk(dmel=b"\x00" * 8)}
+
+    def use(kind):
+        given = types.ModelInput(chunks=[types.EncodedTextChunk(tokens=[5]), known[kind]()])
+        if kind != "ImageAssetPointerChunk":  # the SDK has no form for one in training data
+            try:
+                settle(w.training.forward([types.Datum(model_input=given, loss_fn_inputs={"target_tokens": [6] * 4, "weights": [1.0] * 4})], "cross_entropy"))
+            except Exception as e:
+                if kind == "DmelChunk" and "dmel" not in str(e) or kind == "ImageChunk" and "image" not in str(e):
+                    raise AssertionError(f"not the reason: {e}") from e
+                assert kind != "EncodedTextChunk", e
+        settle(w.sampling.sample(given, 1, types.SamplingParams(max_tokens=2)))
+
+    kinds = [n for n in dir(types) if n.endswith("Chunk") and inspect.isclass(getattr(types, n))]
+    return {f"chunk {kind}": lambda kind=kind: use(kind) for kind in kinds}
+
+
+def apart(w):
+    """Parameters that are refused, and what answers say of what was asked."""
+    rows = {}
+    if "age_encryption_recipients" in inspect.signature(getattr(type(w.training), "save_weights_external", len)).parameters:
+        rows["parameter age_encryption_recipients"] = lambda: settle(w.training.save_weights_external(w.name(), age_encryption_recipients=["age1x"]))
+    if hasattr(w.rest, "copy_weights"):
+        def copied():
+            path = settle(w.rest.copy_weights(w.weights, PROJECT))
+            prompt, params = types.ModelInput.from_ints([5, 6, 7]), types.SamplingParams(max_tokens=8, seed=1)
+            a, b = (settle(settle(w.service.create_sampling_client(model_path=p)).sample(prompt, 1, params)).sequences[0] for p in (w.weights, path))
+            assert (a.tokens, a.logprobs) == (b.tokens, b.logprobs), (a, b)
+        rows["answer copy_weights: the copy samples the same tokens"] = copied
+    if hasattr(w.rest, "search_sessions"):
+        def found():
+            page = settle(w.rest.search_sessions(types.SessionSearchRequest(user_metadata={"who": "check"}, project_ids=[PROJECT])))
+            one = next(s for s in page.sessions if s.session_id == w.session)
+            assert one.status.type == "active" and one.checkpoints_count > 0 and one.project_id == PROJECT, one
+        rows["answer search_sessions: status, project, checkpoints"] = found
+
+    def traced():
+        with urllib.request.urlopen(settle(w.rest.export_session_trace(w.session))) as r:
+            events = json.load(r)["traceEvents"]
+        assert {"forward_backward", "sample", "checkpoint"} <= {e["name"] for e in events}, events[:3]
+    rows["answer export_session_trace: training, samples, checkpoints"] = traced
+    return rows
+
+
+def unused(call, args, kwargs):
+    """The parameters of a method that a call leaves out."""
+    signature = inspect.signature(call)
+    given = signature.bind_partial(*args, **kwargs).arguments
+    return [p for p in signature.parameters if p not in given and p not in APART]
+
+
+def taken(call, kwargs):
+    """Of keyword arguments, those that this SDK's method has."""
+    names = inspect.signature(call).parameters
+    return {k: v for k, v in kwargs.items() if k in names or "kwargs" in names}
+
+
 def optimizers(w):
     """Families of optimizers that this SDK has, each for a step."""
     adam = types.AdamParams(learning_rate=1e-3, beta1=0.8, beta2=0.9, eps=1e-8, weight_decay=0.01, grad_clip_norm=1.0)
@@ -316,10 +400,12 @@ def losses(w):
     rows = {"cross_entropy": lambda: settle(w.training.forward_backward(batch(), "cross_entropy"))}
     for loss, config in [("importance_sampling", None), ("ppo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}), ("cispo", None), ("dro", {"beta": 0.05})]:
         rows[loss] = lambda loss=loss, config=config: settle(w.training.forward_backward(rl_batch(loss), loss, config))
+    trinity = {"clip_range": 0.2, "clip_ratio_c": 3.0, "kl_coef": 0.001, "num_total_datums": 2}
+    rows["trinity_ppo"] = lambda: settle(w.training.forward_backward(rl_batch("trinity_ppo", weights=1.0, ref_logprobs=-1.0), "trinity_ppo", trinity))
     rows["gspo"] = lambda: settle(w.training.forward_backward(rl_batch("gspo", sequence_ratio_mask=1.0), "gspo"))
     rows["stable_reinforce"] = lambda: settle(w.training.forward_backward(stable_batch(w), "stable_reinforce"))
     known = typing.get_args(types.LossFnType) if hasattr(types, "LossFnType") else ()
-    return {f"loss {loss}": call for loss, call in rows.items() if loss in known or not known}
+    return {f"loss {loss}": call for loss, call in rows.items() if loss in known or not known or loss == "trinity_ppo"}
 
 
 def stable_batch(w):
@@ -375,19 +461,24 @@ def methods():
             else:
                 def call():
                     args, kwargs = table[name]()
-                    settle(getattr(obj(), name)(*args, **kwargs))
+                    settle(getattr(obj(), name)(*args, **taken(getattr(obj(), name), kwargs)))
 
                 async def call_async():
                     args, kwargs = table[name]()
-                    await settle_async(getattr(obj(), name + "_async")(*args, **kwargs))
+                    await settle_async(getattr(obj(), name + "_async")(*args, **taken(getattr(obj(), name), kwargs)))
 
+                args, kwargs = table[name]()
+                line["parameters"] = [p for p in inspect.signature(getattr(obj(), name)).parameters if p not in APART]
+                if left := unused(getattr(obj(), name), args, taken(getattr(obj(), name), kwargs)):
+                    print(json.dumps({"method": f"{cls}.{name}: {', '.join(left)}", "sync": "FAILED", "async": "-", "note": "this check does not use the parameter"}))
+                    bad += 1
                 line["sync"], line["note"] = outcome(name, call)
                 if hasattr(owner, name + "_async"):
                     line["async"], note = outcome(name, lambda: asyncio.run(call_async()))
                     line["note"] = note if line["async"] == "FAILED" else line["note"] or note
             bad += "FAILED" in (line["sync"], line["async"])
             print(json.dumps(line), flush=True)
-    for name, call in {**parameters(w), **losses(w), **optimizers(w)}.items():
+    for name, call in {**parameters(w), **losses(w), **optimizers(w), **chunks(w), **apart(w)}.items():
         kind, note = outcome(name, call)
         bad += kind == "FAILED"
         print(json.dumps({"method": name, "sync": kind, "async": "-", "note": note}), flush=True)

@@ -1,7 +1,8 @@
 """Runs the unmodified Tinker SDK, the newest and 0.25, against `trinity serve`, and writes what works as a table.
 
-    run.py --trinity bin/trinity --work DIR [--out docs/reference/sdk.md] [--torch]
+    run.py --trinity bin/trinity --work DIR [--out docs/reference/sdk.md] [--page docs/reference/sdk.md] [--torch]
 
+With --page it fails if that page lacks a method, a parameter or a kind of chunk of the newest SDK.
 Virtual environments are made below DIR the first time and kept. The server's data are new each time.
 """
 
@@ -55,12 +56,12 @@ def cli(python, server, work):
                 ok, kind = p.returncode != 0 and fails in text, "refused"
             else:
                 ok, kind = p.returncode == 0, "works"
-                if ok and fmt == "json" and p.stdout.strip():
+                if ok and fmt == "json" and p.stdout.strip() and args[0] != "auth":  # which always prints text
                     json.loads(p.stdout)
             if not ok:
                 lines.append({"method": f"tinker -f {fmt} {what}", "sync": "FAILED", "async": "-", "note": text[:300]})
                 return
-        note = "" if not fails else text.split("not served by this server: ")[-1].strip("'\"}")[:200]
+        note = "" if not fails else text.split("not served by this server: ")[-1].split("'}")[0].strip("'\"}")[:200]
         lines.append({"method": f"tinker {what}", "sync": kind, "async": "-", "note": note})
 
     runs = json.loads(subprocess.run([tinker, "-f", "json", "run", "list"], env=server.env(), capture_output=True, text=True, check=True).stdout)["runs"]
@@ -85,7 +86,15 @@ def cli(python, server, work):
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         if name not in files:
             lines.append({"method": f"downloaded {name}", "sync": "FAILED", "async": "-", "note": str(sorted(files))})
-    call("session export-trace", "session", "export-trace", run.split(":")[0], "--url-only", fails="is not served by this server")
+    call("session export-trace", "session", "export-trace", run.split(":")[0], "--output", str(into / "trace.pftrace"))
+    json.loads((into / "trace.pftrace").read_text())["traceEvents"]
+    if not old:
+        call("model list", "model", "list")
+        call("model list SUBSTR", "model", "list", "TIN")
+        call("model list, of no model", "model", "list", "gpt", fails="JWT")
+        call("billing usage", "billing", "usage", "2026-01-01", "2026-01-02", fails="is not served by this server")
+        call("billing checkpoint-storage", "billing", "checkpoint-storage", fails="is not served by this server")
+        call("auth status", "auth", "status")
     call("checkpoint delete", "checkpoint", "delete", f"tinker://{run}/weights/first", "--yes")
     return [x for x in lines if not (x["method"] == "tinker -f json checkpoint delete" and "not found" in x["note"].lower())]
 
@@ -114,13 +123,35 @@ def rows(versions, tables):
         found = [t[name] for t in tables if name in t]
         note = next((x["note"] for x in found if x["note"]), "").replace("|", "/")
         cells = tuple(verdict(t.get(name)) for t in tables)
-        owner, method = re.fullmatch(r"(?:(\w+Client)\.|(?:(parameter|loss|optimizer|tinker) ))?(.*)", name).expand(r"\1\2|\3").split("|")
+        owner, method = re.fullmatch(r"(?:(\w+Client)\.|(?:(parameter|loss|optimizer|chunk|answer|tinker) ))?(.*)", name).expand(r"\1\2|\3").split("|")
         alike.setdefault((cells, note), {}).setdefault(owner, []).append(method)
     yield "| | " + " | ".join(f"tinker {v}" for v in versions) + " | |"
     yield "|---|" + "---|" * (len(versions) + 1)
     for (cells, note), owners in alike.items():
         names = "; ".join((f"{owner}: " if owner else "") + ", ".join(of) for owner, of in owners.items())
         yield f"| {names} | " + " | ".join(cells) + f" | {note} |"
+
+
+def named(table):
+    """The methods, by class, and all their parameters."""
+    return set(table), sorted({p for x in table.values() for p in x.get("parameters", ())})
+
+
+def lacking(page, table):
+    """What the newest SDK has and the page does not say."""
+    methods, parameters = named(table)
+    said = set()
+    for line in page.splitlines():
+        for part in line.split("|")[1].split("; ") if line.startswith("| ") else ():
+            owner, colon, names = part.strip().partition(": ")
+            said |= {(owner if colon else "", n.strip()) for n in (names if colon else part).split(", ")}
+    words = {n for _, n in said}
+    out = []
+    for name in methods:
+        owner, method = re.fullmatch(r"(?:(\w+Client)\.|(?:(chunk) ))?(.*)", name).expand(r"\1\2|\3").split("|")
+        if owner and (owner, method) not in said:
+            out.append(f"{owner}: {method}")
+    return out + [f"parameter: {p}" for p in parameters if p not in words]
 
 
 def verdict(x):
@@ -136,6 +167,7 @@ def main():
     a.add_argument("--trinity", type=pathlib.Path, required=True)
     a.add_argument("--work", type=pathlib.Path, required=True)
     a.add_argument("--out", type=pathlib.Path)
+    a.add_argument("--page", type=pathlib.Path, help="the page that must say everything that the newest SDK has")
     a.add_argument("--port", type=int, default=8137)
     a.add_argument("--torch", action="store_true", help="install torch too, for forward_backward_custom")
     a = a.parse_args()
@@ -161,12 +193,24 @@ def main():
         server.stop()
         tables.append({x["method"]: x for x in lines})
     text = "\n".join(rows(versions, tables)) + "\n"
+    text += f"| parameters of these: {', '.join(named(tables[0])[1])} | works |" + " works |" * (len(tables) - 1) + " where the version has them |\n"
     failed = any(verdict(x) == "FAILED" for t in tables for x in t.values())
     print(text)
     if a.out:
-        a.out.write_text("# The Python SDK against `trinity serve`\n\n`make bench NAME=sdk-torch` writes this page: the unmodified SDK calls every public method, and its `_async` twin if there is one,\n"
-                         "and uses every sampling parameter, loss and optimizer. `-`: that version does not have it.\n\n" + text)
+        a.out.write_text(HEAD + text)
+    if a.page and (left := lacking(a.page.read_text(), tables[0])):
+        print(f"FAILED: {a.page} does not say what the newest SDK's {'; '.join(left)} does here: make bench NAME=sdk-torch writes it")
+        failed = True
     sys.exit(1 if failed else 0)
+
+
+HEAD = """# The Python SDK against `trinity serve`
+
+`make bench NAME=sdk-torch` writes this page: the unmodified SDK calls every public method, and its `_async` twin if there is one, and uses
+every parameter, kind of chunk, loss and optimizer. CI fails if a new SDK has one that the page lacks. `-`: that version does not have it.
+`get_console_url` names the hosted service's console; `trinity studio` shows the runs of this server.
+
+"""
 
 
 if __name__ == "__main__":
