@@ -19,8 +19,9 @@ import (
 
 // Options set a Set up.
 type Options struct {
-	Dirs   []string // plug-in folders, each of whose .py files is loaded
-	Dotted Names    // dotted paths that a configuration names, such as examples.mine.workflow.Mine, and harbor_workflow
+	Dirs   []string          // plug-in folders, each of whose .py files is loaded
+	Dotted Names             // dotted paths that a configuration names, such as examples.mine.workflow.Mine, and harbor_workflow
+	Files  map[string]string // where the files of rewards that are functions lie, by their paths in the names
 	Python python.Options
 
 	RewardTimeout time.Duration // for one call of a reward function while it runs; 0: none
@@ -53,7 +54,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	p.Imports = append(p.Imports, "trinity._plugin.calls")
 	p.Setup = func(ctx context.Context, process python.Caller) error {
 		var found Found
-		args := map[string]any{"dirs": o.Dirs, "dotted": o.Dotted}
+		args := map[string]any{"dirs": o.Dirs, "dotted": o.Dotted, "files": o.Files}
 		if err := process.Call(ctx, "plugin.load", args, &found, nil); err != nil {
 			return fmt.Errorf("plugin: loading %s: %w", strings.Join(o.Dirs, ", "), err)
 		}

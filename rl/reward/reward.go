@@ -19,6 +19,7 @@ type Sample struct {
 	Truth          string         // the reference answer, possibly prose that ends in it
 	ResponseTokens []int32        // the response's tokens, for rewards on length
 	Args           map[string]any // reward_fn_args of the configuration and what the workflow adds
+	Columns        any            // the task's row, which functions of Python may ask for; it encodes as a JSON object
 }
 
 // Score is one named part of a reward.

@@ -118,7 +118,7 @@ func sampled(r *Rollout, t Task, id experience.EID, text string, prompt []int32,
 func grade(r *Rollout, t Task, e *experience.Experience, expected string) error {
 	stop := r.Grading.Grade()
 	scores, err := r.Reward(reward.Sample{Prompt: t.Prompt, Response: r.ReplyPrefix + e.ResponseText, Truth: t.Truth,
-		ResponseTokens: e.Response(), Args: r.RewardArgs})
+		ResponseTokens: e.Response(), Args: r.RewardArgs, Columns: t.Row})
 	stop()
 	if err != nil {
 		return fmt.Errorf("reward %s: %w", r.RewardName, err)

@@ -1,5 +1,6 @@
 """reward.call: grades one answer for a workflow of the Go side."""
 
+import functools
 import inspect
 import json
 import math
@@ -26,7 +27,7 @@ class _Kind:
             return self._idle.pop()
         except IndexError:
             cls = REWARD_FUNCTIONS.get(self._name)
-            fn = cls(**self._args) if inspect.isclass(cls) else cls
+            fn = cls(**self._args) if inspect.isclass(cls) else functools.partial(cls, **self._args)
         if self._known is None:
             self._look(fn)
         return fn
