@@ -110,6 +110,9 @@ func (x *database) choose(name string) error {
 		if err != nil {
 			return err
 		}
+		if table == name && !slices.Contains(has, "id") {
+			return fmt.Errorf("table %q has no column id, as experiences have", name)
+		}
 		if table == name || name == "" && slices.Contains(has, "id") && slices.Contains(has, "reward") {
 			x.read(table, has, slices.Contains(tables, table+"_blob"))
 			return nil

@@ -101,7 +101,7 @@ func readMessages(r *rollout.Record, v any) {
 	if v == nil || err != nil || json.Unmarshal(data, &list) != nil || len(list) == 0 {
 		return
 	}
-	r.Messages, r.Turns = list, 0
+	r.Messages, r.Turns, r.ToolCalls = list, 0, 0
 	prompt, response := []string{}, []string{}
 	for _, m := range list {
 		r.ToolCalls += len(m.ToolCalls)

@@ -187,6 +187,16 @@ func TestBothLayouts(t *testing.T) {
 			t.Errorf("%s: the first row is %+v", version, row)
 		}
 	}
+	examples := databases{dir: filepath.Join("..", "..", "loop", "buffer", "testdata"), file: "tables-0.6.0.db",
+		table: "solutions"}
+	x := rollout.NewIndex(examples)
+	if err := x.Refresh(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if rows := x.Table().Files[0].Rows; len(rows) != 3 || rows[0].Prompt != 2 || rows[0].Response != 1 ||
+		rows[0].Turns != 1 {
+		t.Errorf("the examples of sft are %+v", rows)
+	}
 	none := databases{dir: filepath.Join("..", "..", "loop", "buffer", "testdata"), file: "tables.db", table: "none"}
 	if _, err := none.open(rollout.File{Name: "tables.db"}); err == nil || !strings.Contains(err.Error(),
 		`there is no table "none"; there are pairs, questions, solutions`) {
