@@ -29,7 +29,7 @@ func group(task string, rewards ...float64) []*experience.Experience {
 func dapo() []*experience.Experience {
 	list := slices.Concat(group("a", 1, 0, 1, 0), group("b", 1, 1, 1, 1), group("c", 0, 0, 0, 0), group("d", 1))
 	for i, e := range list {
-		e.Metrics["accuracy"] = float64(2**e.Reward - 1)
+		e.Metrics["accuracy"] = float64(2**e.Reward) - 1
 		e.ActionMask = []bool{true, true}
 		if i == 1 {
 			e.TruncateStatus = experience.ResponseTruncated

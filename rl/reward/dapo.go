@@ -22,7 +22,7 @@ func MathDAPO(s Sample) (Scores, error) {
 		return nil, err
 	}
 	right := dapo.Grade(dapoAnswer(s.Response, true), s.Truth)
-	return Scores{{"accuracy", 2*oneIf(right) - 1}, {"format_score", penalty}}, nil
+	return Scores{{"accuracy", float64(2*oneIf(right)) - 1}, {"format_score", penalty}}, nil
 }
 
 // Before06 is the named function of Funcs as it was when this program followed Trinity-RFT 0.5.2; nil where nothing has
