@@ -63,7 +63,7 @@ func TestCopies(t *testing.T) {
 	}
 	run := runs.TrainingRuns[0].TrainingRunID
 	code, _, raw := r.send("POST", wire.Prefix+"/optim_step", step(run, 1))
-	if code != http.StatusBadRequest || !strings.Contains(string(raw), "cannot be trained; create a model from the copy") {
+	if code != http.StatusBadRequest || !strings.Contains(string(raw), "cannot be trained; create a model from") {
 		t.Errorf("training a copy: %d %s", code, raw)
 	}
 	r.clock.Add(int64(2 * time.Hour))

@@ -80,7 +80,8 @@ func TestSearchSessions(t *testing.T) {
 		}
 		r.restart()
 	}
-	for _, bad := range []map[string]any{{"limit": 0}, {"limit": 201}, {"owner": owner("all")}, {"statuses": status("x")}} {
+	for _, bad := range []map[string]any{{"limit": 0}, {"limit": 201}, {"owner": owner("all")},
+		{"statuses": status("x")}} {
 		if code, _, raw := r.send("POST", wire.Prefix+"/sessions/search", bad); code != http.StatusBadRequest {
 			t.Errorf("%v: %d %s", bad, code, raw)
 		}

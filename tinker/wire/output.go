@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// outputType is the loss_fn_output_type of every result: the name of the class of its records, as the hosted service has
-// it for these (tinker-docs, ForwardBackwardOutput; "" is read as it too). SkyRL's scalar is its own.
+// outputType is the loss_fn_output_type of every result: the name of the class of its records, as the hosted service
+// has it for these (its documentation of ForwardBackwardOutput; the SDK reads "" as it too). SkyRL's scalar is its own.
 const outputType = "ArrayRecord"
 
 // EncodeOutput writes message ForwardBackwardOutput. Datums whose fields have equal types and trailing shapes share a

@@ -20,7 +20,8 @@ type SearchOwner struct {
 	OwnerURNs []string `json:"owner_urns,omitempty"`
 }
 
-// StatusQuery is a status to match: active, cancelled, failed, or client_finished with one of Reasons, if there are any.
+// StatusQuery is a status to match: active, cancelled, failed, or client_finished with one of Reasons, if there are
+// any.
 type StatusQuery struct {
 	Type    string   `json:"type"`
 	Reasons []string `json:"reasons,omitempty"`

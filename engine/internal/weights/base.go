@@ -137,7 +137,8 @@ func (b *Base) Tokenizer() (TokenBytes, error) {
 func (b *Base) Text(what string, in tinker.ModelInput) ([]int32, error) {
 	tokens, ok := in.Tokens()
 	if !ok {
-		return nil, tinker.Userf("engine: %s has an image; base model %q reads text only; send encoded_text", what, b.Name)
+		return nil, tinker.Userf("engine: %s has an image; base model %q reads text only; send encoded_text", what,
+			b.Name)
 	}
 	if len(tokens) == 0 {
 		return nil, tinker.Userf("engine: %s is empty; give at least one token", what)

@@ -128,7 +128,8 @@ func (s *Sessions) status(u *state.Session) *wire.SessionStatus {
 // summary describes a session; list is its tenant's checkpoints. The store is locked.
 func (s *Sessions) summary(u *state.Session, list []state.SavedCheckpoint) wire.SessionSummary {
 	out := wire.SessionSummary{SessionID: u.ID, CreatedAt: u.Created, Owner: stats.Owner(u.Tenant),
-		ProjectID: cmp.Or(u.Project, state.DefaultProject), Status: s.status(u), Metadata: u.UserMetadata, Bytes: new(int64)}
+		ProjectID: cmp.Or(u.Project, state.DefaultProject), Status: s.status(u), Metadata: u.UserMetadata,
+		Bytes: new(int64)}
 	if u.DisplayName != "" {
 		out.DisplayName = &u.DisplayName
 	}

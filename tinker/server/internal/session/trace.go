@@ -92,13 +92,15 @@ func (s *Sessions) trace(u *state.Session, list []state.SavedCheckpoint) any {
 	}
 	for _, k := range list {
 		if m := s.State.Models[k.Path.ModelID]; m != nil && m.Session == u.ID {
-			events = append(events, traceEvent{Name: "checkpoint", Cat: "checkpoint", Phase: "i", Scope: "p", PID: 1, TID: 1,
-				Micro: k.Time.UnixMicro(), Args: map[string]any{"path": checkpoint.WireOf(k).TinkerPath, "bytes": k.Size}})
+			events = append(events, traceEvent{Name: "checkpoint", Cat: "checkpoint", Phase: "i", Scope: "p", PID: 1,
+				TID: 1, Micro: k.Time.UnixMicro(),
+				Args: map[string]any{"path": checkpoint.WireOf(k).TinkerPath, "bytes": k.Size}})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b traceEvent) int {
 		return cmp.Or(cmp.Compare(a.Micro, b.Micro), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Phase, b.Phase))
 	})
-	named := traceEvent{Name: "process_name", Phase: "M", PID: 1, TID: 1, Args: map[string]any{"name": "session " + u.ID}}
+	named := traceEvent{Name: "process_name", Phase: "M", PID: 1, TID: 1,
+		Args: map[string]any{"name": "session " + u.ID}}
 	return map[string]any{"traceEvents": append([]traceEvent{named}, events...)}
 }

@@ -22,7 +22,8 @@ func (s *Runs) CopyWeights(c *edge.Call, req wire.CopyWeights) (any, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(k.Path.Name, checkpoint.UnnamedPrefix) {
-		return nil, tinker.Userf("%s is an unnamed sampler; save its weights under a name and copy that", req.SourcePath)
+		return nil, tinker.Userf("%s is an unnamed sampler; save its weights under a name and copy that",
+			req.SourcePath)
 	}
 	if req.TTLSeconds != nil {
 		if err := checkpoint.CheckTTL(*req.TTLSeconds); err != nil {
@@ -55,7 +56,8 @@ func (s *Runs) copyRun(c *edge.Call, req wire.CopyWeights, k state.SavedCheckpoi
 	session, seq := req.SessionID, int64(0)
 	switch {
 	case session != "" && req.ModelSeqID == nil:
-		return "", tinker.Userf("copy_weights has a session_id and no model_seq_id; give both, or a destination_project_id")
+		return "", tinker.Userf("copy_weights has a session_id and no model_seq_id; give both, or a " +
+			"destination_project_id")
 	case session != "":
 		seq = *req.ModelSeqID
 	case c.R.Header.Get(wire.HeaderIdempotency) != "":

@@ -183,7 +183,8 @@ func (s *Runs) count(m *state.Model, seq int64, phase string, tokens int, size i
 			s.State.Lock()
 			defer s.State.Unlock()
 			if u := s.State.Sessions[m.Session]; u != nil {
-				u.Remember(state.Span{Name: phase, Model: m.ID, Seq: seq, Tokens: tokens, Begin: begin, End: s.Life.Now()})
+				u.Remember(state.Span{Name: phase, Model: m.ID, Seq: seq, Tokens: tokens, Begin: begin,
+					End: s.Life.Now()})
 			}
 		case <-s.Life.Ctx.Done():
 		}

@@ -56,7 +56,7 @@ def numerics(r, steps=3):
     if r.release == RELEASES[0]:
         return "-"
     c = Recipe(r, "rl_numerics_check", "rl_numerics_check.train", "model_name=Qwen/Qwen3.5-4B", "renderer_name=qwen3_5_disable_thinking", "group_size=4", "groups_per_batch=4",
-               "max_tokens=64", "max_trajectory_tokens=8192", "task.num_pages_min=2", "task.num_pages_max=3", "task.page_chars=400", "learning_rate=1e-3")
+               "max_tokens=384", "max_trajectory_tokens=8192", "task.num_pages_min=2", "task.num_pages_max=3", "task.page_chars=400", "learning_rate=1e-3")
     r.say(f"\n## {c.shown}: {steps} steps")
     c.run(steps)
     found = c.steps()

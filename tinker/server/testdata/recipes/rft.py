@@ -4,14 +4,17 @@ Its package imports vllm and verl, which its Tinker backend does not use and whi
 Ray included, is real: explorer, buffer, synchronizer and trainer run as upstream runs them.
 """
 
+import contextlib
 import json
 import pathlib
 import shutil
 import subprocess
+import time
 
 from runner import ROOT, check
 
 RELEASE = "0.6.0"
+RAY_PORT = 6411
 # What trinity/ imports besides torch, transformers, datasets and tinker, which the environment has.
 NEEDS = ["ray[default]>=2.50.0", "omegaconf", "sqlalchemy", "aiosqlite", "psycopg2-binary", "sortedcontainers", "word2number", "jsonlines", "tensordict", "fire", "typer", "flask",
          "ninja", "pybase64", "tensorboard", "openai"]
@@ -92,7 +95,27 @@ def environment(r):
     stubs = r.work / "stubs"
     stubs.mkdir(exist_ok=True)
     (stubs / "sitecustomize.py").write_text(STUBS)
-    r.env.update(PYTHONPATH=f"{stubs}:{beside}", RAY_USAGE_STATS_ENABLED="0", CUDA_VISIBLE_DEVICES="")
+    r.env.update(PYTHONPATH=f"{stubs}:{beside}", RAY_USAGE_STATS_ENABLED="0", RAY_ADDRESS=f"127.0.0.1:{RAY_PORT}")
+    r.env.pop("CUDA_VISIBLE_DEVICES", None)  # Ray compares it with the one GPU that upstream demands
+
+
+@contextlib.contextmanager
+def cluster(r):
+    """A Ray cluster of one node, which ends with the training."""
+    ray = pathlib.Path(r.python).parent / "ray"
+    args = ["start", "--head", "--block", "--port", str(RAY_PORT), "--num-cpus", "4", "--num-gpus", "1", "--include-dashboard", "false", "--object-store-memory", "300000000"]
+    with open(r.work / "ray.log", "wb") as log:
+        p = subprocess.Popen([ray, *args], env=r.env, stdout=log, stderr=log)
+    try:
+        for _ in range(120):
+            if subprocess.run([ray, "status"], env=r.env, capture_output=True).returncode == 0:
+                break
+            check(p.poll() is None, f"ray ended; see {r.work}/ray.log")
+            time.sleep(1)
+        yield
+    finally:
+        p.terminate()
+        p.wait()
 
 
 def rft(r, steps=6):
@@ -102,12 +125,8 @@ def rft(r, steps=6):
     shutil.rmtree(root, ignore_errors=True)
     config = r.work / "rft.yaml"
     config.write_text(CONFIG.format(root=root, url=r.server.url, data=ROOT / "examples/tiny/data", steps=steps))
-    ray = pathlib.Path(r.python).parent / "ray"
-    subprocess.run([ray, "start", "--head", "--num-cpus", "2", "--num-gpus", "1", "--include-dashboard", "false"], env=r.env, check=True, stdout=subprocess.DEVNULL)
-    try:
+    with cluster(r):
         r.run("rft", "-m", "trinity.cli.launcher", "run", "--config", str(config))
-    finally:
-        subprocess.run([ray, "stop", "--force"], env=r.env, check=False, stdout=subprocess.DEVNULL)
     found = scalars(r, root)
     for i in range(1, steps + 1):
         loss, reward, norm = (found[key].get(i) for key in ("actor/final_loss", "rollout/accuracy/mean", "actor/grad_norm"))

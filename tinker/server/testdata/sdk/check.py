@@ -56,7 +56,8 @@ def rl_batch(loss, **more):
     for d in batch(2):
         n = d.model_input.length
         data.append(types.Datum(model_input=d.model_input, loss_fn_inputs={
-            "target_tokens": d.loss_fn_inputs["target_tokens"], "logprobs": [-1.0] * n, "advantages": [0.5] * n, **{k: [v] * n for k, v in more.items()}}))
+            "target_tokens": d.loss_fn_inputs["target_tokens"], "logprobs": [-1.0] * n, "advantages": [0.5] * n,
+            **{k: types.TensorData(data=[v] * n, dtype="float32", shape=[n]) for k, v in more.items()}}))
     return data
 
 
@@ -194,7 +195,7 @@ def calls(w):
             "get_sampler": lambda: ((w.session + ":sample:0",), {}),
             "assign_session_project": lambda: ((w.session, PROJECT), {}),
             "export_session_trace": lambda: ((w.session,), {}),
-            "get_audit_log": lambda: ((), dict(event_type="all", day="2026-01-01")),
+            "get_audit_log": lambda: ((), dict(event_type="all", day=day().date())),
             "get_billing_usage": lambda: ((day(), day().replace(hour=2)), {}),
             "get_current_checkpoint_storage_usage": lambda: ((), dict(project_id=PROJECT)),
             "get_external_weights_urls": lambda: ((w.external(),), {}),
@@ -211,7 +212,7 @@ def admin():
         return {}
     client = tinker.AdminClient()
     return {"AdminClient": (lambda: client, {
-        "get_audit_log": lambda: ((), dict(event_type="all", day="2026-01-01")),
+        "get_audit_log": lambda: ((), dict(event_type="all", day=day().date())),
         "get_telemetry": lambda: ((), {}),
         "get_billing_usage": lambda: ((day(), day().replace(hour=2)), {}),
         "get_current_checkpoint_storage_usage": lambda: ((), dict(project_id=PROJECT)),
@@ -440,6 +441,7 @@ def outcome(name, call):
     except Exception as e:  # every kind, the SDK has many
         text = " ".join(str(e).split())
         if name in REFUSED and any(x in text for x in REASONS):
+            text = text.removeprefix("Request failed: ").split(" for self.request_id=")[0]
             return "refused", text.split("not served by this server: ")[-1].split("'detail': ")[-1].strip("'\"}")
         return "FAILED", f"{type(e).__name__}: {text}"
 

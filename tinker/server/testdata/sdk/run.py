@@ -65,7 +65,7 @@ def cli(python, server, work):
         lines.append({"method": f"tinker {what}", "sync": kind, "async": "-", "note": note})
 
     runs = json.loads(subprocess.run([tinker, "-f", "json", "run", "list"], env=server.env(), capture_output=True, text=True, check=True).stdout)["runs"]
-    run = next(r["training_run_id"] for r in runs if r["last_sampler_checkpoint"])
+    run = next(r["training_run_id"] for r in runs if r["last_sampler_checkpoint"] and r["last_checkpoint"])
     path = f"tinker://{run}/sampler_weights/first"
     version = subprocess.run([tinker, "version"], capture_output=True, text=True, check=True).stdout.split()[-1]
     old = int(version.split(".")[1]) <= 25  # downloads samplers; newer ones download states
