@@ -68,7 +68,8 @@ func tarred(entries []entry) ([]byte, error) {
 	}
 	w := tar.NewWriter(z)
 	for _, e := range entries {
-		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.data)), ModTime: epoch(), Format: tar.FormatUSTAR}
+		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.data)), ModTime: epoch(),
+			Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(h); err != nil {
 			return nil, err
 		}

@@ -22,8 +22,8 @@ func channels(version, address string, sums map[string]string) map[string][]byte
 	}
 	all := map[string][]byte{}
 	for _, name := range []string{"install.sh", "install.ps1", "trinity.rb", "trinity.json"} {
-		t := template.Must(template.New(name).Delims("<<", ">>").Funcs(template.FuncMap{"of": of, "of_systems": systems}).
-			ParseFS(files, "files/"+name))
+		more := template.FuncMap{"of": of, "of_systems": systems}
+		t := template.Must(template.New(name).Delims("<<", ">>").Funcs(more).ParseFS(files, "files/"+name))
 		var out bytes.Buffer
 		if err := t.Execute(&out, map[string]string{"version": version, "address": address}); err != nil {
 			panic(err) // a template of this package

@@ -120,7 +120,8 @@ func read(dir string, p platform) (binary, error) {
 	}
 	version := strings.TrimPrefix(info.Main.Version, "v")
 	if version == "" || version == "(devel)" || strings.HasSuffix(version, "+dirty") {
-		return binary{}, fmt.Errorf("%s has the version %q; build it from a commit, as make release does", path, version)
+		return binary{}, fmt.Errorf("%s has the version %q; build it from a commit, as make release does", path,
+			version)
 	}
 	return binary{p, version, data}, nil
 }

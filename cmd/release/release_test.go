@@ -23,7 +23,8 @@ const program = "#!/bin/sh\necho trinity 1.2.3 \"$@\"\n"
 // released packs that program for this platform in a folder, as pack does. It skips where sh cannot run it.
 func released(t *testing.T) (dir string) {
 	t.Helper()
-	i := slices.IndexFunc(platforms(), func(p platform) bool { return p.os == runtime.GOOS && p.arch == runtime.GOARCH })
+	here := func(p platform) bool { return p.os == runtime.GOOS && p.arch == runtime.GOARCH }
+	i := slices.IndexFunc(platforms(), here)
 	if i < 0 || runtime.GOOS == "windows" {
 		t.Skip("no release of a script for this platform")
 	}
@@ -94,7 +95,8 @@ func TestWheel(t *testing.T) {
 		t.Fatal(wheels, err)
 	}
 	to := t.TempDir()
-	out, err := exec.Command("python3", "-m", "pip", "install", "--no-index", "--target", to, wheels[0]).CombinedOutput()
+	pip := exec.Command("python3", "-m", "pip", "install", "--no-index", "--target", to, wheels[0])
+	out, err := pip.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

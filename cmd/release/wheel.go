@@ -41,8 +41,9 @@ func metadata(version string) string {
 		"Summary: Reinforcement fine-tuning of language models from one binary, on a CPU or over the Tinker API",
 		"License-Expression: Apache-2.0", "License-File: LICENSE", "Requires-Python: >=3.10",
 		"Description-Content-Type: text/markdown", "",
-		"The command `trinity` trains language models with reinforcement learning: it runs the YAML files of Trinity-RFT,",
-		"and serves and speaks the Tinker API. It has its own CPU engine. `trinity --help` lists its commands.", ""}, "\n")
+		"The command `trinity` trains language models with reinforcement learning: it runs the YAML files of",
+		"Trinity-RFT, and serves and speaks the Tinker API. It has its own CPU engine. `trinity --help` lists its",
+		"commands.", ""}, "\n")
 }
 
 // tags is the file WHEEL: one tag for each platform that the name joins with dots.

@@ -74,7 +74,6 @@ func (r *run) save(kind tinker.Kind, req tinker.SaveRequest) (out tinker.SaveOut
 		return out, err
 	}
 	p := tinker.Path{ModelID: r.id, Kind: kind, Name: req.Name}
-	folder := r.s.folder(p)
 	// one of this request, now replayed, or of a later one is replaced
 	if old, err := r.s.read(p.String(), ""); err == nil && !req.Overwrite && old.Applied < r.done {
 		return out, tinker.Userf("fake: checkpoint %s: %w", p, tinker.ErrExists)
@@ -83,17 +82,38 @@ func (r *run) save(kind tinker.Kind, req tinker.SaveRequest) (out tinker.SaveOut
 	if req.TTL > 0 {
 		c.Expires = r.s.now().Add(req.TTL)
 	}
+	return tinker.SaveOutput{Path: p.String()}, r.s.write(p, c)
+}
+
+// write writes a checkpoint.
+func (s *Service) write(p tinker.Path, c saved) error {
+	folder := s.folder(p)
 	data, err := json.Marshal(c)
 	if err == nil {
-		err = disk.MkdirAll(r.s.opts.FS, folder)
+		err = disk.MkdirAll(s.opts.FS, folder)
 	}
 	if err == nil {
-		err = disk.WriteFile(r.s.opts.FS, filepath.Join(folder, manifest), data)
+		err = disk.WriteFile(s.opts.FS, filepath.Join(folder, manifest), data)
 	}
 	if err != nil {
-		return out, tinker.Serverf("fake: checkpoint %s: %w", p, err)
+		return tinker.Serverf("fake: checkpoint %s: %w", p, err)
 	}
-	return tinker.SaveOutput{Path: p.String()}, nil
+	return nil
+}
+
+// CopyCheckpoint saves a copy of a checkpoint under another path, without its time to live.
+func (s *Service) CopyCheckpoint(from string, to tinker.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed()
+	}
+	c, err := s.read(from, "")
+	if err != nil {
+		return err
+	}
+	c.Expires = time.Time{}
+	return s.write(to, c)
 }
 
 func (r *run) saved() saved {

@@ -62,10 +62,11 @@ func TestRewardFunctions(t *testing.T) {
 	sample := reward.Sample{Prompt: "2+2?", Response: "it is 4", Truth: "4",
 		Columns: dataset.Row{{Key: "solution", Value: "4"}, {Key: "level", Value: 3}}}
 	for name, want := range map[string]reward.Scores{
-		"trl.py":                   {{Name: "reward", Value: 1}},
-		"this.py:right":            {{Name: "right", Value: 1.25}},
-		"this.py:parts":            {{Name: "length", Value: -3.5}, {Name: "level", Value: 3}},
-		"trl.py + 2*this.py:parts": {{Name: "length", Value: -7}, {Name: "level", Value: 6}, {Name: "reward", Value: 1}},
+		"trl.py":        {{Name: "reward", Value: 1}},
+		"this.py:right": {{Name: "right", Value: 1.25}},
+		"this.py:parts": {{Name: "length", Value: -3.5}, {Name: "level", Value: 3}},
+		"trl.py + 2*this.py:parts": {{Name: "length", Value: -7}, {Name: "level", Value: 6},
+			{Name: "reward", Value: 1}},
 	} {
 		sample.Args = nil
 		if name == "this.py:right" {

@@ -20,7 +20,7 @@ import (
 // Options set a Set up.
 type Options struct {
 	Dirs   []string          // plug-in folders, each of whose .py files is loaded
-	Dotted Names             // dotted paths that a configuration names, such as examples.mine.workflow.Mine, and harbor_workflow
+	Dotted Names             // that a configuration names, such as examples.mine.workflow.Mine; harbor_workflow
 	Files  map[string]string // where the files of rewards that are functions lie, by their paths in the names
 	Python python.Options
 
