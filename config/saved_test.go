@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -132,21 +131,9 @@ func merged(under, over map[string]any) map[string]any {
 	return out
 }
 
-// reload loads a mapping, without keys of 0.6.0 that the schema does not have yet.
+// reload loads a mapping.
 func reload(t *testing.T, root map[string]any, overrides ...string) *Config {
 	t.Helper()
-	for _, key := range []string{"explorer.max_inflight_batches", "explorer.over_rollout.return_partial_tasks",
-		"explorer.dynamic_timeout.warmup_min_steps", "synchronizer.explorer_sync_interval",
-		"synchronizer.trainer_sync_interval"} {
-		parts := strings.Split(key, ".")
-		section, last := root, parts[len(parts)-1]
-		for _, p := range parts[:len(parts)-1] {
-			section = section[p].(map[string]any)
-		}
-		if !slices.Contains(sectionsWith(last), strings.TrimSuffix(key, "."+last)) {
-			delete(section, last)
-		}
-	}
 	text, err := json.Marshal(written(root))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,9 @@ import (
 // versions are notes about keys whose meaning changed between Trinity-RFT 0.5.2 and 0.6.0. The keys are the same, so a
 // file does not tell which of the two its user means; this program follows 0.6.0.
 func (c *Config) versions() (notes []string) {
+	if c.follows052 {
+		return nil
+	}
 	if c.Algorithm.SampleStrategy == "staleness_control" {
 		notes = append(notes, "algorithm.sample_strategy staleness_control: max_staleness 0 is on-policy, as in "+
 			"Trinity-RFT 0.6.0; in 0.5.2 that was 1")
