@@ -16,7 +16,7 @@ from runner import ROOT, check
 RELEASE = "0.6.0"
 RAY_PORT = 6411
 # What trinity/ imports besides torch, transformers, datasets and tinker, which the environment has.
-NEEDS = ["ray[default]>=2.50.0", "omegaconf", "sqlalchemy", "aiosqlite", "psycopg2-binary", "sortedcontainers", "word2number", "jsonlines", "tensordict", "fire", "typer", "flask",
+NEEDS = ["ray[default]>=2.50.0", "omegaconf", "sqlalchemy", "aiosqlite", "greenlet", "psycopg2-binary", "sortedcontainers", "word2number", "jsonlines", "tensordict", "fire", "typer", "flask",
          "ninja", "pybase64", "tensorboard", "openai"]
 
 STUBS = '''
@@ -129,7 +129,7 @@ def rft(r, steps=6):
         r.run("rft", "-m", "trinity.cli.launcher", "run", "--config", str(config))
     found = scalars(r, root)
     for i in range(1, steps + 1):
-        loss, reward, norm = (found[key].get(i) for key in ("actor/final_loss", "rollout/accuracy/mean", "actor/grad_norm"))
+        loss, reward, norm = (found.get(key, {}).get(i) for key in ("actor/final_loss", "rollout/accuracy/mean", "actor/grad_norm"))
         check(loss is not None and reward is not None, f"step {i} has no loss or accuracy; there is {sorted(found)}")
         r.say(f"step {i}: accuracy {reward:.4f}  final_loss {loss:.6f}" + (f"  grad_norm {norm:.4f}" if norm is not None else ""))
     runs = json.loads(subprocess.run([pathlib.Path(r.python).parent / "tinker", "-f", "json", "run", "list"], env=r.env, capture_output=True, text=True, check=True).stdout)["runs"]

@@ -35,7 +35,7 @@ REFUSED = {
 REASONS = ("is not served by this server", "JWT", "called from incorrect event loop", "reads text only", "does not download images",
            "which no model here reads", "exports are not encrypted here")
 # Not calls to a server.
-LOCAL = {"holder"}
+LOCAL = {"holder", "get_telemetry"}
 # Parameters with rows of their own, and those of the machinery inside the SDK.
 APART = {"age_encryption_recipients", "adam_params", "holder", "retry_config", "sampling_session_id", "api_key", "loss_type_input", "loss_fn_config",
          "topk_sample_logprobs", "target_prompt_logprobs", "prompt_alt_tokens_k", "model_path", "args", "kwargs"}
