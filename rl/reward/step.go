@@ -1,11 +1,9 @@
 package reward
 
-import (
-	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
-)
+import "github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 
 // Step applies a step of the graders to a text, by the name that it has in Trinity-RFT's qwen25_eval. found is false if
-// the step finds nothing in the text, and known if there is no such step.
+// the step finds nothing in the text; known is false if there is no such step.
 func Step(name, text string) (out string, found, known bool) {
 	found, known = true, true
 	switch name {
