@@ -87,7 +87,8 @@ var schemas = []struct {
 	good   []string
 	bad    []string
 }{
-	{`{}`, []string{`1`, `{"a": [true, null, -1.5e-3, "x\n\u00e9é"]}`, ` []`}, []string{``, `{`, `01`, `"\ud800"`, "\"\xff\"", `tru`}},
+	{`{}`, []string{`1`, `{"a": [true, null, -1.5e-3, "x\n\u00e9é"]}`, ` []`},
+		[]string{``, `{`, `01`, `"\ud800"`, "\"\xff\"", `tru`}},
 	{`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":0,"maximum":150}},
 		"required":["name","age"],"additionalProperties":false}`,
 		[]string{`{"name":"Ada","age":36}`, "{\n  \"name\": \"\",\n  \"age\": 0\n}", `{"name": "a", "age": 150}`},
@@ -112,7 +113,8 @@ var schemas = []struct {
 		[]string{`{"a":"b"}`, `{"a":1,}`}},
 	{`{"type":"string","pattern":"^[A-Z]{2,3}-[0-9]+$"}`, []string{`"AB-1"`, `"ABC-99"`}, []string{`"A-1"`, `"AB-1x"`}},
 	{`{"type":"string","pattern":"b+|^x.$"}`, []string{`"abbc"`, `"x\""`, `"xé"`}, []string{`"a"`, `"xyz"`}},
-	{`{"type":"string","pattern":"^[^a]$"}`, []string{`"b"`, `"\\"`, `"\n"`, `"€"`, `"😀"`}, []string{`"a"`, `""`, `"bb"`}},
+	{`{"type":"string","pattern":"^[^a]$"}`, []string{`"b"`, `"\\"`, `"\n"`, `"€"`, `"😀"`},
+		[]string{`"a"`, `""`, `"bb"`}},
 	{`{"type":"integer","exclusiveMinimum":-12,"maximum":1005}`, []string{`-11`, `-1`, `0`, `999`, `1005`},
 		[]string{`-12`, `1006`, `-0`, `1.0`}},
 	{`{"type":"number","minimum":0,"maximum":1}`, []string{`0`, `0.25`, `1`, `1.0`}, []string{`1.1`, `-0.1`, `2`}},
@@ -122,7 +124,8 @@ var schemas = []struct {
 		"required":["b"]}],"type":"object"}`, []string{`{"a":1,"b":2}`}, []string{`{"a":1}`}},
 	{`{"oneOf":[{"type":"object","properties":{"kind":{"const":"a"}},"required":["kind"]},{"type":"object",
 		"properties":{"kind":{"const":"b"},"n":{"type":"integer"}},"required":["kind","n"]}],
-		"discriminator":{"propertyName":"kind"}}`, []string{`{"kind":"a"}`, `{"kind":"b","n":1}`}, []string{`{"kind":"b"}`}},
+		"discriminator":{"propertyName":"kind"}}`, []string{`{"kind":"a"}`, `{"kind":"b","n":1}`},
+		[]string{`{"kind":"b"}`}},
 	{`{"type":"string","format":"date-time"}`, []string{`"2026-11-28T13:25:26Z"`}, []string{`"2026-11-28"`}},
 	{`{"type":"string","format":"uuid"}`, []string{`"123e4567-e89b-12d3-a456-426614174000"`}, []string{`"1"`}},
 	{`{"type":"string","format":"email"}`, []string{`"ada@example.org"`}, []string{`"ada"`, `"a@b"`}},
@@ -150,7 +153,7 @@ func TestSchemas(t *testing.T) {
 				t.Errorf("%s allows %s", x.schema, text)
 			}
 		}
-		for range 40 {
+		for range 20 {
 			text, whole := walk(m, r, r.IntN(40))
 			if !whole {
 				continue
@@ -172,19 +175,19 @@ func TestRefusals(t *testing.T) {
 		`{"properties":{"a":{"multipleOf":2,"type":"integer"}}}`: "schema.properties.a.multipleOf",
 		`{"not":{}}`:                      "schema.not",
 		`{"type":"number","minimum":0.5}`: "schema.minimum is 0.5",
-		`{"type":"integer","minimum":2,"exclusiveMaximum":2}`: "no number",
-		`{"$ref":"#/$defs/a"}`:                                `schema.$ref is "#/$defs/a"`,
-		`{"$ref":"#"}`:                                        "no finite value",
-		`{"properties":{"a":{"$ref":"#"}},"required":["a"]}`:  "no finite value",
-		`{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}},"$ref":"#/$defs/a"}`: "refers to itself",
-		`{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`:                                               "nested more than",
-		`{"type":"string","pattern":"(?!a)b"}`:                                                "schema.pattern is (?!a)b",
-		`{"type":"string","pattern":"a\\b"}`:                                                  "schema.pattern",
-		`{"type":"string","pattern":"a","minLength":2}`:                                       "length and a pattern",
-		`{"type":"object","required":["a"]}`:                                                  "schema.required",
-		`{"type":"thing"}`:                                                                    "is no type",
-		`{"anyOf":[]}`:                                                                        "schema.anyOf",
-		`{"allOf":[{"type":"string"},{"type":"integer"}]}`:                                    "type is in two schemas",
+		`{"type":"integer","minimum":2,"exclusiveMaximum":2}`:                    "no number",
+		`{"$ref":"#/$defs/a"}`:                                                   `schema.$ref is "#/$defs/a"`,
+		`{"$ref":"#"}`:                                                           "no finite value",
+		`{"properties":{"a":{"$ref":"#"}},"required":["a"]}`:                     "no finite value",
+		`{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{}]}},"$ref":"#/$defs/a"}`: "refers to itself",
+		`{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`:                                  "nested more than",
+		`{"type":"string","pattern":"(?!a)b"}`:                                   "schema.pattern is (?!a)b",
+		`{"type":"string","pattern":"a\\b"}`:                                     "schema.pattern",
+		`{"type":"string","pattern":"a","minLength":2}`:                          "length and a pattern",
+		`{"type":"object","required":["a"]}`:                                     "schema.required",
+		`{"type":"thing"}`:                                                       "is no type",
+		`{"anyOf":[]}`:                                                           "schema.anyOf",
+		`{"allOf":[{"type":"string"},{"type":"integer"}]}`:                       "type is in two schemas",
 		`7`:                             "schema is 7",
 		`false`:                         "no finite value",
 		`{"minLength":3,"maxLength":2}`: "minLength is 3",
@@ -230,10 +233,10 @@ func TestMask(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 50 {
-		g, text := m.Guide(), ""
+	for range 10 {
+		g, text := m.Guide(""), ""
 		for len(text) < 2000 {
-			if r.IntN(8) == 0 {
+			if r.IntN(40) == 0 {
 				m.forget()
 			}
 			row := make([]float32, tok.VocabSize()+3)

@@ -36,6 +36,15 @@ func Schema(raw json.RawMessage) (*Node, error) {
 	return Seq(c.space, n), err
 }
 
+// Arguments is the objects of a schema, which need not say that they are objects.
+func Arguments(raw json.RawMessage) (*Node, error) {
+	m, err := readMembers(raw, "schema")
+	if len(m) == 0 {
+		return Object(), err
+	}
+	return Schema(raw)
+}
+
 // ignored are keywords that say nothing about which values are valid.
 var ignored = []string{"title", "description", "default", "examples", "example", "$schema", "$id", "$comment", "$defs",
 	"definitions", "deprecated", "readOnly", "writeOnly", "discriminator", "contentMediaType", "contentEncoding"}
@@ -135,8 +144,8 @@ func literals(list []json.RawMessage) *Node {
 // rest refuses the keywords that were not read.
 func (c *compiler) rest(m members, at string) error {
 	if names := slices.Sorted(maps.Keys(m)); len(names) > 0 {
-		return param.Invalid("", "%s.%s is not supported together with the rest of %s, or not at all; leave it out, and "+
-			"check it in the answer", at, names[0], at)
+		return param.Invalid("", "%s.%s is not supported together with the rest of %s, or not at all; leave it out, "+
+			"and check it in the answer", at, names[0], at)
 	}
 	return nil
 }
@@ -205,7 +214,8 @@ func (c *compiler) merged(m members, at string, list ...json.RawMessage) (*Node,
 			case name == "properties" || name == "required":
 				all[name] = joined(was, raw)
 			default:
-				return nil, param.Invalid("", "%s: %s is in two schemas that must both hold; write them as one", at, name)
+				return nil, param.Invalid("", "%s: %s is in two schemas that must both hold; write them as one", at,
+					name)
 			}
 		}
 	}
@@ -244,8 +254,8 @@ func (c *compiler) ref(pointer, at string) (*Node, error) {
 
 // find is the schema at a pointer within the schema (RFC 6901).
 func (c *compiler) find(pointer, at string) (json.RawMessage, error) {
-	raw := c.root
-	path, ok := strings.CutPrefix(pointer, "#")
+	raw, ok := c.root, pointer != ""
+	path := strings.TrimPrefix(pointer, "#") // which LiteLLM leaves out
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for i, name := range strings.Split(path, "/") {
 		if i == 0 {

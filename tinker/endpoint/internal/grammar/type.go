@@ -16,7 +16,8 @@ var typeOf = []struct{ keyword, name string }{{"properties", "object"}, {"requir
 
 // keywords are those that belong to a type; of several types each takes its own.
 var keywords = map[string][]string{"object": {"properties", "required", "additionalProperties"},
-	"array": {"items", "prefixItems", "minItems", "maxItems"}, "string": {"pattern", "minLength", "maxLength", "format"},
+	"array":  {"items", "prefixItems", "minItems", "maxItems"},
+	"string": {"pattern", "minLength", "maxLength", "format"},
 	"number": bounds, "integer": bounds}
 
 var bounds = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "format"}
@@ -83,14 +84,45 @@ func (c *compiler) one(name string, m members, at string) (*Node, error) {
 	return nil, param.Invalid("", "%s.type is %q, which is no type", at, name)
 }
 
-// property is a member that an object may have.
-type property struct {
-	name  string
-	value *Node
+// Property is a member that an object may have.
+type Property struct {
+	Name     string
+	Value    *Node
+	Required bool
+	Plain    *Node // the value where texts stand without quotes; nil if it may be any text
 }
 
-// properties reads properties in their order.
-func (c *compiler) properties(raw json.RawMessage, at string) (list []property, err error) {
+// Properties are the members of the objects of a schema, in their order.
+func Properties(raw json.RawMessage) ([]Property, error) {
+	c := &compiler{parts: newParts(), root: raw, refs: map[string]*Node{}}
+	m, err := readMembers(raw, "schema")
+	if err != nil {
+		return nil, err
+	}
+	return c.properties(m, "schema")
+}
+
+// properties reads properties and required.
+func (c *compiler) properties(m members, at string) (list []Property, err error) {
+	var required []string
+	if _, err := m.take("required", at, &required); err != nil {
+		return nil, err
+	}
+	if raw, ok := m["properties"]; ok {
+		if list, err = c.inOrder(raw, at+".properties", required); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range required {
+		if !slices.ContainsFunc(list, func(p Property) bool { return p.Name == name }) {
+			return nil, param.Invalid("", "%s.required has %q, which is not in properties", at, name)
+		}
+	}
+	return list, nil
+}
+
+// inOrder reads properties in their order.
+func (c *compiler) inOrder(raw json.RawMessage, at string, required []string) (list []Property, err error) {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, param.Invalid("", "%s is %s; it must be an object", at, param.Brief(raw))
@@ -104,35 +136,44 @@ func (c *compiler) properties(raw json.RawMessage, at string) (list []property, 
 		if err := d.Decode(&value); err != nil {
 			return nil, err
 		}
-		p := property{name: name.(string)}
-		if slices.ContainsFunc(list, func(q property) bool { return q.name == p.name }) {
-			return nil, param.Invalid("", "%s has %q twice", at, p.name)
+		p := Property{Name: name.(string)}
+		if slices.ContainsFunc(list, func(q Property) bool { return q.Name == p.Name }) {
+			return nil, param.Invalid("", "%s has %q twice", at, p.Name)
 		}
-		if p.value, err = c.schema(value, at+"."+p.name); err != nil {
+		if p.Value, err = c.schema(value, at+"."+p.Name); err != nil {
 			return nil, err
 		}
+		p.Plain = plain(value, p.Value)
+		p.Required = slices.Contains(required, p.Name)
 		list = append(list, p)
 	}
 	return list, nil
 }
 
+// plain is the values of a schema where texts stand without quotes; nil if they may be any text.
+func plain(raw json.RawMessage, value *Node) *Node {
+	var m struct {
+		Type string
+		Enum []string
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	switch m.Type {
+	case "integer", "number", "boolean", "null", "array", "object":
+		return value
+	}
+	if m.Enum != nil {
+		return Texts(m.Enum)
+	}
+	return nil
+}
+
 // objects is objects.
 func (c *compiler) objects(m members, at string) (*Node, error) {
-	var required []string
-	if _, err := m.take("required", at, &required); err != nil {
+	list, err := c.properties(m, at)
+	if err != nil {
 		return nil, err
-	}
-	var list []property
-	if raw, ok := m["properties"]; ok {
-		var err error
-		if list, err = c.properties(raw, at+".properties"); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range required {
-		if !slices.ContainsFunc(list, func(p property) bool { return p.name == name }) {
-			return nil, param.Invalid("", "%s.required has %q, which is not in properties", at, name)
-		}
 	}
 	if len(list) == 0 {
 		return c.dictionary(m["additionalProperties"], at)
@@ -140,9 +181,9 @@ func (c *compiler) objects(m members, at string) (*Node, error) {
 	end := Seq(c.space, Text("}"))
 	first, later := end, end // from property i on: without and with members before it
 	for _, p := range slices.Backward(list) {
-		member := Seq(c.space, literals([]json.RawMessage{param.Encoded(p.name)}), Text(":"), c.space, p.value)
+		member := Seq(c.space, literals([]json.RawMessage{param.Encoded(p.Name)}), Text(":"), c.space, p.Value)
 		with, after := Seq(member, later), Seq(Text(","), member, later)
-		if slices.Contains(required, p.name) {
+		if p.Required {
 			first, later = with, after
 		} else {
 			first, later = Alt(with, first), Alt(after, later)
@@ -256,8 +297,9 @@ var formats = map[string]string{
 	"date-time": "", // both
 	"uuid":      `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`,
 	"ipv4":      `^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])$`,
-	"email":     `^[a-z0-9]{1,20}([._+-][a-z0-9]{1,20}){0,1}@[a-z0-9]{1,20}(-[a-z0-9]{1,20})?(\.[a-z0-9]{1,20})?\.[a-z]{2,12}$`,
-	"duration":  `^P([0-9]{1,3}D(T[0-9]{1,2}H)?|T[0-9]{1,3}H([0-9]{1,2}M)?|T[0-9]{1,3}M([0-9]{1,2}S)?|T[0-9]{1,4}S)$`,
+	"email": `^[a-z0-9]{1,20}([._+-][a-z0-9]{1,20}){0,1}@[a-z0-9]{1,20}` +
+		`(-[a-z0-9]{1,20})?(\.[a-z0-9]{1,20})?\.[a-z]{2,12}$`,
+	"duration": `^P([0-9]{1,3}D(T[0-9]{1,2}H)?|T[0-9]{1,3}H([0-9]{1,2}M)?|T[0-9]{1,3}M([0-9]{1,2}S)?|T[0-9]{1,4}S)$`,
 }
 
 // strings is strings.

@@ -7,7 +7,7 @@ import (
 
 // Bounds of values that have none: a model that has lost its way repeats white space and digits until it is cut off.
 const (
-	mostSpace  = 20
+	mostIndent = 12
 	mostDigits = 15 // of a whole number, and after the point: what a float64 holds
 )
 
@@ -20,7 +20,7 @@ type parts struct {
 }
 
 func newParts() *parts {
-	p := &parts{space: Repeat(between(' ', ' ', '\t', '\n', '\r', '\r'), 0, mostSpace)}
+	p := &parts{space: optional(Alt(Text(" "), Seq(Text("\n"), Repeat(between('\t', '\t', ' ', ' '), 0, mostIndent))))}
 	p.char = Alt(runes([]rune{' ', '!', '#', '[', ']', 0x10ffff}), Seq(Text(`\`), between('"', '"', '/', '/', '\\',
 		'\\', 'b', 'b', 'f', 'f', 'n', 'n', 'r', 'r', 't', 't')), escapedRune())
 	value := Alt()

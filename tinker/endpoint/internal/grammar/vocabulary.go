@@ -114,8 +114,8 @@ type guide struct {
 	at *state
 }
 
-// Guide returns the beginning of a text.
-func (m *Matcher) Guide() tinker.Guide { return guide{m, m.first} }
+// Guide returns the place after the beginning of a text, which must be one.
+func (m *Matcher) Guide(begun string) tinker.Guide { return guide{m, m.first}.after(begun) }
 
 // Shape implements tinker.Guide.
 func (g guide) Shape(row []float32) {
@@ -131,14 +131,15 @@ func (g guide) Shape(row []float32) {
 }
 
 // After implements tinker.Guide.
-func (g guide) After(token int32) tinker.Guide {
+func (g guide) After(token int32) tinker.Guide { return g.after(g.m.words.texts[token]) }
+
+func (g guide) after(text string) guide {
 	g.m.mu.Lock()
 	defer g.m.mu.Unlock()
-	at := g.at
-	for _, b := range []byte(g.m.words.texts[token]) {
-		if at = g.m.step(at, b); at == nil {
-			return guide{g.m, &state{}} // the token was not among those that may follow: it ended the text
+	for i := range len(text) {
+		if g.at = g.m.step(g.at, text[i]); g.at == nil {
+			return guide{g.m, &state{}} // the text is none of the grammar's: it ends
 		}
 	}
-	return guide{g.m, at}
+	return g
 }
