@@ -49,7 +49,7 @@ var floors = []string{
 	"rl/reward/internal/expression rl/reward/internal/dapo",
 	"rl/reward/internal/extract",
 	"tinker/client tinker/load tinker/tinkertest hf/chat hf/gguf/modeldir " +
-		"tinker/endpoint/internal/event tinker/endpoint/internal/translate " +
+		"tinker/endpoint/internal/event tinker/endpoint/internal/translate tinker/endpoint/internal/grammar " +
 		"tinker/server/internal/edge tinker/server/internal/state tinker/server/internal/ticket " +
 		"rl/experience rl/reward rl/python engine/internal/nn " +
 		"engine/fleet/internal/broker monitor studio/curve studio/source",

@@ -43,6 +43,19 @@ type SamplingParams struct {
 	StopTokens []int32 `json:"stop_tokens,omitempty"`
 	// nothing ends a sample before MaxTokens, not even an end-of-turn token
 	NoStop bool `json:"no_stop,omitempty"`
+	// Guide changes the distribution that tokens are drawn from; nil does not. Logprobs are then of the distribution
+	// that it leaves, at temperature 1, and not for training. The Tinker protocol has no such parameter.
+	Guide Guide `json:"-"`
+}
+
+// Guide changes the distribution of a sample's next token, such as a grammar that the sample must follow. A guide does
+// not change; it is used for several samples and by several goroutines at once.
+type Guide interface {
+	// Shape changes the logits [V] of the next token, by nothing but the tokens so far. -Inf excludes a token; at
+	// least one must stay.
+	Shape(row []float32)
+	// After is the guide after one more token.
+	After(token int32) Guide
 }
 
 // DefaultSampling is the model's own distribution.

@@ -106,6 +106,9 @@ func (c *sampler) check(req *tinker.SampleRequest, prompt int) error {
 		return tinker.Userf("fake: %d samples of %d + %d tokens with %+v are not possible", req.NumSamples, prompt,
 			p.MaxTokens, *p)
 	}
+	if p.Guide != nil {
+		return tinker.Userf("fake: samples have the model's own distribution; leave the guide out")
+	}
 	if p.MaxTokens == 0 {
 		p.MaxTokens = c.base.context - prompt
 	}

@@ -37,6 +37,9 @@ func (k *keeper) Params(a *endpoint.Asked) (overrode []string, err error) {
 		return nil, bad("there are %d prompts; each must be a request of its own, so that its answer has an id of its "+
 			"own", len(a.Prompts))
 	}
+	if err := a.OwnDistribution(); err != nil {
+		return nil, err
+	}
 	k.anew = !k.continues && answered(a.Messages)
 	p := a.Params
 	if a.Gives("temperature") && p.Temperature != k.given.Temperature {

@@ -158,6 +158,9 @@ func (k *taker) Params(a *endpoint.Asked) (overrode []string, err error) {
 		return nil, &endpoint.Error{Status: http.StatusBadRequest, Type: invalidRequest, Param: "n",
 			Message: "n is above 1; in a rollout each call has one answer, so send as many requests"}
 	}
+	if err := a.OwnDistribution(); err != nil {
+		return nil, err
+	}
 	r, p, was := k.rollout, a.Params, *a.Params
 	if r.player != nil {
 		if err := (played{}).allows(a); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/event"
@@ -76,7 +77,13 @@ func (a *API) read(ctx context.Context, h http.Header, tenant string, body []byt
 	if err := out.settle(given, h); err != nil {
 		return nil, err
 	}
-	return out, r.fit(m.Context)
+	if len(r.notes) > 0 {
+		h.Set(noteOf, strings.Join(r.notes, "; "))
+	}
+	if err := r.fit(m.Context); err != nil {
+		return nil, err
+	}
+	return out, r.shape.match(m.Text, r.chat, &r.params)
 }
 
 // open reads a body and opens the model that it names.

@@ -27,10 +27,11 @@ func (a *API) CountTokens(ctx context.Context, w http.ResponseWriter, tenant str
 	defer o.done()
 	f, m := o.fields, o.model
 	defer m.Close()
-	chat, err := translate.AnthropicChat(f)
+	chat, _, err := translate.AnthropicChat(f)
 	if err != nil {
 		return err
 	}
+	delete(chat, "response_format") // it is not part of the prompt
 	if err := f.Refuse(anthropicLabels, anthropicUnsupported); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func readAnthropic(f param.Fields, t *Text) (*request, error) {
 	if _, ok := f["max_tokens"]; !ok {
 		return nil, param.Invalid("max_tokens", "max_tokens is missing; a message says how many tokens it may have")
 	}
-	chat, err := translate.AnthropicChat(f)
+	chat, notes, err := translate.AnthropicChat(f)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +67,10 @@ func readAnthropic(f param.Fields, t *Text) (*request, error) {
 	clear(f)
 	r, err := readChat(chat, t)
 	if err != nil {
-		return nil, err
+		return nil, param.Renamed(err, "response_format", "output_config.format")
 	}
-	r.form = &messageForm{}
+	r.shape.rename("output_config.format")
+	r.form, r.notes = &messageForm{}, append(notes, r.notes...)
 	return r, chat.Rest()
 }
 
@@ -89,8 +91,6 @@ var anthropicUnsupported = param.Refusals{
 	"speed":         {[]string{`"standard"`}, "leave it out"},
 	"inference_geo": {nil, "leave it out"},
 	"diagnostics":   {nil, "leave it out"},
-	"output_config": {[]string{"{}", `{"effort":"high"}`}, "only text is generated, at one effort; leave it out"},
-	"output_format": {nil, "only text is generated; ask for the format in the prompt"},
 	"context_management": {[]string{`{"edits":[]}`,
 		`{"edits":[{"keep":"all","type":"clear_thinking_20251015"}]}`}, "the messages are read as they are"},
 }

@@ -57,11 +57,14 @@ func TestMessageRefusals(t *testing.T) {
 		{hi + `,"output_config":{"format":{"type":"json_schema"}}}`, 400, "", "output_config"},
 		{hi + `,"thinking":{"type":"between_tools"}}`, 400, "", "must be enabled, disabled or adaptive"},
 		{hi + `,"thinking":{"type":"disabled","budget_tokens":5}}`, 400, "", "thinking.budget_tokens is 5"},
-		{hi + `,"thinking":{"type":"enabled","budget_tokens":5,"display":"omitted"}}`, 400, "", "thinking.display"},
-		{hi + `,"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, 400, "", "tools[0]: a tool of type"},
+		{hi + `,"thinking":{"type":"enabled","budget_tokens":5,"display":"hidden"}}`, 400, "", "thinking.display"},
+		{hi + `,"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, 400, "",
+			"tools[0] (web_search_20250305) is left out: no tool"},
 		{hi + `,"tools":[{"name":"f"}]}`, 400, "", "tools[0]: input_schema is missing"},
 		{hi + `,"tools":[{"input_schema":{}}]}`, 400, "", "tools[0]: name is missing"},
-		{hi + `,"tools":[{"name":"f","input_schema":{},"strict":true}]}`, 400, "", "tools[0]: strict"},
+		{hi + `,"output_config":{"effort":5}}`, 400, "", "output_config: effort is 5"},
+		{hi + `,"output_config":{"format":{"type":"json_schema","schema":{"not":{}}}}}`, 400, "",
+			"output_config.format: schema.not is not supported"},
 		{hi + `,"tool_choice":{"type":"any"}}`, 400, "", "there are no tools"},
 		{hi + `,"tool_choice":{"type":"tool"}}`, 400, "", "tool_choice"},
 		{hi + `,"tool_choice":{"type":"tool","name":"f"},"tools":[{"name":"g","input_schema":{}}]}`, 400, "",
@@ -82,7 +85,7 @@ func TestMessageRefusals(t *testing.T) {
 	}
 	for _, neutral := range []string{`"metadata":{"user_id":"a"}`, `"cache_control":{"type":"ephemeral"}`,
 		`"top_k":null`,
-		`"service_tier":"auto"`, `"output_config":{"effort":"high"}`, `"tools":[]`, `"stop_sequences":[]`,
+		`"service_tier":"auto"`, `"output_config":{"effort":"medium"}`, `"tools":[]`, `"stop_sequences":[]`,
 		`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}`,
 		`"thinking":{"type":"adaptive","display":"summarized"}`} {
 		if w := posts(t, m, messages, hi+","+neutral+"}"); w.Code != http.StatusOK {

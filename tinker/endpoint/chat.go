@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/hf/jinja"
+	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/grammar"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
@@ -18,6 +19,12 @@ type conversation struct {
 	one    bool           // at most one call
 	begun  string         // the beginning of the answer, which the prompt has for the model
 	inside bool           // the prompt ends within a thought
+	thinks bool           // the answer may begin with a thought
+
+	called    bool   // the answer must be a call
+	name      string // of that tool; "": any
+	continued bool   // the answer continues a message
+	generic   bool   // the template has no tools, and the messages tell of them
 
 	messages []chat.Message
 	raw      json.RawMessage // the messages as they came; nil: in another form
@@ -51,7 +58,10 @@ func readChat(f param.Fields, t *Text) (*request, error) {
 		return nil, err
 	}
 	r.chat, r.prompts = c, []prompt{p}
-	return r, nil
+	if c.generic {
+		r.notes = append(r.notes, genericNote)
+	}
+	return r, r.shape.ofChat(c)
 }
 
 // readConversation reads messages and tools, and renders them as the prompt.
@@ -72,11 +82,11 @@ func readConversation(f param.Fields, t *Text) (*conversation, prompt, error) {
 	if _, said := o.Variables.Get("enable_thinking"); !said {
 		o.EnableThinking = t.Thinking
 	}
-	c := &conversation{messages: messages, raw: raw}
+	c := &conversation{messages: messages, raw: raw, continued: o.ContinueFinal, thinks: t.mayThink(&o)}
 	if err := readTools(f, c, t, &o); err != nil {
 		return nil, prompt{}, err
 	}
-	text, err := t.Template.Render(messages, o)
+	text, err := c.render(t.Template, o)
 	if err != nil {
 		return nil, prompt{}, param.Invalid("messages", "the messages cannot be rendered: %v", err)
 	}
@@ -92,6 +102,19 @@ func readConversation(f param.Fields, t *Text) (*conversation, prompt, error) {
 	text += c.begun
 	ids, err := t.encode(text, false)
 	return c, prompt{tokens: ids, text: text}, err
+}
+
+// render renders the messages.
+func (c *conversation) render(t *chat.Template, o chat.Options) (string, error) {
+	if !c.generic {
+		return t.Render(c.messages, o)
+	}
+	o.Tools = nil
+	text, err := t.Render(genericMessages(c.messages, c.tools, true), o)
+	if err != nil { // such as one that knows no system
+		return t.Render(genericMessages(c.messages, c.tools, false), o)
+	}
+	return text, nil
 }
 
 // readRendering reads how the messages are rendered. An assistant's last message is continued unless the request says
@@ -155,10 +178,11 @@ func readTools(f param.Fields, c *conversation, t *Text, o *chat.Options) error 
 		return nil
 	}
 	o.Tools, c.tools, c.style = tools, tools, t.Template.CallStyle()
-	if c.style == chat.NoCalls {
-		return param.Invalid("tools", "the model's chat template has no tool calls; leave tools out")
+	if c.generic = c.style == chat.NoCalls; c.generic {
+		c.style = chat.QwenCalls
 	}
-	if choice == "" || choice == "auto" {
+	c.called, c.name = choice != "" && choice != "auto", name
+	if !c.called {
 		return nil
 	}
 	if o.ContinueFinal {
@@ -171,6 +195,23 @@ func readTools(f param.Fields, c *conversation, t *Text, o *chat.Options) error 
 	}
 	c.begun = speech.CallBegin(c.style, name)
 	return nil
+}
+
+// callForm is the calls that an answer may have: of the tool that must be called, or of all.
+func (c *conversation) callForm() *grammar.Node {
+	var list []speech.Tool
+	for i, own := range toolNames(c.tools) {
+		if c.name == "" || c.name == own {
+			f, _ := c.tools[i].(*jinja.Map).Get("function")
+			schema, _ := f.(*jinja.Map).Get("parameters")
+			t := speech.Tool{Name: own}
+			if _, ok := schema.(*jinja.Map); ok {
+				t.Parameters = json.RawMessage(speech.ToJSON(schema))
+			}
+			list = append(list, t)
+		}
+	}
+	return speech.CallForm(c.style, list, c.one || c.name != "")
 }
 
 // readToolList reads tools.

@@ -68,7 +68,7 @@ func TestChatTokensAreThePrompt(t *testing.T) {
 		`{"model":"tiny","tokens":[1]}`:                          "messages",
 		toolBody + `,"tokens":[1],"tool_choice":"required"}`:     "tool_choice",
 		toolBody + `,"tokens":[1],"nome":1}`:                     "Unrecognized request argument supplied: nome",
-		toolBody + `,"tokens":[1],"frequency_penalty":0.5}`:      "frequency_penalty",
+		toolBody + `,"tokens":[1],"frequency_penalty":5}`:        "frequency_penalty",
 		toolBody + `,"tokens":[1],"prompt":"a"}`:                 "prompt",
 		`{"model":"absent","tokens":[1],"messages":[{"a":"b"}]}`: "absent",
 	} {

@@ -39,6 +39,9 @@ type Asked struct {
 	Context  int       // tokens of prompt and answer together
 	Messages []chat.Message
 	Params   *tinker.SamplingParams // to be changed
+
+	guided string // the parameter that changes the distribution; "" for none
+	own    bool   // it must not
 }
 
 // Gives reports whether the request gives one of these parameters.
@@ -57,8 +60,11 @@ type Kept struct {
 	Message   func(sequence int) json.RawMessage
 }
 
-// overrode is the header that names the parameters of a request that do not count.
-const overrode = "X-Trinity-Overrode"
+// Headers of an answer.
+const (
+	overrode = "X-Trinity-Overrode" // parameters that do not count, since the run's do
+	noteOf   = "X-Trinity-Note"     // what in the request has no effect
+)
 
 // settle lets the keeper of the model, if there is one, choose the prompts' ids and the parameters.
 func (a *answer) settle(given []string, h http.Header) error {
@@ -66,7 +72,7 @@ func (a *answer) settle(given []string, h http.Header) error {
 	if k == nil {
 		return nil
 	}
-	asked := Asked{ID: a.id, Given: given, N: a.n, Context: a.model.Context, Params: &a.params}
+	asked := Asked{ID: a.id, Given: given, N: a.n, Context: a.model.Context, Params: &a.params, guided: a.shape.name}
 	if a.chat != nil {
 		asked.Messages = a.chat.messages
 	}
@@ -84,6 +90,9 @@ func (a *answer) settle(given []string, h http.Header) error {
 	names, err := k.Params(&asked)
 	if len(names) > 0 {
 		h.Set(overrode, strings.Join(names, ","))
+	}
+	if asked.own {
+		a.shape = shape{}
 	}
 	return err
 }

@@ -3,11 +3,13 @@ package endpoint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/translate"
@@ -124,12 +126,12 @@ func readOllamaChat(f param.Fields, t *Text, form *ollamaForm) (*request, error)
 	if err != nil {
 		return nil, err
 	}
-	chat := param.Fields{"messages": messages}
+	own := param.Fields{"messages": messages}
 	if tools, ok := f["tools"]; ok && string(tools) != "[]" {
-		chat["tools"] = tools
+		own["tools"] = tools
 	}
 	delete(f, "tools")
-	return readOllama(f, t, form, chat, readChat)
+	return readOllama(f, t, form, own, readChat)
 }
 
 // readOllamaPrompt reads the parameters of api/generate. The prompt is a user's message unless it is raw.
@@ -179,8 +181,8 @@ func readOllama(f param.Fields, t *Text, form *ollamaForm, own param.Fields,
 	if err != nil {
 		return nil, err
 	}
-	if err := readOllamaThink(f, t, own); err != nil {
-		return nil, err
+	if err := errors.Join(readOllamaThink(f, t, own), translate.OllamaFormat(f, own)); err != nil {
+		return nil, first(err)
 	}
 	if err := f.Refuse(nil, translate.OllamaUnsupported); err != nil {
 		return nil, err
@@ -188,8 +190,9 @@ func readOllama(f param.Fields, t *Text, form *ollamaForm, own param.Fields,
 	clear(f)
 	r, err := read(own, t)
 	if err != nil {
-		return nil, err
+		return nil, param.Renamed(err, "response_format", "format")
 	}
+	r.shape.rename("format")
 	r.stream, r.form = stream, form
 	if err := own.Rest(); err != nil {
 		return nil, err
@@ -208,7 +211,7 @@ func readOllamaThink(f param.Fields, t *Text, own param.Fields) error {
 	if think && !thinks {
 		return param.Invalid("think", "think is true and the model's chat template has no thoughts; leave it out")
 	}
-	if _, chat := own["messages"]; thinks && chat {
+	if _, messages := own["messages"]; thinks && messages {
 		own["chat_template_kwargs"] = param.Encoded(map[string]bool{"enable_thinking": think})
 	}
 	return nil
@@ -218,6 +221,15 @@ func readOllamaThink(f param.Fields, t *Text, own param.Fields) error {
 func (t *Text) thinks() bool {
 	text := t.template()
 	return strings.Contains(text, "enable_thinking") || strings.Contains(text, speech.ThinkOpen)
+}
+
+// mayThink reports whether an answer may begin with a thought.
+func (t *Text) mayThink(o *chat.Options) bool {
+	said := o.EnableThinking == nil || *o.EnableThinking
+	if v, ok := o.Variables.Get("enable_thinking"); ok {
+		said = v != false
+	}
+	return said && t.thinks()
 }
 
 // template is the text of the chat template; "" if there is none.

@@ -10,7 +10,8 @@
 // each interface puts the answer into JSON of its own (form.go).
 //
 // Logprobs are of the model's own distribution at temperature 1, with the 32 bits that the sampler computed, on every
-// route. Sampling follows the request alone: a model's generation_config.json is not read.
+// route; where the request asks for a form of the answer, a bias or penalties (shape.go), of what these leave.
+// Sampling follows the request alone: a model's generation_config.json is not read.
 //
 // The interfaces are OpenAI's (https://platform.openai.com/docs/api-reference) and Anthropic's
 // (https://docs.anthropic.com/en/api); parameters that vLLM added (top_k, min_p, stop_token_ids, return_token_ids and
@@ -68,6 +69,7 @@ type Text struct {
 	Ends      []int32        // tokens that end an answer
 	Config    map[string]any // tokenizer_config.json, with the chat template; nil if there is none
 
+	lexicon  *lexicon   // nil: it is made for each request
 	Thinking *bool      // enable_thinking of the template if a request has none; nil: the template's default
 	context  int        // of the model, during a request; 0: not bounded
 	share    *web.Share // of the request
@@ -85,7 +87,7 @@ func LoadText(dir string, ends []int32, date time.Time) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Text{Tokenizer: tok, Ends: ends}
+	t := &Text{Tokenizer: tok, Ends: ends, lexicon: &lexicon{}}
 	if t.Config, err = tokenizerConfig(dir, conf.ChatTemplate); err != nil {
 		return nil, err
 	}

@@ -33,8 +33,10 @@ type request struct {
 	echo          bool
 	silent        bool // max_tokens 0: nothing is generated, the prompt is only scored
 
-	salt    string // only prompts with the same salt share their computation
-	form    form   // nil: OpenAI's
+	shape   shape
+	notes   []string // for the answer's header: what in the request has no effect
+	salt    string   // only prompts with the same salt share their computation
+	form    form     // nil: OpenAI's
 	prompts []prompt
 	chat    *conversation // nil: plain completions
 }
@@ -49,7 +51,8 @@ type prompt struct {
 // readCommon reads the parameters that both kinds of request have.
 func readCommon(f param.Fields, t *Text) (*request, error) {
 	r := &request{params: tinker.DefaultSampling(), n: 1}
-	if err := errors.Join(readDraw(f, &r.params), readForm(f, r), readCacheSalt(f, r)); err != nil {
+	if err := errors.Join(readDraw(f, &r.params), readForm(f, r), readCacheSalt(f, r),
+		r.shape.readPenalties(f, t), r.shape.readResponseFormat(f)); err != nil {
 		return nil, first(err)
 	}
 	var err error
@@ -201,6 +204,7 @@ func (r *request) fit(limit int) error {
 func (r *request) sample(p prompt) tinker.SampleRequest {
 	out := tinker.SampleRequest{Prompt: tinker.Text(p.tokens), NumSamples: r.n, Params: r.params,
 		CacheSalt: r.salt}
+	out.Params.Guide = r.shape.guide(p.tokens)
 	if r.silent {
 		out.Params.MaxTokens = 1
 	}

@@ -89,9 +89,7 @@ func callItem(c speech.Call) param.Object {
 func (r *responseForm) response(a *answer, status string, items []any, p *piece, u *usage) param.Object {
 	out := param.Object{"id": a.id, "object": "response", "created_at": a.created, "status": status, "output": items,
 		"model": a.request.model, "error": nil, "incomplete_details": nil, "usage": nil, "store": false,
-		"background": false, "previous_response_id": nil, "truncation": "disabled", "service_tier": "default",
-		"text": param.Object{"format": param.Object{"type": "text"}}, "reasoning": param.Object{"effort": nil,
-			"summary": nil}}
+		"background": false, "previous_response_id": nil, "truncation": "disabled", "service_tier": "default"}
 	maps.Copy(out, r.echo)
 	if status == "incomplete" {
 		out["incomplete_details"] = param.Object{"reason": "max_output_tokens"}

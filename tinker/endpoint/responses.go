@@ -26,23 +26,18 @@ var responseUnsupported = param.Refusals{
 	"background":           {[]string{"false"}, "use stream"},
 	"max_tool_calls":       {nil, "nothing is executed here; leave it out"},
 	"truncation":           {[]string{`"disabled"`}, "shorten the input"},
-	"reasoning": {[]string{"{}", `{"summary":"auto"}`, `{"effort":"medium"}`, `{"effort":"medium","summary":"auto"}`},
-		"thoughts are sent as they are, at one effort; leave it out"},
-	"text": {[]string{"{}", `{"format":{"type":"text"}}`, `{"verbosity":"medium"}`,
-		`{"format":{"type":"text"},"verbosity":"medium"}`},
-		"only text is generated; ask for the format in the prompt"},
-	"store":              {[]string{"true", "false"}, "answers are not stored"},
-	"service_tier":       param.Unsupported["service_tier"],
-	"stream_options":     {[]string{"{}", `{"include_obfuscation":false}`}, "leave it out"},
-	"top_logprobs":       {[]string{"0"}, "it needs include: [\"" + translate.IncludeLogprobs + "\"]"},
-	"context_management": {[]string{"[]"}, "the input is read as it is"},
-	"moderation":         {nil, "leave it out"},
+	"store":                {[]string{"true", "false"}, "answers are not stored"},
+	"service_tier":         param.Unsupported["service_tier"],
+	"stream_options":       {[]string{"{}", `{"include_obfuscation":false}`}, "leave it out"},
+	"top_logprobs":         {[]string{"0"}, "it needs include: [\"" + translate.IncludeLogprobs + "\"]"},
+	"context_management":   {[]string{"[]"}, "the input is read as it is"},
+	"moderation":           {nil, "leave it out"},
 }
 
 // responseEcho are the parameters that a response repeats, with the value of a missing one.
 var responseEcho = map[string]string{"instructions": "null", "max_output_tokens": "null", "metadata": "{}",
 	"parallel_tool_calls": "true", "temperature": "1", "tool_choice": `"auto"`, "tools": "[]", "top_logprobs": "0",
-	"top_p": "1"}
+	"top_p": "1", "text": `{"format":{"type":"text"}}`, "reasoning": `{"effort":null,"summary":null}`}
 
 // responseNames are the names in chats of the parameters that mean the same.
 var responseNames = map[string]string{"max_output_tokens": "max_tokens", "temperature": "temperature",
@@ -65,8 +60,13 @@ func readResponse(f param.Fields, t *Text) (*request, error) {
 	if chat["messages"], err = translate.ResponseMessages(f); err != nil {
 		return nil, err
 	}
-	if err := translate.ResponseTools(f, chat); err != nil {
+	notes, err := translate.ResponseTools(f, chat)
+	if err != nil {
 		return nil, err
+	}
+	more, err := translate.ResponseText(f, chat)
+	if err != nil {
+		return nil, first(err)
 	}
 	for name, own := range responseNames {
 		if raw, ok := f[name]; ok {
@@ -91,8 +91,9 @@ func readResponse(f param.Fields, t *Text) (*request, error) {
 	clear(f)
 	r, err := readChat(chat, t)
 	if err != nil {
-		return nil, err
+		return nil, param.Renamed(err, "response_format", "text.format")
 	}
-	r.form, r.spoken = form, spoken
+	r.shape.rename("text.format")
+	r.form, r.spoken, r.notes = form, spoken, append(append(notes, more...), r.notes...)
 	return r, chat.Rest()
 }

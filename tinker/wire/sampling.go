@@ -93,6 +93,11 @@ func FromSampling(s tinker.SamplingParams) (samplingParams, error) {
 		seed := seed(*s.Seed)
 		p.Seed = &seed
 	}
+	if s.Guide != nil {
+		return p, tinker.Userf("wire: the answer must have a form, or its tokens a bias or penalties, which the " +
+			"Tinker protocol does not have: leave response_format, logit_bias and penalties out, or sample on " +
+			"trinity serve")
+	}
 	if s.MinP != 0 {
 		return p, tinker.Userf("wire: min_p is %v; the Tinker protocol has no min_p: use top_p or top_k", s.MinP)
 	}

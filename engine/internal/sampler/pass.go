@@ -93,6 +93,9 @@ func (c *Scheduler) score(w *model.Weights, hidden []float32, want []logitRow, V
 // use draws a token from a row, or records its scores for the prompt. Rows are independent of each other.
 func (c *Scheduler) use(x *logitRow, row []float32) {
 	l, s, k := x.l, x.l.s, c.Compute.K
+	if l.guide != nil && x.pos == len(l.tokens)-1 {
+		l.guide.Shape(row)
+	}
 	lse := k.LogSumExp(row)
 	if !l.prompting() {
 		top := s.top(row, lse)
@@ -134,6 +137,9 @@ func (c *Scheduler) extend(l *sequence, drawn []drawnToken) {
 		}
 	}
 	b := branches[0]
+	if !b.ended {
+		l.guide = l.guided(b.token)
+	}
 	l.samples, l.tail, l.tokens = b.samples, b.tail, append(l.tokens, b.token)
 	if b.ended {
 		l.drop()

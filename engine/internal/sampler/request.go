@@ -31,6 +31,7 @@ type Request struct {
 	topK                    int // 0 is off
 	seed                    rng.Seed
 	stop                    stops
+	guide                   tinker.Guide // nil: the model's own distribution
 
 	promptLogprobs bool
 	promptTop      int
@@ -57,7 +58,7 @@ func newRequest(v *weights.Version, req tinker.SampleRequest, draw func() uint64
 	s := &Request{version: v, scope: cache.Scope{Version: v.ID}, prompt: prompt,
 		n: max(1, req.NumSamples), most: p.MaxTokens,
 		temperature: p.Temperature, topP: p.TopP, minP: p.MinP,
-		topK: max(0, p.TopK), promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
+		topK: max(0, p.TopK), guide: p.Guide, promptLogprobs: req.PromptLogprobs, promptTop: req.TopKPromptLogprobs,
 		sampleTop: req.TopKSampleLogprobs,
 		targets:   req.TargetPromptLogprobs, alternatives: req.PromptAltTokens}
 	s.left = s.n

@@ -21,10 +21,11 @@ type sequence struct {
 	done    int         // tokens whose keys and values are in pages
 	moves   []move      // changes of the weights, of an in-flight sampler's samples
 	pages   []*cache.Page
-	view    []*nn.Page // the same
-	tail    []byte     // see stops.after
-	logits  []float32  // [V] after the prompt, while samples have not begun
-	asked   bool       // the prefix cache was asked since the pages were last empty
+	view    []*nn.Page   // the same
+	tail    []byte       // see stops.after
+	guide   tinker.Guide // after these tokens; nil for none
+	logits  []float32    // [V] after the prompt, while samples have not begun; as the guide leaves them
+	asked   bool         // the prefix cache was asked since the pages were last empty
 
 	// for the present step
 	take    int // tokens to compute
@@ -40,7 +41,9 @@ type sample struct {
 	stream rng.Stream
 }
 
-func newPromptSequence(s *Request) *sequence { return &sequence{s: s, tokens: s.prompt} }
+func newPromptSequence(s *Request) *sequence {
+	return &sequence{s: s, tokens: s.prompt, guide: s.guide}
+}
 
 func (l *sequence) cache() *cache.Cache { return l.s.version.Cache }
 
@@ -53,6 +56,14 @@ func (l *sequence) ready() bool {
 
 // prompting reports whether the sequence is the prompt and not of samples.
 func (l *sequence) prompting() bool { return len(l.samples) == 0 }
+
+// guided is the guide after one more token.
+func (l *sequence) guided(token int32) tinker.Guide {
+	if l.guide == nil {
+		return nil
+	}
+	return l.guide.After(token)
+}
 
 // last is the last token.
 func (l *sequence) last() int32 { return l.tokens[len(l.tokens)-1] }
@@ -122,7 +133,7 @@ func (l *sequence) computed() {
 // pages. fork returns nil if there are not enough pages.
 func (l *sequence) fork(one sample, token int32, force bool) *sequence {
 	s := l.s
-	c := &sequence{s: s, samples: []sample{one}, asked: true, done: l.done}
+	c := &sequence{s: s, samples: []sample{one}, asked: true, done: l.done, guide: l.guided(token)}
 	if s.next == s.n-1 {
 		c.pages, c.view = l.pages, l.view
 		l.pages, l.view = nil, nil
@@ -160,7 +171,8 @@ func (s *Request) sample(index int) sample {
 // part makes a sequence of samples that have drawn another token than the others. Without room for a page they
 // recompute their tokens.
 func (l *sequence) part(b branch) {
-	c := &sequence{s: l.s, samples: b.samples, tail: b.tail, asked: true, done: l.done, moves: l.moves}
+	c := &sequence{s: l.s, samples: b.samples, tail: b.tail, asked: true, done: l.done, moves: l.moves,
+		guide: l.guided(b.token)}
 	if !c.copyPages(l, false) {
 		c.asked, c.done = false, 0
 	}

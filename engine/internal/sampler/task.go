@@ -37,9 +37,9 @@ func (s *Request) Task(first, n int) executor.Sample {
 	return t
 }
 
-// SamplesAlone reports whether a request asks for whole samples of one version and for nothing else.
+// SamplesAlone reports whether a request asks for whole samples of one version's own distribution and for nothing else.
 func (s *Request) SamplesAlone() bool {
-	return s.drawn == nil && s.flight == nil && !s.wantsPrompt() && s.sampleTop == 0
+	return s.drawn == nil && s.flight == nil && !s.wantsPrompt() && s.sampleTop == 0 && s.guide == nil
 }
 
 // Cost is the most that n samples of a request cost, in tokens.

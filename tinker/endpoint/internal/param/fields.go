@@ -85,6 +85,18 @@ func Brief(raw []byte) string {
 var Labels = []string{"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
 	"request_id"}
 
+// RepeatWindow is Ollama's repeat_last_n in a chat or completion, where it is no parameter of a client.
+const RepeatWindow = "\x00repeat_last_n"
+
+// Renamed is an error of one parameter as that of another, by whose name the client gave it.
+func Renamed(err error, from, to string) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Param != from {
+		return err
+	}
+	return Invalid(to, "%s", strings.ReplaceAll(e.Message, from, to))
+}
+
 // Refusals are the parameters that are refused unless they ask for what happens anyway: by name, the values that do, as
 // JSON, and the remedy.
 type Refusals map[string]struct {
@@ -94,16 +106,11 @@ type Refusals map[string]struct {
 
 // Unsupported are the refusals of OpenAI's interface.
 var Unsupported = Refusals{
-	"frequency_penalty":      {[]string{"0", "0.0"}, "leave it out"},
-	"presence_penalty":       {[]string{"0", "0.0"}, "leave it out"},
-	"repetition_penalty":     {[]string{"1", "1.0"}, "leave it out"},
 	"length_penalty":         {[]string{"1", "1.0"}, "leave it out"},
-	"logit_bias":             {[]string{"{}"}, "leave it out"},
 	"best_of":                {[]string{"1"}, "use n"},
 	"suffix":                 {[]string{`""`}, "leave it out"},
 	"min_tokens":             {[]string{"0"}, "leave it out"},
 	"use_beam_search":        {[]string{"false"}, "leave it out"},
-	"response_format":        {[]string{`{"type":"text"}`}, "only text is generated; ask for the format in the prompt"},
 	"functions":              {[]string{"[]"}, "use tools"},
 	"function_call":          {[]string{`"none"`}, "use tool_choice"},
 	"audio":                  {nil, "only text is generated"},

@@ -17,34 +17,34 @@ func CallBegin(style chat.CallStyle, name string) string {
 		if name != "" {
 			name += ">\n"
 		}
-		return callOpen + "\n<function=" + name
+		return CallOpen + "\n<function=" + name
 	case chat.PairCalls:
 		if name != "" {
 			name += "\n"
 		}
-		return callOpen + name
+		return CallOpen + name
 	case chat.QwenCalls:
-		begin, arguments = callOpen+"\n"+begin, `"arguments": `
+		begin, arguments = CallOpen+"\n"+begin, `"arguments": `
 	}
 	if name == "" {
 		return begin + `"`
 	}
-	return begin + toJSON(name) + ", " + arguments
+	return begin + ToJSON(name) + ", " + arguments
 }
 
-// toJSON is a value as JSON, with the keys in their order.
-func toJSON(v jinja.Value) string {
+// ToJSON is a value as JSON, with the keys in their order.
+func ToJSON(v jinja.Value) string {
 	switch x := v.(type) {
 	case *jinja.Map:
 		var parts []string
 		for key, value := range x.All() {
-			parts = append(parts, toJSON(key)+":"+toJSON(value))
+			parts = append(parts, ToJSON(key)+":"+ToJSON(value))
 		}
 		return "{" + strings.Join(parts, ",") + "}"
 	case jinja.List:
 		parts := make([]string, len(x))
 		for i, value := range x {
-			parts[i] = toJSON(value)
+			parts[i] = ToJSON(value)
 		}
 		return "[" + strings.Join(parts, ",") + "]"
 	}

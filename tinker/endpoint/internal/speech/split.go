@@ -52,8 +52,8 @@ const (
 const (
 	ThinkOpen  = "<think>"
 	ThinkClose = "</think>"
-	callOpen   = "<tool_call>"
-	callClose  = "</tool_call>"
+	CallOpen   = "<tool_call>"
+	CallClose  = "</tool_call>"
 	pythonTag  = "<|python_tag|>"
 	Blank      = " \t\r\n"
 	newlines   = "\r\n"
@@ -130,7 +130,7 @@ func (s *Splitter) think(out *Part, end bool) bool {
 func (s *Splitter) opener() string {
 	switch {
 	case s.Style.Tagged():
-		return callOpen
+		return CallOpen
 	case s.Style == chat.LlamaCalls:
 		return pythonTag
 	}
@@ -182,11 +182,11 @@ func (s *Splitter) speak(out *Part, text string) {
 // call hands out a call that is complete. At the end of the answer, the rest is content.
 func (s *Splitter) call(out *Part, end bool) bool {
 	for s.Style.Tagged() {
-		at := strings.Index(s.held[s.tried:], callClose)
+		at := strings.Index(s.held[s.tried:], CallClose)
 		if at < 0 {
 			break
 		}
-		s.tried += at + len(callClose)
+		s.tried += at + len(CallClose)
 		found, after, err := chat.TakeCall(s.held[:s.tried], s.Style, s.Tools...)
 		if err == nil && after == "" {
 			s.add(out, jinja.List{found})
@@ -220,7 +220,7 @@ func (s *Splitter) add(out *Part, calls jinja.List) {
 		name, _ := function.Get("name")
 		arguments, _ := function.Get("arguments")
 		text, _ := name.(string)
-		out.Calls = append(out.Calls, Call{Name: text, Arguments: toJSON(arguments)})
+		out.Calls = append(out.Calls, Call{Name: text, Arguments: ToJSON(arguments)})
 		s.called++
 	}
 }

@@ -5,21 +5,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/param"
 )
 
-// AnthropicChat takes the conversation of a message out of f and returns it as a chat has it.
-func AnthropicChat(f param.Fields) (param.Fields, error) {
+// AnthropicChat takes the conversation of a message out of f and returns it as a chat has it, and what in it has no
+// effect.
+func AnthropicChat(f param.Fields) (chat param.Fields, notes []string, err error) {
 	messages, err := anthropicMessages(f)
 	if err != nil {
+		return nil, nil, err
+	}
+	chat = param.Fields{"messages": messages}
+	if notes, err = anthropicTools(f, chat); err != nil {
+		return nil, nil, err
+	}
+	effort, err := anthropicFormat(f, chat)
+	if err != nil {
+		return nil, nil, err
+	}
+	shown, err := anthropicThinking(f, chat)
+	return chat, slices.Concat(notes, effort, shown), err
+}
+
+// anthropicFormat reads output_config, and output_format, its older name for the format alone.
+func anthropicFormat(f, chat param.Fields) (notes []string, err error) {
+	c := param.Fields{}
+	if _, err := f.Take("output_config", &c); err != nil {
 		return nil, err
 	}
-	chat := param.Fields{"messages": messages}
-	if err := anthropicTools(f, chat); err != nil {
-		return nil, err
+	if raw, ok := f["output_format"]; ok {
+		c["format"] = raw
+		delete(f, "output_format")
 	}
-	return chat, anthropicThinking(f, chat)
+	effort := ""
+	if there, err := c.Take("effort", &effort); err != nil {
+		return nil, param.Within("output_config", err)
+	} else if there {
+		notes = append(notes, "output_config.effort has no effect")
+	}
+	var format struct {
+		Type   string
+		Schema json.RawMessage
+	}
+	there, err := c.Take("format", &format)
+	switch {
+	case err != nil || !there:
+	case format.Type != "json_schema" || format.Schema == nil:
+		err = param.Invalid("", "format has the type %q; it must be json_schema, with a schema", format.Type)
+	default:
+		chat["response_format"] = schemaFormat(format.Schema)
+	}
+	return notes, param.Within("output_config", errors.Join(err, c.Refuse(nil, nil)))
 }
 
 // StopSequences reads stop_sequences as stop of a chat.
@@ -41,100 +81,110 @@ func StopSequences(f param.Fields) (json.RawMessage, error) {
 }
 
 // anthropicThinking reads thinking, as enable_thinking of the template, and the template's other variables.
-func anthropicThinking(f param.Fields, chat param.Fields) error {
+func anthropicThinking(f param.Fields, chat param.Fields) (notes []string, err error) {
 	variables := param.Fields{}
 	if _, err := f.Take("chat_template_kwargs", &variables); err != nil {
-		return err
+		return nil, err
 	}
 	t := param.Fields{}
 	there, err := f.Take("thinking", &t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if there {
-		if err := thinkingMembers(t, variables); err != nil {
-			return err
+		if notes, err = thinkingMembers(t, variables); err != nil {
+			return nil, err
 		}
 	}
 	if len(variables) > 0 {
 		chat["chat_template_kwargs"] = param.Encoded(variables)
 	}
-	return nil
+	return notes, nil
 }
 
 // thinkingMembers reads the members of thinking. What a model thinks counts as max_tokens; a budget of its own is not
 // kept.
-func thinkingMembers(t param.Fields, variables param.Fields) error {
+func thinkingMembers(t param.Fields, variables param.Fields) (notes []string, err error) {
 	kind, display, budget := "", "", 0
-	if _, err := t.Take("type", &kind); err != nil {
-		return param.Within("thinking", err)
-	}
-	if _, err := t.Take("budget_tokens", &budget); err != nil {
-		return param.Within("thinking", err)
-	}
-	if _, err := t.Take("display", &display); err != nil {
-		return param.Within("thinking", err)
+	_, err1 := t.Take("type", &kind)
+	_, err2 := t.Take("budget_tokens", &budget)
+	_, err3 := t.Take("display", &display)
+	for _, err := range []error{err1, err2, err3} {
+		if err != nil {
+			return nil, param.Within("thinking", err)
+		}
 	}
 	switch kind {
 	case "enabled", "disabled":
 		variables["enable_thinking"] = param.Encoded(kind == "enabled")
 	case "adaptive": // the model decides, as it does without thinking
 	default:
-		return param.Invalid("thinking", "thinking.type is %q; it must be enabled, disabled or adaptive", kind)
+		return nil, param.Invalid("thinking", "thinking.type is %q; it must be enabled, disabled or adaptive", kind)
 	}
 	switch {
 	case kind != "enabled" && budget != 0, budget < 0:
-		return param.Invalid("thinking", "thinking.budget_tokens is %d with type %s; leave it out", budget, kind)
+		return nil, param.Invalid("thinking", "thinking.budget_tokens is %d with type %s; leave it out", budget, kind)
+	case display == "omitted":
+		notes = append(notes, "thinking.display has no effect: thoughts are shown")
 	case display != "" && display != "summarized":
-		return param.Invalid("thinking", "thinking.display is %q; thoughts are shown", display)
+		return nil, param.Invalid("thinking", "thinking.display is %q; it must be summarized or omitted", display)
 	}
-	return param.Within("thinking", t.Refuse(nil, nil))
+	return notes, param.Within("thinking", t.Refuse(nil, nil))
 }
 
 // anthropicTools reads tools and tool_choice into a chat.
-func anthropicTools(f param.Fields, chat param.Fields) error {
-	if err := takeTools(f, chat, anthropicTool); err != nil {
-		return err
+func anthropicTools(f param.Fields, chat param.Fields) (notes []string, err error) {
+	notes, err = takeTools(f, chat, "custom", anthropicTool)
+	if err != nil {
+		return nil, err
 	}
 	choice := param.Fields{}
 	if there, err := f.Take("tool_choice", &choice); err != nil || !there {
-		return err
+		return notes, err
 	}
-	return param.Within("tool_choice", anthropicChoice(choice, chat))
+	return notes, param.Within("tool_choice", anthropicChoice(choice, chat))
 }
 
-// takeTools reads tools into a chat, each with read.
-func takeTools(f, chat param.Fields, read func(json.RawMessage) (chatTool, error)) error {
+// takeTools reads tools into a chat: those of a type, which a tool without one has too, with read. The others are run
+// by a server or have a language of their own; they are left out, unless there are no others.
+func takeTools(f, chat param.Fields, own string, read func(param.Fields) (chatTool, error)) (notes []string,
+	err error) {
 	var list []json.RawMessage
 	there, err := f.Take("tools", &list)
 	if err != nil || !there {
-		return err
+		return nil, err
 	}
-	tools := make([]chatTool, len(list))
+	tools := []chatTool{}
 	for i, raw := range list {
-		if tools[i], err = read(raw); err != nil {
-			return param.Within(fmt.Sprintf("tools[%d]", i), err)
+		at := fmt.Sprintf("tools[%d]", i)
+		b, err := param.ReadObject(raw)
+		if err != nil {
+			return nil, param.Within(at, err)
 		}
+		kind := own
+		if _, err := b.Take("type", &kind); err != nil {
+			return nil, param.Within(at, err)
+		}
+		if kind != own {
+			notes = append(notes, fmt.Sprintf("%s (%s) is left out", at, tinker.BriefText(kind)))
+			continue
+		}
+		t, err := read(b)
+		if err != nil {
+			return nil, param.Within(at, err)
+		}
+		tools = append(tools, t)
+	}
+	if len(tools) == 0 && len(list) > 0 {
+		return nil, param.Invalid("tools", "%s: no tool is there that the client runs. A server runs the others, and "+
+			"this one runs none; leave them out", strings.Join(notes, "; "))
 	}
 	chat["tools"] = param.Encoded(tools)
-	return nil
+	return notes, nil
 }
 
 // anthropicTool reads a tool that the client runs.
-func anthropicTool(raw json.RawMessage) (chatTool, error) {
-	b, err := param.ReadObject(raw)
-	if err != nil {
-		return chatTool{}, err
-	}
-	kind := "custom"
-	if _, err := b.Take("type", &kind); err != nil {
-		return chatTool{}, err
-	}
-	if kind != "custom" {
-		return chatTool{}, param.Invalid("", "a tool of type %q is not known here; give one with an input_schema, "+
-			"without "+
-			"type", kind)
-	}
+func anthropicTool(b param.Fields) (chatTool, error) {
 	out := chatTool{Type: "function"}
 	schema := map[string]json.RawMessage{}
 	out.Function.Parameters = b["input_schema"]

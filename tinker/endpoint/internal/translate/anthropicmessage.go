@@ -136,15 +136,13 @@ func (t *turns) add(raw json.RawMessage) error {
 }
 
 // blockLabels are members of blocks and tools that do not change a prompt.
-var blockLabels = []string{"cache_control", "eager_input_streaming"}
+var blockLabels = []string{"cache_control", "eager_input_streaming", "defer_loading", "strict"}
 
 // blockUnsupported are members of blocks and tools that are refused unless they ask for what happens anyway.
 var blockUnsupported = param.Refusals{
 	"citations":       {[]string{"[]", `{"enabled":false}`}, "leave it out"},
 	"caller":          {[]string{`{"type":"direct"}`}, "nothing is executed here"},
 	"toolset_name":    {nil, "give the tools one by one"},
-	"strict":          {[]string{"false"}, "arguments are written by the model alone"},
-	"defer_loading":   {[]string{"false"}, "all tools are in the prompt"},
 	"allowed_callers": {[]string{`["direct"]`}, "nothing is executed here"},
 	"input_examples":  {[]string{"[]"}, "put them into the description"},
 }

@@ -226,13 +226,11 @@ func ResponseInclude(f param.Fields) (logprobs bool, err error) {
 }
 
 // ResponseTools reads tools and tool_choice into a chat.
-func ResponseTools(f param.Fields, chat param.Fields) error {
-	if err := takeTools(f, chat, responseTool); err != nil {
-		return err
-	}
+func ResponseTools(f param.Fields, chat param.Fields) (notes []string, err error) {
+	notes, err = takeTools(f, chat, "function", responseTool)
 	raw, ok := f["tool_choice"]
-	if !ok {
-		return nil
+	if err != nil || !ok {
+		return notes, err
 	}
 	delete(f, "tool_choice")
 	var named struct{ Type, Name string }
@@ -240,27 +238,59 @@ func ResponseTools(f param.Fields, chat param.Fields) error {
 		raw = param.Encoded(param.Object{"type": "function", "function": param.Object{"name": named.Name}})
 	}
 	chat["tool_choice"] = raw
-	return nil
+	return notes, nil
+}
+
+// ResponseText reads text, the format of an answer and how much it says, and reasoning, how much is thought.
+func ResponseText(f param.Fields, chat param.Fields) (notes []string, err error) {
+	text, reasoning := param.Fields{}, param.Fields{}
+	_, err1 := f.Take("text", &text)
+	_, err2 := f.Take("reasoning", &reasoning)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	for _, x := range []struct {
+		in    param.Fields
+		name  string
+		place string
+	}{{text, "verbosity", "text"}, {reasoning, "effort", "reasoning"}, {reasoning, "summary", "reasoning"},
+		{reasoning, "context", "reasoning"}} {
+		said := ""
+		if there, err := x.in.Take(x.name, &said); err != nil {
+			return nil, param.Within(x.place, err)
+		} else if there {
+			notes = append(notes, x.place+"."+x.name+" has no effect")
+		}
+	}
+	var format struct {
+		Type   string
+		Schema json.RawMessage
+	}
+	there, err := text.Take("format", &format)
+	switch {
+	case err != nil || !there || format.Type == "text":
+	case format.Type == "json_object":
+		chat["response_format"] = param.Encoded(param.Object{"type": format.Type})
+	case format.Type != "json_schema" || format.Schema == nil:
+		err = param.Invalid("", "format has the type %q; it must be text, json_object, or json_schema with a schema",
+			format.Type)
+	default:
+		chat["response_format"] = schemaFormat(format.Schema)
+	}
+	return notes, errors.Join(param.Within("text", errors.Join(err, text.Refuse(nil, nil))),
+		param.Within("reasoning", reasoning.Refuse(nil, nil)))
 }
 
 // responseTool reads a tool that the client runs.
-func responseTool(raw json.RawMessage) (chatTool, error) {
-	b, err := param.ReadObject(raw)
-	if err != nil {
-		return chatTool{}, err
-	}
-	out := chatTool{}
+func responseTool(b param.Fields) (chatTool, error) {
+	out := chatTool{Type: "function"}
 	schema := map[string]json.RawMessage{}
 	out.Function.Parameters = b["parameters"]
-	_, err1 := b.Take("type", &out.Type)
-	if err1 == nil && out.Type != "function" {
-		return chatTool{}, param.Invalid("", "a tool of type %q is not known here; only functions are", out.Type)
-	}
-	_, err2 := b.Take("name", &out.Function.Name)
-	_, err3 := b.Take("description", &out.Function.Description)
-	_, err4 := b.Take("parameters", &schema)
+	_, err1 := b.Take("name", &out.Function.Name)
+	_, err2 := b.Take("description", &out.Function.Description)
+	_, err3 := b.Take("parameters", &schema)
 	if out.Function.Name == "" {
-		err4 = errors.Join(err4, param.Invalid("", "name is missing"))
+		err3 = errors.Join(err3, param.Invalid("", "name is missing"))
 	}
-	return out, errors.Join(err1, err2, err3, err4, b.Refuse(nil, blockUnsupported))
+	return out, errors.Join(err1, err2, err3, b.Refuse(blockLabels, blockUnsupported))
 }

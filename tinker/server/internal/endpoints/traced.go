@@ -73,7 +73,7 @@ func (r *tracer) Prompt(text string, encode func(string) ([]int32, error)) ([]in
 }
 
 // Params implements endpoint.Keeper: the request's parameters count.
-func (r *tracer) Params(*endpoint.Asked) ([]string, error) { return nil, nil }
+func (r *tracer) Params(a *endpoint.Asked) ([]string, error) { return nil, a.OwnDistribution() }
 
 // Record implements endpoint.Keeper.
 func (r *tracer) Record(_ context.Context, k endpoint.Kept) error {

@@ -27,6 +27,9 @@ CLIENTS = {
     "openai": COMMON,
     "anthropic": COMMON,
     "go": [],
+    "few": COMMON,
+    "structured": ["anthropic", "instructor", "langchain-anthropic", "langchain-ollama", "langchain-openai", "litellm", "ollama", "openai", "pydantic-ai-slim[openai]"],
+    "coding": ["tinker", "openai", "anthropic"],
     "ollama": ["ollama", "tinker"],
     "litellm": ["litellm", "mcp"],
     "lmeval": ["lm-eval[api]", "transformers"],
@@ -36,7 +39,8 @@ CLIENTS = {
     "rft": ["openai", "requests", "httpx", "-trinity-rft"],
 }
 ALIAS = "Qwen/Qwen3-8B"  # the same model under a name for which tinker-cookbook knows a renderer
-DEFAULT = ["openai", "anthropic", "go"]
+DEFAULT = ["openai", "anthropic", "go", "few"]
+UNTRAINED = {"few", "structured", "coding"}  # few is the part of structured that needs no further packages
 
 # Qwen's form of tools, as short as the shipped model's context needs it.
 TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\\n' }}{%- for t in tools %}{{- t.function.name + ' ' }}{%- endfor %}{{- '<tool_call><|im_end|>\\n' }}{%- endif %}
@@ -65,15 +69,19 @@ def environment(work, name):
 
 
 def models(work):
-    """The folder of models: the shipped one with the template above."""
-    into = work / "models" / "tools"
-    shutil.rmtree(into, ignore_errors=True)
-    shutil.copytree(MODEL, into)
-    path = into / "tokenizer_config.json"
-    config = json.loads(path.read_text())
-    config["chat_template"] = TEMPLATE
-    path.write_text(json.dumps(config))
+    """The folder of models: the shipped one with the template above, and the same in a longer context, where it is not good but answers."""
+    for name in ("tools", "wide"):
+        into = work / "models" / name
+        shutil.rmtree(into, ignore_errors=True)
+        shutil.copytree(MODEL, into)
+        change(into / "tokenizer_config.json", chat_template=TEMPLATE)
+        if name == "wide":
+            change(into / "config.json", max_position_embeddings=1 << 18)
     return into.parent
+
+
+def change(path, **members):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
 
 
 def converted(trinity, model, work):
@@ -94,7 +102,12 @@ def go_clients(work):
 
 def commands(a, work, names):
     """The command of each client, its environment made before."""
-    return [[go_clients(work)] if name == "go" else [a.python or environment(work, name), "-B", HERE / f"{name}_client.py"] for name in names]
+    def one(name):
+        if name == "go":
+            return [go_clients(work)]
+        python = a.python or environment(work, name)
+        return ["env", "STRUCTURED=few", python, "-B", HERE / "structured_client.py"] if name == "few" else [python, "-B", HERE / f"{name}_client.py"]
+    return [one(name) for name in names]
 
 
 def table(command, env):
@@ -149,8 +162,9 @@ def main():
         todo = [[todo[0][0], "-B", HERE / "lmeval_real.py"]]
         env.update(CLIENTS_FOLDER=str(folder), CLIENTS_TORCH=a.torch)
     else:
-        python = a.python or environment(work, "openai")
         env.update(CLIENTS_FOLDER=str(serving / "tools"))
+    if not a.model and not set(chosen(a)) <= UNTRAINED:
+        python = a.python or environment(work, "openai")
         env.update(CLIENTS_CALLS=subprocess.run([python, "-B", HERE / "trained.py"], env=env, check=True, capture_output=True, text=True).stdout.strip())
     rows, ok = ["| route | client | what | result |", "|---|---|---|---|"], True
     for command in todo:
