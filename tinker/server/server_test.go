@@ -386,7 +386,6 @@ func TestRefusals(t *testing.T) {
 		{"/create_model", map[string]any{"session_id": session, "model_seq_id": 0, "base_model": "tiny",
 			"lora_config": map[string]any{"rank": 4, "train_mlp": false, "train_attn": false, "train_unembed": false}},
 			"nothing"},
-		{"/create_session", map[string]any{"tags": []string{}, "project_id": "p", "sdk_version": "0"}, "project"},
 		{"/load_weights", map[string]any{"path": "tinker://a/weights/b"}, "model_id"},
 	} {
 		if code, _, raw := r.send("POST", wire.Prefix+c.path, c.body); code != http.StatusBadRequest ||
