@@ -174,9 +174,9 @@ func (x *Explorer) Run(ctx, stop context.Context) error {
 }
 
 var errStopped = errors.New("explorer: stopped")
+
 // exploreAll explores the steps, as many at a time as the synchronizer's window has. Each begins when the one that many
 // before it has ended, and they end in order. It returns the step of an error.
-// it has ended, and they end in order. It returns the step of an error.
 func (x *Explorer) exploreAll(ctx context.Context) (int, error) {
 	var flights []*flight // under way, in order
 	end := func() (step int, err error) {
