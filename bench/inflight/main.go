@@ -38,8 +38,8 @@ func main() {
 		}
 		fmt.Printf("examples/tiny, stable_reinforce, %d steps of %d groups of %d samples, %d samples at once\n\n", *steps,
 			perStep, perGroup, room)
-		fmt.Print("| | seed | accuracy, first ten steps | last ten | held out before | after | steps between drawing and " +
-			"training on a token, mean | most | answers of several versions |\n|---|---|---|---|---|---|---|---|---|\n")
+		fmt.Print("| | seed | accuracy, first ten steps | last ten | held out before | after | steps between drawing " +
+			"and training on a token, mean | most | answers of several versions |\n|---|---|---|---|---|---|---|---|---|\n")
 		curves := plot.Curves{Title: "in-flight samplers on examples/tiny", Key: "training accuracy", Zero: true,
 			Window: 10}
 		var problems []error
@@ -51,7 +51,8 @@ func main() {
 				}
 				r.print(a, seed+1)
 				problems = append(problems, r.check(a, seed+1))
-				curves.Runs = append(curves.Runs, plot.Run{Name: fmt.Sprintf("%s, seed %d", a.name, seed+1), Points: r.curve})
+				curves.Runs = append(curves.Runs, plot.Run{
+					Name: fmt.Sprintf("%s, seed %d", a.name, seed+1), Points: r.curve})
 			}
 		}
 		return errors.Join(append(problems, draw(curves, *svg))...)
