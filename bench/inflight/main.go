@@ -36,10 +36,11 @@ func main() {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("examples/tiny, stable_reinforce, %d steps of %d groups of %d samples, %d samples at once\n\n", *steps,
+		fmt.Printf("examples/tiny, stable_reinforce, %d steps of %d groups of %d samples, %d at once\n\n", *steps,
 			perStep, perGroup, room)
 		fmt.Print("| | seed | accuracy, first ten steps | last ten | held out before | after | steps between drawing " +
-			"and training on a token, mean | most | answers of several versions |\n|---|---|---|---|---|---|---|---|---|\n")
+			"and training on a token, mean | most | " +
+			"answers of several versions |\n|---|---|---|---|---|---|---|---|---|\n")
 		curves := plot.Curves{Title: "in-flight samplers on examples/tiny", Key: "training accuracy", Zero: true,
 			Window: 10}
 		var problems []error
