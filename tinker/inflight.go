@@ -33,11 +33,11 @@ func (r SampleRequest) CheckVersions() error {
 		for j, v := range list {
 			switch {
 			case j == 0 && v.From != 0, j > 0 && v.From <= list[j-1].From:
-				return Userf("versions[%d][%d] begins at token %d; the first begins at 0, and each later one after the "+
-					"one before", i, j, v.From)
+				return Userf("versions[%d][%d] begins at token %d; the first begins at 0, and each later one after "+
+					"the one before", i, j, v.From)
 			case j == 0 && first != "" && v.Path != first:
-				return Userf("versions[%d] begins with %s and an earlier sample with %s; all samples of a request begin "+
-					"with the same weights", i, v.Path, first)
+				return Userf("versions[%d] begins with %s and an earlier sample with %s; all samples of a request "+
+					"begin with the same weights", i, v.Path, first)
 			case j == 0:
 				first = v.Path
 			}

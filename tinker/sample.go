@@ -23,8 +23,8 @@ type SampleRequest struct {
 	// CacheSalt keeps the computed beginning of the prompt from requests with another salt. It changes no answer. The
 	// Tinker protocol has no such parameter.
 	CacheSalt string `json:"cache_salt,omitempty"`
-	// Versions, of an earlier answer of a Mover by sample, repeats that answer: its weights change at the same tokens. A
-	// sample without any follows its client. The Tinker protocol has no such parameter.
+	// Versions, of an earlier answer of a Mover by sample, repeats that answer: its weights change at the same tokens.
+	// A sample without any follows its client. The Tinker protocol has no such parameter.
 	Versions [][]Version `json:"versions,omitempty"`
 }
 

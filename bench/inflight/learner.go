@@ -67,7 +67,8 @@ func (l *learner) publish(ctx context.Context) error {
 	if m, ok := l.sampler.(tinker.Mover); ok {
 		return m.Move(ctx, out.Path)
 	}
-	l.sampler, err = l.svc.SamplingClient(ctx, tinker.SamplingClientRequest{ModelPath: out.Path, Inflight: l.arm.inflight})
+	l.sampler, err = l.svc.SamplingClient(ctx, tinker.SamplingClientRequest{ModelPath: out.Path,
+		Inflight: l.arm.inflight})
 	return err
 }
 

@@ -36,11 +36,13 @@ func main() {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("examples/tiny, stable_reinforce, %d steps of %d groups of %d samples, %d samples at once\n\n", *steps, perStep,
-			perGroup, room)
-		fmt.Print("| | seed | accuracy, first ten steps | last ten | held out before | after | steps between drawing and " +
-			"training on a token, mean | most | answers of several versions |\n|---|---|---|---|---|---|---|---|---|\n")
-		curves := plot.Curves{Title: "in-flight samplers on examples/tiny", Key: "training accuracy", Zero: true, Window: 10}
+		fmt.Printf("examples/tiny, stable_reinforce, %d steps of %d groups of %d samples, %d at once\n\n", *steps,
+			perStep, perGroup, room)
+		fmt.Print("| | seed | accuracy, first ten steps | last ten | held out before | after | steps between drawing " +
+			"and training on a token, mean | most | " +
+			"answers of several versions |\n|---|---|---|---|---|---|---|---|---|\n")
+		curves := plot.Curves{Title: "in-flight samplers on examples/tiny", Key: "training accuracy", Zero: true,
+			Window: 10}
 		var problems []error
 		for _, a := range arms {
 			for seed := range a.seeds {
@@ -50,7 +52,8 @@ func main() {
 				}
 				r.print(a, seed+1)
 				problems = append(problems, r.check(a, seed+1))
-				curves.Runs = append(curves.Runs, plot.Run{Name: fmt.Sprintf("%s, seed %d", a.name, seed+1), Points: r.curve})
+				curves.Runs = append(curves.Runs, plot.Run{
+					Name: fmt.Sprintf("%s, seed %d", a.name, seed+1), Points: r.curve})
 			}
 		}
 		return errors.Join(append(problems, draw(curves, *svg))...)
@@ -110,7 +113,8 @@ func (r *result) mean(from, to int) (m float64) {
 func (r *result) print(a arm, seed int) {
 	n := len(r.curve)
 	fmt.Printf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.2f | %d | %.0f %% |\n", a.name, seed, r.mean(0, 10),
-		r.mean(n-10, n), r.before, r.after, float64(r.age)/float64(r.tokens), r.oldest, 100*float64(r.moved)/float64(r.answers))
+		r.mean(n-10, n), r.before, r.after, float64(r.age)/float64(r.tokens), r.oldest,
+		100*float64(r.moved)/float64(r.answers))
 }
 
 // check says what is not as it should be: the control learns nothing, the others do; and answers change their weights

@@ -53,7 +53,7 @@ func (c *Client) SamplingClient(ctx context.Context, req tinker.SamplingClientRe
 		}
 	}
 	if req.Inflight {
-		return nil, userf("client: the Tinker protocol makes an in-flight sampler when it saves its weights, and not of a "+
+		return nil, userf("client: the Tinker protocol makes an in-flight sampler when it saves its weights, not of a "+
 			"path; sample from %s without inflight", req.ModelPath)
 	}
 	s := &samplingClient{client: c, of: req, inFlight: semaphore.NewWeighted(c.config.Samples),

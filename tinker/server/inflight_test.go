@@ -113,7 +113,8 @@ func TestInflightSampler(t *testing.T) {
 		t.Errorf("another tenant's sample: %d %s", code, raw)
 	}
 	named := map[string]any{"model_id": p.model, "seq_id": p.seq + 1, "path": "x", "kind": "inflight"}
-	if text, _ := r.failure(r.promise("/save_weights_for_sampler", named)); !strings.Contains(text, "sampling session") {
+	text, _ := r.failure(r.promise("/save_weights_for_sampler", named))
+	if !strings.Contains(text, "sampling session") {
 		t.Errorf("a named in-flight save: %s", text)
 	}
 	r.settled(t)

@@ -12,8 +12,8 @@ import (
 // An in-flight sampler exchanges its weights while its requests are computed. A request begins with the weights that
 // the client has when it leaves its queue: they compute its prompt, from whose logits the first token of each sample is
 // drawn. Between two steps, each sequence that is about to compute its last token takes the client's weights for it and
-// for all later ones. The pages of the tokens before stay, as in PipelineRL (Piché et al. 2025, §4), and a sequence that
-// has lost its pages computes each token again with the weights that computed it first. Only pages that one version
+// for all later ones. The pages of the tokens before stay, as in PipelineRL (Piché et al. 2025, §4), and a sequence
+// that has lost its pages computes each token again with the weights of the first time. Only pages that one version
 // has computed from the beginning on are in the prefix cache.
 
 // source is saved weights in memory, while a client or a request uses them.

@@ -75,8 +75,8 @@ func (p *Sampler) Run() string {
 	return path.ModelID
 }
 
-// Latest is the in-flight sampler that an in-flight one has the weights of: the last one that was saved, or itself if it
-// is newer. The store is locked.
+// Latest is the in-flight sampler that an in-flight one has the weights of: the last one that was saved, or itself if
+// it is newer. The store is locked.
 func (t *Store) Latest(p *Sampler) *Sampler {
 	run := p.Run()
 	for _, q := range t.Samplers {

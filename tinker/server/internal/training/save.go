@@ -31,7 +31,7 @@ func (s *Runs) SaveForSampler(c *edge.Call, req wire.SaveRequest) (any, error) {
 	case req.Kind != "" && req.Kind != "snapshot" && req.Kind != "inflight":
 		return s.reject(m, req.SeqID, tinker.Userf("kind is %q; it must be snapshot or inflight", req.Kind))
 	case req.Path != nil && req.Kind == "inflight":
-		return s.reject(m, req.SeqID, tinker.Userf("kind inflight makes a sampling session and no checkpoint named %q; "+
+		return s.reject(m, req.SeqID, tinker.Userf("kind inflight makes a sampling session, not a checkpoint %q; "+
 			"leave out the path, or the kind", *req.Path))
 	case req.Path != nil:
 		return s.saveNamed(c, m, req, tinker.KindSampler, *req.Path)
