@@ -23,8 +23,8 @@ type Version struct {
 	Path string `json:"path"` // of the saved weights
 }
 
-// CheckVersions refuses Versions that no answer has.
-func (r SampleRequest) CheckVersions() error {
+// CheckVersions refuses a request with Versions that no answer has.
+func CheckVersions(r SampleRequest) error {
 	if len(r.Versions) > max(1, r.NumSamples) {
 		return Userf("versions are of %d samples; the request is for %d", len(r.Versions), max(1, r.NumSamples))
 	}

@@ -63,7 +63,7 @@ func (c *sampler) takeOff(req tinker.SampleRequest) (*sampler, error) {
 	case c.flight == nil:
 		return c, nil
 	}
-	if err := req.CheckVersions(); err != nil {
+	if err := tinker.CheckVersions(req); err != nil {
 		return nil, err
 	}
 	f := &flight{now: c.flight.now, again: req.Versions, known: map[string]*version{}}

@@ -116,7 +116,7 @@ func (f *flight) take() *source {
 
 // newFlight opens the versions that a repeated request had.
 func (t *target) newFlight(ctx context.Context, req tinker.SampleRequest) (*flight, error) {
-	if err := req.CheckVersions(); err != nil {
+	if err := tinker.CheckVersions(req); err != nil {
 		return nil, err
 	}
 	f, known := &flight{of: t, again: make([][]move, len(req.Versions))}, map[string]*source{}
