@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -123,7 +122,7 @@ func TestFeedContinues(t *testing.T) {
 	for _, table := range []bool{false, true} {
 		for at := range steps {
 			path := filepath.Join(t.TempDir(), "order.jsonl")
-			f, sync := feeding(t, path, s, kept{}, trainer.State{}, batch, always)
+			f, _ := feeding(t, path, s, kept{}, trainer.State{}, batch, always)
 			for step := 1; step <= at; step++ {
 				f.put(step, samples(each, 0))
 			}
@@ -134,7 +133,7 @@ func TestFeedContinues(t *testing.T) {
 			if table {
 				to, first = kept{step: max(0, at-1), kept: true}, max(1, at)
 			}
-			f, sync = feeding(t, path, s, to, after, batch, always)
+			f, sync := feeding(t, path, s, to, after, batch, always)
 			for step := first; step <= steps; step++ {
 				if v, known := sync.Ruled(step); v != want[step-1] || !known {
 					t.Errorf("table %v, stopped after %d: step %d has version %d (%v), want %d", table, at, step, v,
@@ -157,6 +156,6 @@ func TestFeedContinues(t *testing.T) {
 		t.Errorf("begun in another style: versions %v, want %v", got, want)
 	}
 	if _, _, err := sync.Next(context.Background(), 10); err == nil {
-		t.Error(fmt.Sprint("step 10 begins although step 7 is not handed over"))
+		t.Error("step 10 begins although step 7 is not handed over")
 	}
 }

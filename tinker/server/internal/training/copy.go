@@ -81,7 +81,7 @@ func (s *Runs) copyRun(c *edge.Call, req wire.CopyWeights, k state.SavedCheckpoi
 		} else if t.Sessions[session] == nil {
 			u := &state.Session{ID: session, Tenant: c.Tenant, Created: r.Created, Project: req.ProjectID,
 				DisplayName: "copy of " + req.SourcePath, Finished: "success", Seen: r.Created}
-			if at, err = s.State.Record(state.RecSession, u); err == nil {
+			if _, err = s.State.Record(state.RecSession, u); err == nil {
 				t.Sessions[session] = u
 			}
 		}
