@@ -149,7 +149,7 @@ func (c openaiClient) errors(ctx context.Context) error {
 		{func(p *openai.ChatCompletionNewParams) { p.Model = "absent" }, http.StatusNotFound, "model_not_found"},
 		{func(p *openai.ChatCompletionNewParams) { p.MaxTokens = openai.Int(1_000_000) }, http.StatusBadRequest,
 			"context_length_exceeded"},
-		{func(p *openai.ChatCompletionNewParams) { p.PresencePenalty = openai.Float(1) }, http.StatusBadRequest, ""},
+		{func(p *openai.ChatCompletionNewParams) { p.PresencePenalty = openai.Float(3) }, http.StatusBadRequest, ""},
 	} {
 		params := asking()
 		tt.change(&params)
