@@ -72,6 +72,8 @@ func (x *example) run(ctx context.Context, v *verdict, cfg *config.Config, o run
 		err = fmt.Errorf("%w: %s", err, warning)
 	}
 	switch {
+	case err == nil && sum.Steps == 0 && cfg.Mode == config.Both && sampled(cfg):
+		v.began, v.run = true, "samples its first step, of which its operators leave nothing"
 	case err == nil:
 		v.began, v.run = sum.Steps > 0 || cfg.Mode == config.Bench || cfg.Mode == config.Explore, "does its first step"
 	case v.refused && err.Error() == refusal.Error():

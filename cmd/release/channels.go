@@ -21,7 +21,11 @@ func channels(version, address string, sums map[string]string) map[string][]byte
 		return nil
 	}
 	all := map[string][]byte{}
-	for _, name := range []string{"install.sh", "install.ps1", "trinity.rb", "trinity.json"} {
+	names := []string{"install.sh", "install.ps1"}
+	if address != "" {
+		names = append(names, "trinity.rb", "trinity.json")
+	}
+	for _, name := range names {
 		more := template.FuncMap{"of": of, "of_systems": systems}
 		t := template.Must(template.New(name).Delims("<<", ">>").Funcs(more).ParseFS(files, "files/"+name))
 		var out bytes.Buffer

@@ -1,10 +1,11 @@
 // Command release packs the binaries that .ci/release has built for the ways in which people get a program: an archive
-// for each platform, a wheel for each (pip install), scripts that install from an address, a Homebrew formula, a Scoop
-// manifest, and the checksums of all. Equal binaries give equal bytes.
+// for each platform, a wheel for each (pip install), scripts that install from an address, and the checksums of all.
+// Equal binaries give equal bytes.
 //
 //	go run ./cmd/release bin/release [ADDRESS]
 //
-// ADDRESS is where the folder will be published; the formula and the manifest name it.
+// With ADDRESS, where the folder will be published, there are a Homebrew formula and a Scoop manifest too, and the
+// scripts need not be told it.
 package main
 
 import (
@@ -23,7 +24,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: release FOLDER [ADDRESS]")
 		os.Exit(2)
 	}
-	address := "https://example.org/trinity" // until there is one
+	address := ""
 	if len(os.Args) == 3 {
 		address = strings.TrimSuffix(os.Args[2], "/")
 	}

@@ -42,7 +42,7 @@ func released(t *testing.T) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	for name, data := range channels("1.2.3", "http://127.0.0.1:9", sums) {
+	for name, data := range channels("1.2.3", "", sums) {
 		if err := write(dir, name, data, sums); err != nil {
 			t.Fatal(err)
 		}
@@ -61,6 +61,10 @@ func TestInstallScript(t *testing.T) {
 	run := func(to string) (string, error) {
 		out, err := exec.Command("sh", filepath.Join(dir, "install.sh"), server.URL, to).CombinedOutput()
 		return string(out), err
+	}
+	nowhere, err := exec.Command("sh", filepath.Join(dir, "install.sh")).CombinedOutput()
+	if err == nil || !strings.Contains(string(nowhere), "name the address") {
+		t.Errorf("without an address: %v\n%s", err, nowhere)
 	}
 	to := filepath.Join(t.TempDir(), "a b")
 	out, err := run(to)

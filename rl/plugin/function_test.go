@@ -94,7 +94,7 @@ func TestRewardFunctions(t *testing.T) {
 func opened(t *testing.T, dir string, rewards ...string) *plugin.Set {
 	t.Helper()
 	set, err := plugin.Open(t.Context(), plugin.Options{Dotted: plugin.Names{Rewards: rewards},
-		Files: map[string]string{"trl.py": filepath.Join(dir, "trl.py"), "this.py": filepath.Join(dir, "this.py")}})
+		Find: func(path string) string { return filepath.Join(dir, path) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +104,12 @@ func opened(t *testing.T, dir string, rewards ...string) *plugin.Set {
 
 // A file that is not there is an error before Python is started.
 func TestRewardFileMissing(t *testing.T) {
-	w := &plugin.World{}
-	n := outside.Named{Rewards: []string{"right.py + 0.5*absent.py:f"}}
-	if !w.Claims(n) {
+	name := "right.py + 0.5*absent.py:f"
+	if !(&plugin.World{}).Claims(outside.Named{Rewards: []string{name}}) {
 		t.Error("nobody claims a function in a file")
 	}
-	_, err := w.Open(t.Context(), n, outside.Site{Find: func(string) string { return "/nowhere/right.py" }})
+	_, err := plugin.Open(t.Context(), plugin.Options{Dotted: plugin.Names{Rewards: []string{name}},
+		Find: func(path string) string { return filepath.Join(t.TempDir(), path) }})
 	if err == nil || !strings.Contains(err.Error(), "right.py, of the reward") {
 		t.Errorf("error %v", err)
 	}

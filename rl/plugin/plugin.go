@@ -19,9 +19,10 @@ import (
 
 // Options set a Set up.
 type Options struct {
-	Dirs   []string          // plug-in folders, each of whose .py files is loaded
-	Dotted Names             // that a configuration names, such as examples.mine.workflow.Mine; harbor_workflow
-	Files  map[string]string // where the files of rewards that are functions lie, by their paths in the names
+	Dirs []string // plug-in folders, each of whose .py files is loaded
+	// that a configuration names, such as examples.mine.workflow.Mine, harbor_workflow and rewards as mine.py:right
+	Dotted Names
+	Find   func(path string) string // where a reward's file lies; nil: at its path
 	Python python.Options
 
 	RewardTimeout time.Duration // for one call of a reward function while it runs; 0: none
@@ -39,29 +40,37 @@ type Names struct {
 type Set struct {
 	Found
 
-	host    *python.Host
-	opts    Options
-	ctx     context.Context // of calls that are given none; it ends with Close
-	end     context.CancelFunc
-	rewards chan struct{} // one place for each call of a reward function; nil: any number
+	host *python.Host
+	opts Options
+
+	functions map[string][]term // of Dotted.Rewards, by name
+	ctx       context.Context   // of calls that are given none; it ends with Close
+	end       context.CancelFunc
+	rewards   chan struct{} // one place for each call of a reward function; nil: any number
 }
 
 // Open starts the processes and loads the files. Files that cannot be loaded are in Found.Errors; the others are used.
 func Open(ctx context.Context, o Options) (*Set, error) {
 	s := &Set{opts: o}
+	if o.Find == nil {
+		o.Find = func(path string) string { return path }
+	}
+	var err error
+	if s.functions, err = functions(o.Dotted.Rewards, o.Find); err != nil {
+		return nil, err
+	}
 	var once sync.Once
 	p := o.Python
 	p.Imports = append(p.Imports, "trinity._plugin.calls")
 	p.Setup = func(ctx context.Context, process python.Caller) error {
 		var found Found
-		args := map[string]any{"dirs": o.Dirs, "dotted": o.Dotted, "files": o.Files}
+		args := map[string]any{"dirs": o.Dirs, "dotted": o.Dotted, "functions": s.functions}
 		if err := process.Call(ctx, "plugin.load", args, &found, nil); err != nil {
 			return fmt.Errorf("plugin: loading %s: %w", strings.Join(o.Dirs, ", "), err)
 		}
 		once.Do(func() { s.Found = found })
 		return nil
 	}
-	var err error
 	if s.host, err = python.Open(ctx, p); err != nil {
 		return nil, err
 	}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
@@ -42,7 +40,7 @@ func (s *Set) grade(name string, sample reward.Sample) (reward.Scores, error) {
 	}
 	args, call := map[string]any{}, map[string]any{"response": sample.Response, "truth": sample.Truth,
 		"prompt": sample.Prompt, "response_token": sample.ResponseTokens, "info": struct{}{}}
-	if len(functionFiles(name)) > 0 {
+	if s.functions[name] != nil {
 		call["columns"] = sample.Columns
 	}
 	for k, v := range sample.Args {
@@ -59,21 +57,6 @@ func (s *Set) grade(name string, sample reward.Sample) (reward.Scores, error) {
 	}
 	return scoresOf(name, parts)
 }
-
-// functionFiles are the files of a reward that is a function, or a sum of several: right.py + 0.1*style.py:brief. Other
-// names have none.
-func functionFiles(name string) (files []string) {
-	for term := range strings.SplitSeq(name, " + ") {
-		m := function.FindStringSubmatch(term)
-		if m == nil {
-			return nil
-		}
-		files = append(files, m[1])
-	}
-	return files
-}
-
-var function = regexp.MustCompile(`^\s*(?:[-+0-9.eE]+\s*\*\s*)?(\S.*?\.py)(?::\w+)?\s*$`)
 
 // scoresOf are the parts in the order of their names.
 func scoresOf(name string, parts map[string]python.Float) (reward.Scores, error) {

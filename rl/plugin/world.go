@@ -39,11 +39,6 @@ func (w *World) Claims(n outside.Named) bool {
 // harbor is the one workflow of the package trinity of which this program has none in Go.
 const harbor = "harbor_workflow"
 
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
 func dotted(n outside.Named) Names {
 	only := func(names []string) (list []string) {
 		for _, name := range names {
@@ -64,18 +59,9 @@ func (w *World) Open(ctx context.Context, n outside.Named, s outside.Site) (p ou
 				"--plugin-dir, TRINITY_PLUGIN_DIRS or plugin_dir", dir)
 		}
 	}
-	files := map[string]string{}
-	for _, name := range n.Rewards {
-		for _, file := range functionFiles(name) {
-			if files[file] = s.Find(file); !isFile(files[file]) {
-				return p, fmt.Errorf("plugin: %s, of the reward %q, is not there; name a Python file as FILE.py or "+
-					"FILE.py:function", file, name)
-			}
-		}
-	}
 	write := s.Log("python")
 	log := func(e python.Entry) { write(outside.Line{Text: e.Text, Level: e.Level, Task: e.Task}) }
-	w.set, err = Open(ctx, Options{Dirs: n.Folders, Dotted: dotted(n), Files: files, RewardTimeout: w.RewardTimeout,
+	w.set, err = Open(ctx, Options{Dirs: n.Folders, Dotted: dotted(n), Find: s.Find, RewardTimeout: w.RewardTimeout,
 		Rewards: w.Rewards, Python: python.Options{Executable: s.Python, Dirs: slices.Concat(n.Folders, s.Imports),
 			Env: w.Env, Imports: []string{pythonenv.Module}, Processes: w.Processes, Threads: w.Threads,
 			Memory: w.Memory, Log: log}})

@@ -1,6 +1,6 @@
 # Installs trinity for this user, from the folder of a release:
-#   ./install.ps1 [-Address ADDRESS] [-Folder FOLDER]
-param([string]$Address = "<<.address>>", [string]$Folder = "$env:LOCALAPPDATA\Programs\trinity")
+#   ./install.ps1 -Address ADDRESS [-Folder FOLDER]
+param([string]$Address = $(if ("<<.address>>") { "<<.address>>" } else { throw "name the address of a release: -Address" }), [string]$Folder = "$env:LOCALAPPDATA\Programs\trinity")
 $ErrorActionPreference = "Stop"
 $processor = switch ([System.Runtime.InteropServices.RuntimeInformation]::OSArchitecture) {
     "X64" { "amd64" }

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Installs trinity for this user, from the folder of a release:
-#   sh install.sh [ADDRESS] [FOLDER]
-# ADDRESS is where the release lies (<<.address>>), FOLDER where the program goes (~/.local/bin). Nothing else is changed.
+#   sh install.sh ADDRESS [FOLDER]
+# ADDRESS is where the release lies<<with .address>> (by default <<.>>)<<end>>, FOLDER where the program goes (~/.local/bin). Nothing else is
+# changed.
 set -eu
+fail() { echo "install.sh: $1" >&2; exit 1; }
 address=${1:-<<.address>>}
+[ -n "$address" ] || fail "name the address of a release: sh install.sh https://…"
 folder=${2:-$HOME/.local/bin}
 
-fail() { echo "install.sh: $1" >&2; exit 1; }
 get() { # an address, a file
 	if command -v curl >/dev/null; then curl -fsSL "$1" -o "$2"; elif command -v wget >/dev/null; then wget -q "$1" -O "$2"
 	else fail "neither curl nor wget is here; install one of them"; fi || fail "cannot read $1"

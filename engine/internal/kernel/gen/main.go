@@ -1,4 +1,4 @@
-// Gen writes the assembly of package kernel and its Go declarations. Run it
+// Command gen writes the assembly of package kernel and its Go declarations. Run it
 // from the root of the module:
 //
 //	go run ./engine/internal/kernel/gen

@@ -1,28 +1,19 @@
-"""Rewards that are bare functions: FILE.py or FILE.py:name, or several with weights, as in right.py + 0.1*style.py:brief."""
+"""Rewards that are bare functions in files, as right.py, style.py:brief or right.py + 0.1*style.py:brief name them."""
 
 import inspect
-import re
 
 from trinity.utils.plugin_loader import load_from_file
-
-_TERM = re.compile(r"\s*(?:([-+0-9.eE]+)\s*\*\s*)?(\S.*?\.py)(?::(\w+))?\s*$")
-
-
-def is_function(name):
-    """Whether the name of a reward is one of functions in files."""
-    return isinstance(name, str) and all(_TERM.match(term) for term in name.split(" + "))
 
 
 class Sum:
     """The weighted sum of functions. Each is a part of the reward, by its name."""
 
-    def __init__(self, name, found):
-        """found: the files by the paths that the name has."""
+    def __init__(self, terms):
+        """terms: weight, path, file and name of each, as the Go side has read them."""
         self._terms = []
-        for term in name.split(" + "):
-            weight, path, function = _TERM.match(term).groups()
-            called, fn = _function(found.get(path, path), path, function)
-            self._terms.append((float(weight or 1), called, fn, _arguments(fn, f"{path}:{called}")))
+        for term in terms:
+            called, fn = _function(term["file"], term["path"], term["name"])
+            self._terms.append((term["weight"], called, fn, _arguments(fn, f"{term['path']}:{called}")))
 
     def __call__(self, response, truth=None, prompt=None, response_token=None, columns=None, **args):
         row = {"response": response, "truth": truth, "prompt": prompt, "tokens": response_token, "args": args,
@@ -54,7 +45,7 @@ def _function(file, path, name):
     module = load_from_file(file)
     own = {k: v for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == module.__name__
            and not k.startswith("_")}
-    if name is None:
+    if not name:
         name = "reward" if "reward" in own else next(iter(own), None) if len(own) == 1 else None
     if name is None:
         raise ValueError(f"{path} has {len(own)} functions ({', '.join(own)}): name one, as {path}:NAME, or call it reward")

@@ -10,7 +10,7 @@ from trinity.buffer.operators import EXPERIENCE_OPERATORS
 from trinity.buffer.reader import READER
 from trinity.buffer.schema import FORMATTER, SQL_SCHEMA
 from trinity.buffer.selector import SELECTORS
-from trinity._plugin.function import Sum, is_function
+from trinity._plugin.function import Sum
 from trinity.common.rewards import REWARD_FUNCTIONS
 from trinity.common.workflows import WORKFLOWS, Workflow
 from trinity.utils.monitor import MONITOR
@@ -22,8 +22,8 @@ _REFUSED = (ADVANTAGE_FN, ALGORITHM_TYPE, ENTROPY_LOSS_FN, KL_FN, POLICY_LOSS_FN
 
 
 def load(args, call):
-    """args: dirs, dotted (the dotted paths that a configuration names by their kinds), and files (those of rewards that are
-    bare functions, by the paths that it names)."""
+    """args: dirs, dotted (the dotted paths that a configuration names by their kinds), and functions (the terms of rewards
+    that are bare functions, by their names)."""
     errors = []
     for folder in args.get("dirs") or []:
         for path in files(folder):
@@ -37,8 +37,8 @@ def load(args, call):
     for kind, registry in (("workflows", WORKFLOWS), ("rewards", REWARD_FUNCTIONS), ("operators", EXPERIENCE_OPERATORS)):
         for name in dotted.get(kind) or []:
             try:
-                if kind == "rewards" and is_function(name):
-                    registry.register_module(name, Sum(name, args.get("files") or {}), force=True)
+                if kind == "rewards" and name in args["functions"]:
+                    registry.register_module(name, Sum(args["functions"][name]), force=True)
                     continue
                 cls = registry.get(name)
                 if name not in registry.modules:  # one that comes with this package
