@@ -118,17 +118,17 @@ func (r *row) of(token int32) float32 { return float32(r.log(r.t.class[token])) 
 
 func (r *row) log(class int) float64 { return elementary.Log(r.p[class]) }
 
-// entropy of the distribution, and the mean of p·(entropy + log p), nats.
-func (r *row) entropy() (h, centre float64) {
+// entropy of the distribution, the mean of p·(entropy + log p), and the log-probability of a token of each class, nats.
+// Logarithms are most of what this service computes, so they are taken once.
+func (r *row) entropy() (h, centre float64, logs [classes + 1]float64) {
 	for c, m := range r.mass {
 		if m > 0 {
-			h -= float64(m * r.log(c))
+			logs[c] = r.log(c)
+			h -= float64(m * logs[c])
 		}
 	}
 	for c, m := range r.mass {
-		if m > 0 {
-			centre += float64(m * r.p[c] * (h + r.log(c)))
-		}
+		centre += float64(m * r.p[c] * (h + logs[c]))
 	}
-	return h, centre
+	return h, centre, logs
 }

@@ -151,14 +151,12 @@ func (g *gradient) datum(l loss.Loss, d *loss.Datum, tokens []int32) (map[string
 		if !l.Entropic() {
 			continue
 		}
-		h, centre := r.entropy()
+		h, centre, logs := r.entropy()
 		entropies, centres = append(entropies, float32(h)), append(centres, float32(centre))
 		v, by := l.Entropy(*d, i, float32(h))
 		total += v
 		for c, m := range r.mass {
-			if m > 0 {
-				g.sum[c] -= float64(by * m * (r.log(c) + h))
-			}
+			g.sum[c] -= float64(by * m * (logs[c] + h))
 		}
 	}
 	record := map[string]tinker.Tensor{tinker.Logprobs: {Shape: d.Shape, Float: logp}}
