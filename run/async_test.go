@@ -92,19 +92,19 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 		every int
 		args  []string
 	}{
-		{"queue", options(), 5, nil},
-		{"three at a time", options(), 41, []string{"explorer.max_inflight_batches=3",
+		{"queue", options(), 23, nil},
+		{"three at a time", options(), 83, []string{"explorer.max_inflight_batches=3",
 			"synchronizer.trainer_sync_interval=2"}},
-		{"filtered", options(), 23, []string{filtered, "algorithm.repeat_times=3", "buffer.train_batch_size=3"}},
-		{"table", options(), 41, []string{betweenTable}},
-		{"filtered table", options(), 61, []string{betweenTable, filtered, "algorithm.repeat_times=3",
+		{"filtered", options(), 47, []string{filtered, "algorithm.repeat_times=3", "buffer.train_batch_size=3"}},
+		{"table", options(), 83, []string{betweenTable}},
+		{"filtered table", options(), 127, []string{betweenTable, filtered, "algorithm.repeat_times=3",
 			"buffer.train_batch_size=3"}},
-		{"stale", options(), 61, tooOld},
-		{"replay buffer", options(), 61, []string{replayed, "buffer.train_batch_size=3"}},
-		{"fleeting", fleeting, 41, []string{"trainer.save_interval=2"}},
-		{"evaluated", options(), 61, []string{few, "explorer.eval_interval=2"}},
-		{"enough tasks", options(), 61, []string{"explorer.over_rollout={ratio: 0.5, return_partial_tasks: true}"}},
-		{"engine", onEngine(), 201, nil},
+		{"stale", options(), 127, tooOld},
+		{"replay buffer", options(), 127, []string{replayed, "buffer.train_batch_size=3"}},
+		{"fleeting", fleeting, 83, []string{"trainer.save_interval=2"}},
+		{"evaluated", options(), 127, []string{few, "explorer.eval_interval=2"}},
+		{"enough tasks", options(), 127, []string{"explorer.over_rollout={ratio: 0.5, return_partial_tasks: true}"}},
+		{"engine", onEngine(), 401, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestFullyAsyncOnServer(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), async...), options())
 	o := options()
 	o.LookupEnv = withKey
-	same(t, "on a server", survivesKills(t, o, 61, jobWith(and(async, "model.tinker.base_url="+serve(t))...)), want)
+	same(t, "on a server", survivesKills(t, o, 127, jobWith(and(async, "model.tinker.base_url="+serve(t))...)), want)
 }
 
 // Killed anywhere, a run in style newest samples each step with the version that was chosen first, once.

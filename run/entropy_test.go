@@ -127,7 +127,7 @@ func TestFetchingSurvivesKills(t *testing.T) {
 		"jsd":       append(few, "algorithm.entropy_loss_fn=default"),
 		"remax":     few,
 	} {
-		survivesKills(t, options(), 31, jobOf(func(t testing.TB, dir string) *config.Config {
+		survivesKills(t, options(), 61, jobOf(func(t testing.TB, dir string) *config.Config {
 			return ofAlgorithm(t, dir, name, args...)
 		}))
 	}

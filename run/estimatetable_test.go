@@ -87,20 +87,21 @@ func TestEstimateHolds(t *testing.T) {
 		name, file string
 		overrides  []string
 		most       int // the bound of trained tokens is at most so many times the mean
+		o          Options
 	}{
-		{"one turn with a system prompt", "tiny/gsm8k.yaml", sampledSteps, 3},
+		{"one turn with a system prompt", "tiny/gsm8k.yaml", sampledSteps, 3, onEngine()},
 		{"one turn with the built-in system prompt", "tiny/gsm8k.yaml",
 			and(sampledSteps, "buffer.explorer_input.taskset.format.system_prompt=null", "model.max_prompt_tokens=200"),
-			3},
+			3, onEngine()},
 		{"a conversation of several turns", "tiny/gsm8k.yaml", and(sampledSteps, "buffer.batch_size=4",
 			"algorithm.repeat_times=4", "model.model_path="+longContext(t), "model.max_prompt_tokens=320",
 			"model.max_response_tokens=300",
 			"buffer.explorer_input.taskset.path="+lake,
 			"buffer.explorer_input.taskset.default_workflow_type=frozen_lake_workflow",
-			"buffer.explorer_input.taskset.workflow_args={agent_max_steps: 4}"), 4},
-		{"an environment", "tiny/guess/workflow.yaml", sampledSteps, 4},
-		{"sft", "tiny/algorithms/sft.yaml", fewSteps, 2},
-		{"dpo", "tiny/algorithms/dpo.yaml", fewSteps, 2},
+			"buffer.explorer_input.taskset.workflow_args={agent_max_steps: 4}"), 4, onEngine()},
+		{"an environment", "tiny/guess/workflow.yaml", sampledSteps, 4, onEngine()},
+		{"sft", "tiny/algorithms/sft.yaml", fewSteps, 2, options()},
+		{"dpo", "tiny/algorithms/dpo.yaml", fewSteps, 2, options()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg, err := config.Load("../examples/"+tt.file, and(tt.overrides, "checkpoint_root_dir="+t.TempDir()),
@@ -108,11 +109,11 @@ func TestEstimateHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := reckon(t.Context(), cfg, onEngine())
+			b, err := reckon(t.Context(), cfg, tt.o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			counted, o := &tally{}, onEngine()
+			counted, o := &tally{}, tt.o
 			o.Wrap = func(s tinker.Service) tinker.Service { counted.Service = s; return counted }
 			sum, err := Run(t.Context(), cfg, o)
 			if err != nil {

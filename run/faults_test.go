@@ -39,10 +39,7 @@ func survivesFaults(t *testing.T, o Options, every int, start startJob) {
 
 // faultsAt lists the operations to fail at.
 func faultsAt(count, every int) (list []int) {
-	if testing.Short() {
-		every = 1 + count/3
-	}
-	for at := 1; at <= count; at += every {
+	for at := 1; at <= count; at += stride(every, count) {
 		list = append(list, at)
 	}
 	return list
@@ -93,10 +90,10 @@ func TestSurvivesFaults(t *testing.T) {
 		},
 	}
 	for name, start := range jobs {
-		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 29, start) })
+		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 61, start) })
 	}
 	if !testing.Short() {
-		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 97, jobWith(tinyRun...)) })
+		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 199, jobWith(tinyRun...)) })
 	}
 }
 
@@ -111,7 +108,7 @@ func TestSurvivesFaultsOfAServer(t *testing.T) {
 	url := serveOn(t, count)
 	started := count.Count()
 	runs(t, load(t, t.TempDir(), and(args, "model.tinker.base_url="+url)...), o)
-	for turn, at := range faultsAt(count.Count(), 11) {
+	for turn, at := range faultsAt(count.Count(), 23) {
 		if at <= started {
 			continue
 		}

@@ -181,9 +181,9 @@ func gemJob(pairs ...string) startJob {
 func TestGemSurvivesKills(t *testing.T) {
 	t.Parallel()
 	few := gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
-	survivesKills(t, playing(), 13, few)
+	survivesKills(t, playing(), 29, few)
 	if !testing.Short() {
-		survivesKills(t, onEngine(), 61, few)
+		survivesKills(t, onEngine(), 127, few)
 	}
 }
 
@@ -194,10 +194,11 @@ func TestGemGoesBackToTheSavedState(t *testing.T) {
 	_, want := gemRuns(t, options(), short(t.TempDir(), "use_rebn=False"))
 	o := options()
 	o.Fleeting = forgets
-	same(t, "unbroken", survivesKills(t, o, 17, gemJob()), want)
+	same(t, "unbroken", survivesKills(t, o, 37, gemJob()), want)
 	o = options()
 	o.LookupEnv = withKey
-	survivesKills(t, o, 97, gemJob("model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4", "num_env=8"))
+	survivesKills(t, o, 199, gemJob("model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4",
+		"num_env=8"))
 }
 
 func TestGemMethods(t *testing.T) {

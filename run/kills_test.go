@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
@@ -30,6 +31,18 @@ func jobWith(args ...string) startJob {
 	return jobOf(func(t testing.TB, dir string) *config.Config { return load(t, dir, args...) })
 }
 
+// stride is every how many of a job's operations on the disk it is stopped at: under the race detector three in all,
+// since the same goroutines resume wherever it was, and each one with TRINITY_TEST_KILLS=all, which .ci/nightly sets.
+func stride(every, count int) int {
+	switch {
+	case os.Getenv("TRINITY_TEST_KILLS") == "all":
+		return 1
+	case testing.Short():
+		return 1 + count/3
+	}
+	return every
+}
+
 // survivesKills stops a job at operations on the disk, one in every so many from the first on, and wants the metrics of
 // the unbroken job, which it returns, of the next process. At each of them the process is killed or the power fails,
 // with or without the names that were not synced, in turns.
@@ -41,9 +54,7 @@ func survivesKills(t *testing.T, o Options, every int, start startJob) []monitor
 	if err != nil {
 		t.Fatal(err)
 	}
-	if testing.Short() { // wherever it was killed, the same goroutines resume
-		every = 1 + count.Count()/3
-	}
+	every = stride(every, count.Count())
 	for turn, at := 0, 1; at <= count.Count() && !t.Failed(); turn, at = turn+1, at+every {
 		survives(t, o, &disktest.Crash{At: at, PowerLoss: turn%3 > 0, NamesStay: turn%3 == 2}, start, want)
 	}
