@@ -71,7 +71,7 @@ func (c contest) measure(ctx context.Context, r row, folder string, us, them *pr
 	best map[string]setting) rowResult {
 	out := rowResult{row: r, peer: p.name, version: them.Version}
 	job := workRequest{Work: r.kind, Model: folder, GGUF: r.shape.gguf, IDs: r.ids(), Sequences: r.sequences,
-		Steps: r.steps, Rank: loraRank}
+		Steps: r.steps, Rank: loraRank, Recompute: r.recompute}
 	theirs := job
 	var err error
 	if s, ok := best[r.alike()]; ok {

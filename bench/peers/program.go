@@ -21,6 +21,7 @@ type workRequest struct {
 	Sequences int       `json:"sequences"`
 	Steps     int       `json:"steps"`
 	Rank      int       `json:"rank"` // of the trained adapter
+	Recompute bool      `json:"recompute"`
 	setting
 }
 

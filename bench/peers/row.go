@@ -29,6 +29,7 @@ type row struct {
 	sequences int
 	tokens    int  // of a sequence: trained on, of the prompt, or of the context
 	steps     int  // tokens that a decoding sequence draws
+	recompute bool // a backward computes the activations again instead of keeping them
 	common    bool // measured if no rows are chosen, in a run of half an hour
 }
 
@@ -58,6 +59,13 @@ func (s shape) rows() []row {
 		many = 2
 	}
 	add("decode-"+s.name+"-64", decode, 64, 256, many)
+	if s.long() {
+		for _, tokens := range []int{2048, 4096, 8192} {
+			add(fmt.Sprintf("prefill-%s-%d", s.name, tokens), prefill, 1, tokens, 0)
+		}
+		add("train-"+s.name+"-4096", train, 1, 4096, 0)
+		list[len(list)-1].recompute = true
+	}
 	return list
 }
 
@@ -138,6 +146,10 @@ func (r row) wanted(p peer) float64 {
 	switch {
 	case r.kind == train && r.shape.small():
 		return 2
+	case r.recompute:
+		return 1.3
+	case r.kind == prefill && r.tokens == 8192:
+		return 1.2
 	case r.kind == train:
 		return 1.2
 	case r.kind == decode && p.name == "PyTorch": // its generate

@@ -51,7 +51,7 @@ func do(b *measure.Bench, r workRequest) (measure.Result, error) {
 	}
 	switch r.Work {
 	case train:
-		return b.Train(r.IDs, r.Rank)
+		return b.Train(r.IDs, r.Rank, r.Recompute)
 	case prefill:
 		return b.Prefill(r.IDs[0])
 	case decode:

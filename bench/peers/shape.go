@@ -10,13 +10,15 @@ type shape struct {
 	dir, gguf string
 }
 
-// shapes lists the measured models: examples/tiny (0.9 million parameters), one of 9.4 million, and three real
+// shapes lists the measured models: examples/tiny (0.9 million parameters), one of 9.4 million, and four real
 // ones.
 func shapes() []shape {
 	return []shape{
 		{name: "tiny", qwen: true, vocab: 768, dim: 128, layers: 4, heads: 4, kvHeads: 2, headDim: 32, ff: 384,
 			theta: 10000, eps: 1e-6},
 		{name: "9m", vocab: 6144, dim: 256, layers: 8, heads: 8, kvHeads: 4, headDim: 32, ff: 1024, theta: 10000,
+			eps: 1e-5},
+		{name: "135m", vocab: 49152, dim: 576, layers: 30, heads: 9, kvHeads: 3, headDim: 64, ff: 1536, theta: 100000,
 			eps: 1e-5},
 		{name: "0.6b", qwen: true, vocab: 151936, dim: 1024, layers: 28, heads: 16, kvHeads: 8, headDim: 128, ff: 3072,
 			theta: 1e6, eps: 1e-6},
@@ -33,12 +35,17 @@ func (s shape) small() bool { return s.name == "tiny" || s.name == "9m" }
 // large reports whether a piece of work takes seconds.
 func (s shape) large() bool { return s.name == "1b" || s.name == "3b" }
 
+// long reports whether the shape is measured with long sequences too.
+func (s shape) long() bool { return s.dir == "" && (s.name == "135m" || s.name == "0.6b") }
+
 // title is the shape's name in the table.
 func (s shape) title() string {
 	if s.dir != "" {
 		return s.name
 	}
 	switch s.name {
+	case "135m":
+		return "SmolLM2-135M"
 	case "0.6b":
 		return "Qwen3-0.6B"
 	case "1b":
@@ -57,7 +64,7 @@ func (s shape) config() map[string]any {
 		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "dtype": "bfloat16", "hidden_act": "silu",
 		"vocab_size": s.vocab, "hidden_size": s.dim, "num_hidden_layers": s.layers, "num_attention_heads": s.heads,
 		"num_key_value_heads": s.kvHeads,
-		"head_dim":            s.headDim, "intermediate_size": s.ff, "max_position_embeddings": 4096,
+		"head_dim":            s.headDim, "intermediate_size": s.ff, "max_position_embeddings": 8192,
 		"rms_norm_eps":        s.eps,
 		"tie_word_embeddings": true,
 		"rope_theta":          s.theta, "rope_parameters": map[string]any{"rope_type": "default",

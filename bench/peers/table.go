@@ -11,7 +11,11 @@ import (
 func (r row) describe() string {
 	switch r.kind {
 	case train:
-		return fmt.Sprintf("train %d × %d tokens", r.sequences, r.tokens)
+		text := fmt.Sprintf("train %d × %d tokens", r.sequences, r.tokens)
+		if r.recompute {
+			text += ", recomputing"
+		}
+		return text
 	case prefill:
 		return fmt.Sprintf("prefill %d tokens", r.tokens)
 	}

@@ -19,7 +19,8 @@ class Torch:
         """Loads the model of a request unless it is there: with a LoRA on all linears for training, else the bare one."""
         torch.set_num_threads(r["threads"])
         rank = r["rank"] if r["work"] == "train" else 0
-        key = (r["model"], r["dtype"], rank, r["compile"])
+        recompute = bool(rank) and r["recompute"]
+        key = (r["model"], r["dtype"], rank, r["compile"], recompute)
         if key == self.key:
             return
         self.key = self.model = self.cache = None
@@ -30,6 +31,8 @@ class Torch:
             # Adapters of the base's dtype: peft's default of float32 beside bf16 is slower.
             lora = peft.LoraConfig(r=rank, lora_alpha=rank, lora_dropout=0, target_modules="all-linear")
             model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)
+        if recompute:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         model = model.train() if rank else model.eval()
         if r["compile"]:
             model.forward = torch.compile(model.forward, dynamic=False)

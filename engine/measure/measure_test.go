@@ -56,9 +56,11 @@ func TestChecks(t *testing.T) {
 		if last := float64(want[len(want)-1]); err != nil || math.Abs(p.Check-last) > 1e-5 || p.Seconds <= 0 {
 			t.Errorf("Prefill = %+v, %v; the engine has %v", p, err, last)
 		}
-		r, err := b.Train([][]int32{ids, slices.Clone(ids)}, 4)
-		if mean := sum / float64(len(want)); err != nil || math.Abs(r.Check-mean) > 1e-5 || r.Seconds <= 0 {
-			t.Errorf("Train = %+v, %v; the engine's mean loss is %v", r, err, mean)
+		for _, recompute := range []bool{false, true} {
+			r, err := b.Train([][]int32{ids, slices.Clone(ids)}, 4, recompute)
+			if mean := sum / float64(len(want)); err != nil || math.Abs(r.Check-mean) > 1e-5 || r.Seconds <= 0 {
+				t.Errorf("Train = %+v, %v; the engine's mean loss is %v", r, err, mean)
+			}
 		}
 		if d, err := b.Decode(ids, 3, 4); err != nil || d.Seconds <= 0 {
 			t.Errorf("Decode = %+v, %v", d, err)

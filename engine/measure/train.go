@@ -12,14 +12,16 @@ type training struct {
 	adapter *model.Adapter
 	grads   *model.Grads
 	tape    *model.Tape
+	again   bool // the tape recomputes
 }
 
 // Train runs forward, cross-entropy of every next token, and backward of a LoRA of that rank on all linears of the
-// layers but not the unembedding, as peft's all-linear. Check is the mean loss.
-func (b *Bench) Train(sequences [][]int32, rank int) (Result, error) {
+// layers but not the unembedding, as peft's all-linear. With recompute the backward computes the activations again.
+// Check is the mean loss.
+func (b *Bench) Train(sequences [][]int32, rank int, recompute bool) (Result, error) {
 	b.drop(false, true)
-	if b.training == nil || b.training.adapter.LoRA.Rank != rank {
-		if err := b.newTraining(rank); err != nil {
+	if t := b.training; t == nil || t.adapter.LoRA.Rank != rank || t.again != recompute {
+		if err := b.newTraining(rank, recompute); err != nil {
 			return Result{}, err
 		}
 	}
@@ -47,13 +49,14 @@ func (b *Bench) Train(sequences [][]int32, rank int) (Result, error) {
 }
 
 // newTraining makes the adapter, its gradient and the tape.
-func (b *Bench) newTraining(rank int) error {
+func (b *Bench) newTraining(rank int, recompute bool) error {
 	l := model.LoRA{Rank: rank, Alpha: float64(rank), Attn: true, MLP: true}
 	tensors := b.w.NewLoRA(l, 1)
 	adapter, err := b.w.NewAdapter(l, tensors, b.compute.K)
 	if err != nil {
 		return fmt.Errorf("measure: %w", err)
 	}
-	b.training = &training{adapter: adapter, grads: model.NewGrads(tensors), tape: b.runner.NewTape(false)}
+	b.training = &training{adapter: adapter, grads: model.NewGrads(tensors), tape: b.runner.NewTape(recompute),
+		again: recompute}
 	return nil
 }

@@ -34,8 +34,13 @@ func (a Attention) Scale() float32 {
 	return float32(1 / math.Sqrt(float64(a.Shape.HeadDim)))
 }
 
-// scoreBudget limits the floats of a block's scores, so that they stay in a core's cache.
-const scoreBudget = 1 << 16
+const (
+	// scoreBudget limits the floats of a block's scores, so that they stay in a core's cache.
+	scoreBudget = 1 << 16
+	// leastRows is the number of a block's rows at any length: with fewer, tiles would be partly empty and keys be read
+	// too often.
+	leastRows = kernel.InputRows
+)
 
 // Forward computes KV heads from to to-1 of out [n,Heads*HeadDim] for queries q [n,Heads*HeadDim] at positions pos,
 // pos+1, … of the sequence whose keys and values pages hold.
@@ -44,7 +49,7 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 	hd, group := a.Shape.HeadDim, a.Heads/a.Shape.KVHeads
 	n := q.Len()
 	pages, pos = a.inWindow(pages[:pagesTo(pos+n)], pos)
-	step := max(8, scoreBudget/(pos+n))
+	step := max(leastRows, scoreBudget/(pos+n))
 	for j := from; j < to; j++ {
 		c := a.collect(ws, j, pages)
 		at := j * group * hd

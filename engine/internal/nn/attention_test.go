@@ -158,3 +158,24 @@ func TestAttentionRowsAlone(t *testing.T) {
 		}
 	}
 }
+
+// At a position where the scores of no block fit in the score budget, a row has the same bits alone too.
+func TestAttentionRowsFar(t *testing.T) {
+	for _, k := range sets(t) {
+		for _, bf16 := range []bool{false, true} {
+			s := newAttended(t, 6, 2, 1, 2100, 45)
+			s.k, s.a.Shape.BF16 = k, bf16
+			s.forward()
+			for i := range s.n {
+				out := Rows{make([]float32, s.q.Cols), s.q.Cols}
+				s.a.Forward(k, s.sc, &s.ws, out, s.q.Slice(i, i+1), s.pos+i, s.lastPage, 0, 1)
+				for d, v := range out.Data {
+					if want := s.out.Row(i)[d]; math.Float32bits(v) != math.Float32bits(want) {
+						t.Fatalf("%v %v bf16=%v row %d element %d: %v, want %v", k.Path(), k.Order(), bf16, i, d, v,
+							want)
+					}
+				}
+			}
+		}
+	}
+}
