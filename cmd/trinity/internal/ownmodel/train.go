@@ -117,7 +117,8 @@ func (t *Trainer) prepare(ctx context.Context, p *plan) error {
 }
 
 // before evaluates the model as it is on the rows held out. took is how long that takes.
-func (t *Trainer) before(ctx context.Context, p *plan, draft string, rows int) (s score, took time.Duration, err error) {
+func (t *Trainer) before(ctx context.Context, p *plan, draft string, rows int) (s score, took time.Duration,
+	err error) {
 	began := t.Now()
 	cfg, err := t.draft(p, draft)
 	if err == nil {
