@@ -1,5 +1,6 @@
 // Command trinity trains language models with reinforcement learning, from one binary.
 //
+//	trinity train --model MODEL --data FILE --reward REWARD
 //	trinity run --config examples/tiny/gsm8k.yaml [key=value ...]
 //	trinity validate --config FILE
 //	trinity schema
@@ -43,6 +44,7 @@ import (
 
 // commands is the command line: one field and one file per subcommand.
 type commands struct {
+	Train      trainCmd      `cmd:"" help:"Make a small model for one job, from a file of examples."`
 	Run        runCmd        `cmd:"" help:"Run a configuration: train, or evaluate."`
 	Validate   validateCmd   `cmd:"" help:"Check a configuration, print it as it will be used, and estimate its cost."`
 	Schema     schemaCmd     `cmd:"" help:"Print the JSON Schema of a configuration, for editors."`

@@ -10,7 +10,11 @@
 // counting, never by a clock, so that a verdict does not depend on the machine.
 package reward
 
-import "github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
+import (
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/extract"
+)
 
 // Sample is one response to be graded.
 type Sample struct {
@@ -73,7 +77,10 @@ func table() map[string]grader {
 		"accuracy_reward": {grade: Accuracy, extracted: func(text string) string {
 			return spelling(text, extract.Reading{Latex: true, FirstOnly: true, Units: true, Equations: true})
 		}},
-		"format_reward": {grade: Format, arguments: []string{"pattern"}},
+		"exact_reward":    {grade: Exact, extracted: strings.TrimSpace, expected: strings.TrimSpace},
+		"contains_reward": {grade: Contains},
+		"json_reward":     {grade: JSON, extracted: firstJSON, expected: firstJSON},
+		"format_reward":   {grade: Format, arguments: []string{"pattern"}},
 		"countdown_reward": {grade: Countdown,
 			extracted: func(text string) string { equation, _ := lastEquation(text); return equation }},
 		"math_dapo_reward": {grade: MathDAPO, arguments: []string{"enable_overlong_penalty", "penalty_factor",
