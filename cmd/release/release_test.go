@@ -108,7 +108,7 @@ func TestWheel(t *testing.T) {
 	if err != nil || string(said) != "trinity 1.2.3 version\n" {
 		t.Errorf("%v %q", err, said)
 	}
-	python := exec.Command("python3", "-c", "import trinity_go; print(trinity_go.binary(), trinity_go._binary.call('hi'))")
+	python := exec.Command("python3", "-c", "import trinity_go as t; print(t.binary(), t._binary.call('hi'))")
 	python.Env = append(os.Environ(), "PYTHONPATH="+to)
 	said, err = python.CombinedOutput()
 	if want := filepath.Join(to, "bin", "trinity") + " trinity 1.2.3 hi\n\n"; err != nil || string(said) != want {
