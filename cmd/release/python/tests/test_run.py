@@ -136,6 +136,8 @@ class Runs(unittest.TestCase):
             self.train(self.grpo(reward, overrides={"algorithm.repeat_tims": 8}))
         with self.assertRaisesRegex(ValueError, "begins? with /|one line"):
             self.grpo(reward).chat("two\nlines")
+        with self.assertRaisesRegex(TypeError, "lambda returned .* is a number"):
+            self.train(self.grpo(lambda completion: object()))
         with self.assertRaisesRegex(ValueError, "two reward functions"):
             self.grpo([reward, reward])
         with self.assertRaisesRegex(Error, "no such|not there|does not exist|not a"):

@@ -29,12 +29,12 @@ def binary() -> str:
     return found
 
 
-def start(*args: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+def start(*args: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """Starts the program in a process group of its own, so that a Ctrl-C reaches this process alone."""
     windows = os.name == "nt"
-    return subprocess.Popen([binary(), *args], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env={**os.environ, **(env or {})}, encoding="utf-8", errors="replace",
-                            start_new_session=not windows, creationflags=0x200 if windows else 0)  # a new group
+    return subprocess.Popen([binary(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env={**os.environ, **(env or {})}, encoding="utf-8",
+                            errors="replace", start_new_session=not windows, creationflags=0x200 if windows else 0)  # a new group
 
 
 def interrupt(process: subprocess.Popen[str]) -> None:
@@ -51,13 +51,7 @@ def failure(said: str) -> Error:
 
 def call(*args: str, given: str = "") -> str:
     """Runs the program to its end and returns its output."""
-    process = start(*args, stdin=subprocess.PIPE)
-    try:
-        out, said = process.communicate(given)
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    if process.returncode:
-        raise failure(said)
-    return out
+    done = subprocess.run([binary(), *args], input=given, capture_output=True, encoding="utf-8", errors="replace")
+    if done.returncode:
+        raise failure(done.stderr)
+    return done.stdout

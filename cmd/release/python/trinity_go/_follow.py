@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import queue
+import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from trinity_go._binary import failure, interrupt
 from trinity_go._functions import Call, Functions
-from trinity_go._show import Show
 
 _ASKED = "press Ctrl-C again to stop at once"
+_BARS = "▁▂▃▄▅▆▇█"
 _PATIENCE = 30.0
 """Seconds that the program has to end after a function failed. Then it is killed, which loses no committed step."""
 
@@ -67,14 +69,9 @@ class Follower:
             return None
         if kind == "end":
             return int(what)
-        if kind == "out":
-            self._show.line(what)
-        elif kind == "err":
-            self._error(what)
-        elif kind == "call":
-            self._call(what)
-        else:
-            self._fail(what)
+        handlers: dict[str, Callable[[Any], None]] = {"out": self._show.line, "err": self._error, "call": self._call,
+                                                      "failed": self._fail}
+        handlers[kind](what)
         return None
 
     def _error(self, line: str) -> None:
@@ -88,15 +85,17 @@ class Follower:
 
     def _call(self, call: Call) -> None:
         """Calls a function. A Ctrl-C in it begins it anew, because the step that is finished needs its result."""
-        while not call.done.is_set():
+        while not call.done():
             try:
-                call.settle(call.function(**call.given))
+                result = call.function(**call.given)
+                if not call.done():  # coroutines beside it have not failed
+                    call.set_result(result)
             except KeyboardInterrupt as e:
                 self._stop()
                 if self._stops > 1:
-                    call.settle(failed=e)
+                    call.fail(e)
             except BaseException as e:
-                call.settle(failed=e)
+                call.fail(e)
                 self._fail(e)
 
     def _stop(self) -> None:
@@ -109,3 +108,41 @@ class Follower:
             self._failed, self._deadline = e, time.monotonic() + _PATIENCE
             self._functions.give_up(f"{type(e).__name__}: {e}")
             interrupt(self._process)
+
+
+class Show:
+    """Prints what the run says."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._rewards: list[float] = []
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        self._notebook = shell is not None and hasattr(shell, "kernel")
+
+    def line(self, text: str) -> None:
+        """A line of standard output."""
+        if self._notebook and text.startswith("step "):
+            self._update(text)
+        else:
+            print(text, flush=True)
+
+    def _update(self, text: str) -> None:
+        found = re.search(r"  (?:reward|loss) (-?[\d.]+)", text)
+        if found:
+            self._rewards.append(float(found[1]))
+        data = {"text/plain": f"{text}\n{sparkline(self._rewards)}"}
+        if self._handle is None:
+            display = importlib.import_module("IPython.display").display
+            self._handle = display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
+
+
+def sparkline(values: list[float], width: int = 60) -> str:
+    """The course of values as characters; of many, the means of neighbours."""
+    if not values:
+        return ""
+    each = -(-len(values) // width)
+    means = [sum(values[i:i + each]) / len(values[i:i + each]) for i in range(0, len(values), each)]
+    low, span = min(means), max(means) - min(means)
+    return "".join(_BARS[int((v - low) / span * (len(_BARS) - 1))] if span else _BARS[0] for v in means)

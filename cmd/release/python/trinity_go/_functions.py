@@ -9,6 +9,7 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
@@ -17,35 +18,32 @@ from typing import Any
 Function = Callable[..., Any]
 
 
-class Call:
-    """A call that waits for its result."""
+class Call(Future[Any]):
+    """A call of a function, whose result another thread waits for."""
 
     def __init__(self, function: Function, given: Mapping[str, Any]) -> None:
+        super().__init__()
         self.function, self.given = function, given
-        self.done = threading.Event()
-        self.result: Any = None
-        self.failed: BaseException | None = None
 
-    def settle(self, result: Any = None, failed: BaseException | None = None) -> None:
-        """Hands over the result. Of two, the first counts."""
-        if not self.done.is_set():
-            self.result, self.failed = result, failed
-            self.done.set()
+    def fail(self, e: BaseException) -> None:
+        """Sets the exception of a call that has no result yet."""
+        if not self.done():
+            self.set_exception(e)
 
 
 class Functions:
     """Listens on a local socket, which the holder of a key may use, while the context lasts."""
 
     def __init__(self, functions: Mapping[str, Function], events: queue.Queue[tuple[str, Any]]) -> None:
-        self._functions, self._events = functions, events
-        self._key, self._refusing, self._closed = secrets.token_bytes(32), False, False
+        self._functions, self._events, self._key = functions, events, secrets.token_bytes(32)
+        self._refusing = self._closed = False
         self._loop = asyncio.new_event_loop()
         self._waiting: set[Call] = set()
 
     def __enter__(self) -> Functions:
         self._listener = Listener(authkey=self._key, backlog=64)
         threading.Thread(target=self._accept, daemon=True).start()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        threading.Thread(target=self._coroutines, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,7 +64,11 @@ class Functions:
         """Lets all calls that wait, and those to come, fail."""
         self._refusing = True
         for call in list(self._waiting):
-            call.settle(failed=RuntimeError(reason))
+            call.fail(RuntimeError(reason))
+
+    def _coroutines(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
 
     def _accept(self) -> None:
         while not self._closed:
@@ -81,33 +83,37 @@ class Functions:
     def _serve(self, connection: Connection[Any, Any]) -> None:
         try:
             while True:
-                connection.send_bytes(_encoded(self._answer(json.loads(connection.recv_bytes()))))
+                connection.send_bytes(self._answer(json.loads(connection.recv_bytes())))
         except (EOFError, OSError):
             connection.close()
 
-    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, message: dict[str, Any]) -> bytes:
         if "describe" in message:
-            return {"result": _parameters(self._functions[message["describe"]])}
+            return _encoded({"result": _parameters(self._functions[message["describe"]])})
         if self._refusing:
-            return {"error": "the run is being stopped"}
+            return _encoded({"error": "the run is being stopped"})
         call = Call(self._functions[message["call"]], message["given"])
         self._waiting.add(call)
         if inspect.iscoroutinefunction(call.function):
             asyncio.run_coroutine_threadsafe(self._awaited(call), self._loop)
         else:
             self._events.put(("call", call))
-        call.done.wait()
+        call.exception()  # waits
         self._waiting.discard(call)
-        if call.failed is None:
-            return {"result": call.result}
-        return {"error": f"{type(call.failed).__name__}: {call.failed}"}
+        try:
+            return _encoded({"result": call.result()})
+        except BaseException as e:
+            if call.exception() is None:  # what it returned cannot be said
+                returned = f"{message['call']} returned {call.result()!r}"
+                self._events.put(("failed", TypeError(f"{returned}; a reward is a number, or a dict of numbers")))
+            return _encoded({"error": f"{type(e).__name__}: {e}"})
 
     async def _awaited(self, call: Call) -> None:
         try:
-            call.settle(await call.function(**call.given))
+            call.set_result(await call.function(**call.given))
         except Exception as e:
             self._events.put(("failed", e))
-            call.settle(failed=e)
+            call.fail(e)
 
 
 def _encoded(answer: dict[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, TypeVar, Union
 
-from trinity_go import _calls, _yaml
+from trinity_go import _calls
 from trinity_go._binary import Error, call, start
 from trinity_go._follow import Follower
 from trinity_go._functions import Function, Functions, named
@@ -36,8 +36,8 @@ class Run:
         """The configuration that runs: what the arguments have become, and the overrides."""
         tree: dict[str, Any] = json.loads(json.dumps(self._config))
         for key, value in self._overrides.items():
-            _yaml.override(tree, key, value)
-        return _yaml.dumps(tree)
+            _override(tree, key, value)
+        return _dumps(tree)
 
     def train(self: Self) -> Self:
         """Trains to the end, or continues. A Ctrl-C finishes the step, saves, and raises KeyboardInterrupt."""
@@ -118,14 +118,11 @@ class GRPO(Run):
         grader, self._functions = named(reward, self.folder / "reward.py")
         if self._functions:
             self._files["reward.py"] = Path(_calls.__file__).read_text(encoding="utf-8")
-        keys = {"prompt_key": question, "response_key": answer}
+        keys = {"prompt_key": question, "response_key": answer, "system_prompt": system}
         graded = {"default_reward_fn_type": grader} if grader else {}
 
         def taskset(name: str, rows: Data, split: str, **more: Any) -> dict[str, Any]:
-            made = {**self._taskset(name, rows, split, keys), **graded, **more}
-            if system:
-                made["format"]["system_prompt"] = system
-            return made
+            return {**self._taskset(name, rows, split, keys), **graded, **more}
 
         workflow = "simple_workflow" if grader else "math_workflow"
         source: dict[str, Any] = {"taskset": taskset("data", data, split), "default_workflow_type": workflow}
@@ -153,10 +150,8 @@ class SFT(Run):
                  steps: int = 100, batch: int = 16, lr: float = 1e-4, rank: int = 32, max_prompt: int = 512,
                  max_response: int = 512, seed: int = 1, overrides: Mapping[str, Any] | None = None) -> None:
         super().__init__(folder, {"mode": "train"}, overrides)
-        source = self._taskset("data", data, split, {"prompt_key": prompt, "response_key": response})
-        source["format"]["prompt_type"] = "plaintext"
-        if system:
-            source["format"]["system_prompt"] = system
+        source = self._taskset("data", data, split, {"prompt_type": "plaintext", "prompt_key": prompt,
+                                                     "response_key": response, "system_prompt": system})
         self._config.update({
             "algorithm": {"algorithm_type": "sft", "optimizer": {"lr": lr}},
             "model": _model(model, rank, max_prompt, max_response, seed),
@@ -175,3 +170,28 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         raise Error(f"{path} is not there: that step was not run, or not yet")
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def _dumps(value: dict[str, Any], indent: str = "") -> str:
+    """The text of nested dicts, lists of dicts, and scalars."""
+    lines = []
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            lines.append(f"{indent}{key}:\n{_dumps(item, indent + '  ')}")
+        elif isinstance(item, list) and item and all(isinstance(x, dict) for x in item):
+            rows = [indent + "- " + _dumps(x, indent + "  ").lstrip() for x in item]
+            lines.append(f"{indent}{key}:\n{''.join(rows)}")
+        else:
+            lines.append(f"{indent}{key}: {json.dumps(item, ensure_ascii=False)}\n")
+    return "".join(lines)
+
+
+def _override(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Sets a key such as algorithm.repeat_times."""
+    *path, last = key.split(".")
+    for part in path:
+        below = tree.setdefault(part, {})
+        if not isinstance(below, dict):
+            raise ValueError(f"the override {key!r} leads below {part!r}, which is no section")
+        tree = below
+    tree[last] = value

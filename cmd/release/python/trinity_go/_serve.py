@@ -41,20 +41,12 @@ def serve(*models: str, data: str | Path | None = None, flags: Sequence[str] = (
                 reader.join()
                 raise failure("".join(said))
             threading.Thread(target=process.stdout.read, daemon=True).start()
-            with _environment(TINKER_BASE_URL=found[1], TINKER_API_KEY=found[2]):
-                yield Server(found[1], found[2])
+            names = ("TINKER_BASE_URL", "TINKER_API_KEY")
+            stack.callback(os.environ.update, {k: os.environ.pop(k) for k in names if k in os.environ})
+            stack.callback(lambda: [os.environ.pop(k, None) for k in names])
+            os.environ.update(zip(names, found.groups()))
+            yield Server(*found.groups())
         finally:
             interrupt(process)
             process.wait()
             reader.join()
-
-
-@contextlib.contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    before = {k: os.environ.get(k) for k in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            os.environ.pop(key, None) if value is None else os.environ.update({key: value})
