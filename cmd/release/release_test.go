@@ -88,7 +88,7 @@ func TestInstallScript(t *testing.T) {
 	}
 }
 
-// pip installs the wheel, and its command is the program.
+// pip installs the wheel. Its command is the program, and its package finds it.
 func TestWheel(t *testing.T) {
 	dir := released(t)
 	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
@@ -107,6 +107,12 @@ func TestWheel(t *testing.T) {
 	said, err := exec.Command(filepath.Join(to, "bin", "trinity"), "version").Output()
 	if err != nil || string(said) != "trinity 1.2.3 version\n" {
 		t.Errorf("%v %q", err, said)
+	}
+	python := exec.Command("python3", "-c", "import trinity_go as t; print(t.binary(), t._binary.call('hi'))")
+	python.Env = append(os.Environ(), "PYTHONPATH="+to)
+	said, err = python.CombinedOutput()
+	if want := filepath.Join(to, "bin", "trinity") + " trinity 1.2.3 hi\n\n"; err != nil || string(said) != want {
+		t.Errorf("%v %q, want %q", err, said, want)
 	}
 }
 

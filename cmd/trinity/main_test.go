@@ -35,7 +35,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("HF_HUB_OFFLINE", "1") // unless a script says otherwise
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
-			return nil
+			release, err := filepath.Abs(filepath.Join("..", "release"))
+			e.Setenv("RELEASE", release)
+			return err
 		},
 		Condition: func(name string) (bool, error) { // sandbox: code can be kept apart from this machine
 			if name != "sandbox" {
