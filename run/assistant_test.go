@@ -78,7 +78,8 @@ func sentences(t *testing.T, name string, n int) []sentence {
 
 // Each row is a sentence and the call it means: a known function, and arguments that the sentence says.
 func TestAssistantData(t *testing.T) {
-	const functions = "AddToPlaylist BookRestaurant GetWeather PlayMusic RateBook SearchCreativeWork SearchScreeningEvent"
+	const functions = " AddToPlaylist BookRestaurant GetWeather PlayMusic RateBook SearchCreativeWork " +
+		"SearchScreeningEvent "
 	for name, n := range map[string]int{"train.jsonl": 1000, "test.jsonl": 200} {
 		for i, row := range sentences(t, name, n) {
 			var call struct {
@@ -88,7 +89,7 @@ func TestAssistantData(t *testing.T) {
 			if err := json.Unmarshal([]byte(row.Call), &call); err != nil {
 				t.Fatalf("%s: row %d: %v", name, i+1, err)
 			}
-			if !strings.Contains(" "+functions+" ", " "+call.Name+" ") || len(call.Arguments) == 0 {
+			if !strings.Contains(functions, " "+call.Name+" ") || len(call.Arguments) == 0 {
 				t.Errorf("%s: row %d calls %q with %v", name, i+1, call.Name, call.Arguments)
 			}
 			for slot, value := range call.Arguments {
@@ -104,7 +105,8 @@ func TestAssistantData(t *testing.T) {
 func TestAssistantChecker(t *testing.T) {
 	needsPython(t)
 	const checker = assistant + "call.py:reward"
-	set, err := plugin.Open(t.Context(), plugin.Options{Dotted: plugin.Names{Rewards: []string{checker}}, Find: fromRoot})
+	set, err := plugin.Open(t.Context(), plugin.Options{Find: fromRoot,
+		Dotted: plugin.Names{Rewards: []string{checker}}})
 	if err != nil {
 		t.Fatal(err)
 	}
