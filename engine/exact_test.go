@@ -19,14 +19,16 @@ var kinds = []struct {
 	base       string // Options.BaseDtype
 }{
 	{"bf16 LoRA", true, true, 8, ""}, {"f32 LoRA", false, false, 3, ""}, {"bf16 full", true, true, 0, ""},
-	{"f32 full", false, false, 0, ""}, {"int8 LoRA", true, true, 8, BaseInt8}, {"int8 LoRA of f32", false, false, 3, BaseInt8},
+	{"f32 full", false, false, 0, ""}, {"int8 LoRA", true, true, 8, BaseInt8},
+	{"int8 LoRA of f32", false, false, 3, BaseInt8},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.
 func TestSampledIsTrained(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, BaseDtype: k.base})
+			e := open(t, Options{BaseDtype: k.base,
+				Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
 			c := create(t, e, 0, lora(k.rank))
 			for step := range 3 {
 				s := samplerOf(t, e, c, fmt.Sprint(step))
@@ -100,7 +102,8 @@ func TestSettingsChangeNoBit(t *testing.T) {
 // A forward between two requests adds nothing to the gradient.
 func TestForwardAddsNoGradient(t *testing.T) {
 	for _, k := range kinds {
-		e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, BaseDtype: k.base})
+		e := open(t, Options{BaseDtype: k.base,
+			Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
 		plain, mixedIn := create(t, e, 0, lora(k.rank)), create(t, e, 1, lora(k.rank))
 		train(t, plain, 1, mixed...)
 		train(t, mixedIn, 1, mixed...)

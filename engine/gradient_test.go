@@ -44,7 +44,8 @@ func TestGradientIsTheSumOfItsParts(t *testing.T) {
 			models := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}
 			want := gradientOf(t, Options{Models: models, BaseDtype: k.base, Threads: 1}, whole, k.rank, parts[0])
 			for _, p := range parts[1:] {
-				for i, a := range gradientOf(t, Options{Models: models, BaseDtype: k.base, Threads: 1}, whole, k.rank, p) {
+				o := Options{Models: models, BaseDtype: k.base, Threads: 1}
+				for i, a := range gradientOf(t, o, whole, k.rank, p) {
 					for j, g := range a {
 						want[i][j] += g
 					}

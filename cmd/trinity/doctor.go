@@ -38,8 +38,8 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if c.Base, err = engine.ChooseBaseDtype(c.Base, dir, machine.Memory(), dir); err != nil {
 		return usageError{err}
 	}
-	d := diagnosis.Diagnosis{Base: c.Base, Out: s.out, Model: c.Model, Dir: dir, Rank: c.Rank, Length: c.Length, Samples: c.Samples,
-		Threads: c.Threads}
+	d := diagnosis.Diagnosis{Out: s.out, Model: c.Model, Dir: dir, Rank: c.Rank, Length: c.Length, Samples: c.Samples,
+		Threads: c.Threads, Base: c.Base}
 	need, err := d.Describe(s.ctx)
 	if err != nil || !c.Measure {
 		return err

@@ -41,8 +41,8 @@ const baseDtypeKey = "trinity_base_dtype"
 // CheckBase refuses to use an adapter that was trained on a base in int8 on one that is not.
 func (a PEFT) CheckBase(int8 bool) error {
 	if a.Int8 && !int8 {
-		return fmt.Errorf("the adapter was trained on base weights in int8 (%s), and these are not; use base_dtype int8",
-			baseDtypeKey)
+		return fmt.Errorf("the adapter was trained on base weights in int8 (%s), and these are not; use base_dtype "+
+			"int8", baseDtypeKey)
 	}
 	return nil
 }

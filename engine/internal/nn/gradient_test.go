@@ -100,7 +100,8 @@ func TestLoRAGradient(t *testing.T) {
 	mid, dmid := Rows{make([]float32, M*8), 8}, Rows{make([]float32, M*8), 8} // wider than 2r
 	loss := func() float64 {
 		in := on.Pack(0, Rows{x, K}, K, false)
-		linear.Forward(on, y, Rows{x, K}, in, NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B).Down(on, nil, mid, in, 0, M))
+		l := NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B)
+		linear.Forward(on, y, Rows{x, K}, in, l.Down(on, nil, mid, in, 0, M))
 		return weighted(y.Data, dy)
 	}
 	loss()
