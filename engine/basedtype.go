@@ -41,7 +41,7 @@ func ChooseBaseDtype(dtype, dir string, memory int64, folders ...string) (string
 	for _, folder := range folders {
 		c, err := model.LoadConfig(folder)
 		if err != nil {
-			return "", err
+			continue // Open says so, or leaves it out
 		}
 		c.BF16 = true
 		if memory > 0 && c.WeightBytes() > memory/2 {
