@@ -62,6 +62,9 @@ func ChooseBackendAs(c *Config, getenv func(string) (string, bool), name func(ke
 	case c.Model.Tinker.Rank == 0:
 		return b, fmt.Errorf("config: %s is 0, which trains all weights, but the run goes to the %s, which trains "+
 			"adapters; give a rank such as 32, or %s", name(rank, ""), b.Kind, name(url, "local"))
+	case c.Model.BaseDtype != "":
+		return b, fmt.Errorf("config: model.base_dtype is %s, but the run goes to the %s, which chooses the dtype of "+
+			"its weights (trinity serve --base-dtype); leave it out", c.Model.BaseDtype, b.Kind)
 	case c.Model.RandomInit:
 		return b, fmt.Errorf("config: model.random_init is true, but the run goes to the %s, which starts from its "+
 			"own weights; remove it, or give %s", b.Kind, name(url, "local"))

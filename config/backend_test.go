@@ -56,6 +56,7 @@ func TestBackendRefuses(t *testing.T) {
 	for _, tt := range []struct{ override, want string }{
 		{"model.tinker.rank=0", "give a rank such as 32"},
 		{"model.random_init=true", "model.random_init is true"},
+		{"model.base_dtype=int8", "model.base_dtype is int8"},
 	} {
 		c := load(t, base, "model.model_path=org/m", "model.tinker.enable=true", tt.override)
 		if _, err := ChooseBackend(c, env("TINKER_API_KEY=k")); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -6,6 +6,7 @@ type Model struct {
 	TrustRemoteCode    bool   `yaml:"trust_remote_code" applies:"no"`
 	CriticModelPath    string `yaml:"critic_model_path"`
 	RandomInit         bool   `yaml:"random_init"`               // ours: start from random weights of the model's shape
+	BaseDtype          string `yaml:"base_dtype,null"`           // ours: of frozen weights; null: as begun, or bf16
 	CustomChatTemplate string `yaml:"custom_chat_template,null"` // Jinja text; chat_template_path wins over it
 	ChatTemplatePath   string `yaml:"chat_template_path,null"`
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/config/internal/document"
 )
@@ -102,9 +103,21 @@ func (k *checker) missingLength() {
 	}
 }
 
+// baseDtype checks that weights in int8 stay as they are.
+func (k *checker) baseDtype() {
+	switch dtype := k.c.Model.BaseDtype; {
+	case !slices.Contains([]string{"", "bf16", "int8", "auto"}, dtype):
+		k.bad("model.base_dtype", "is %s; use bf16, int8 or auto", document.Quote(dtype))
+	case dtype == "int8" && k.c.Mode.Trains() && k.c.LoRA().Rank == 0:
+		k.bad("model.base_dtype", "is int8, which freezes the weights, and all weights are trained; train a LoRA "+
+			"(model.lora_configs), or leave it out")
+	}
+}
+
 // adapter checks the two ways to say what is trained.
 func (k *checker) adapter() {
 	m := &k.c.Model
+	k.baseDtype()
 	atLeast(k, "model.tinker.rank", m.Tinker.Rank, 0)
 	if m.Tinker.Enable {
 		if m.Tinker.Rank > 0 && !m.Tinker.TrainMLP && !m.Tinker.TrainAttn && !m.Tinker.TrainUnembed {

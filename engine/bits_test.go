@@ -60,7 +60,8 @@ func bits(t *testing.T, p kernel.Path) []string {
 			continue // the path has the other order alone
 		}
 		for _, k := range kinds {
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}},
+			e := open(t, Options{BaseDtype: k.base,
+				Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}},
 				Kernel: p.String(), Order: order.String()})
 			c := create(t, e, 0, lora(k.rank))
 			train(t, c, 2, mixed[0], mixed[1], mixed[3])

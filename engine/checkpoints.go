@@ -86,6 +86,9 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 		return "", err
 	}
 	defer held.End()
+	if err := a.CheckBase(root.W.Config.Int8); err != nil {
+		return "", tinker.Userf("engine: %s: %w", dir, err)
+	}
 	a.Fill(root.W.Config)
 	for _, t := range a.Tensors {
 		if !nn.Finite(t.Data) {
@@ -105,7 +108,8 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	}
 	m := checkpoint.Manifest{Format: checkpoint.Format, Numerics: e.NumericsID(), DType: root.Dtype(), ModelID: modelID,
 		BaseModel: baseModel, Fingerprint: print, LoRA: weights.SeamLoRA(a.LoRA)}
-	files := []checkpoint.File{checkpoint.JSONFile(checkpoint.AdapterConfig, a.LoRA.PEFTConfig(baseModel)),
+	files := []checkpoint.File{checkpoint.JSONFile(checkpoint.AdapterConfig,
+		a.LoRA.PEFTConfig(baseModel, root.W.Config.Int8)),
 		checkpoint.TensorFile(checkpoint.AdapterFile, a.Tensors, false)}
 	p := tinker.Path{ModelID: modelID, Kind: tinker.KindState, Name: name}
 	return p.String(), e.store.Write(p, m, files)

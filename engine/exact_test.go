@@ -16,16 +16,19 @@ var kinds = []struct {
 	name       string
 	bf16, tied bool
 	rank       int
+	base       string // Options.BaseDtype
 }{
-	{"bf16 LoRA", true, true, 8}, {"f32 LoRA", false, false, 3}, {"bf16 full", true, true, 0},
-	{"f32 full", false, false, 0},
+	{"bf16 LoRA", true, true, 8, ""}, {"f32 LoRA", false, false, 3, ""}, {"bf16 full", true, true, 0, ""},
+	{"f32 full", false, false, 0, ""}, {"int8 LoRA", true, true, 8, BaseInt8},
+	{"int8 LoRA of f32", false, false, 3, BaseInt8},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.
 func TestSampledIsTrained(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
+			e := open(t, Options{BaseDtype: k.base,
+				Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
 			c := create(t, e, 0, lora(k.rank))
 			for step := range 3 {
 				s := samplerOf(t, e, c, fmt.Sprint(step))
@@ -83,7 +86,7 @@ func TestSettingsChangeNoBit(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s threads %d micro %d tape %d cache %d sequences %d", k.name, o.Threads,
 				o.MicroBatch, o.TapeBytes, o.CacheBytes, o.MaxSequences)
-			o.Models = map[string]Model{baseName: {Dir: dir}}
+			o.Models, o.BaseDtype = map[string]Model{baseName: {Dir: dir}}, k.base
 			e := open(t, o)
 			got := history(t, e, create(t, e, 0, lora(k.rank)))
 			if want == nil {
@@ -99,7 +102,8 @@ func TestSettingsChangeNoBit(t *testing.T) {
 // A forward between two requests adds nothing to the gradient.
 func TestForwardAddsNoGradient(t *testing.T) {
 	for _, k := range kinds {
-		e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
+		e := open(t, Options{BaseDtype: k.base,
+			Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
 		plain, mixedIn := create(t, e, 0, lora(k.rank)), create(t, e, 1, lora(k.rank))
 		train(t, plain, 1, mixed...)
 		train(t, mixedIn, 1, mixed...)
@@ -123,7 +127,7 @@ func TestContinuedRunsAreTheSame(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			models, dir := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, t.TempDir()
-			e := open(t, Options{Models: models, Dir: dir})
+			e := open(t, Options{Models: models, BaseDtype: k.base, Dir: dir})
 			c := create(t, e, 0, lora(k.rank))
 			train(t, c, 3, mixed...)
 			f, err := c.SaveState(testContext(t), tinker.SaveRequest{Name: "here"})
@@ -140,7 +144,7 @@ func TestContinuedRunsAreTheSame(t *testing.T) {
 			}
 			want := finish(c)
 
-			other := open(t, Options{Models: models, Dir: dir, Threads: 1})
+			other := open(t, Options{Models: models, BaseDtype: k.base, Dir: dir, Threads: 1})
 			id, applied, err := other.Restore(testContext(t), &snapshot)
 			if err != nil || id != "s:train:0" || applied != 8 {
 				t.Fatalf("restored %s at %d: %v", id, applied, err)
@@ -184,12 +188,12 @@ func TestContinuedRunsAreTheSame(t *testing.T) {
 func TestSamplerFromDisk(t *testing.T) {
 	for _, k := range kinds {
 		models, dir := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, t.TempDir()
-		e := open(t, Options{Models: models, Dir: dir})
+		e := open(t, Options{Models: models, BaseDtype: k.base, Dir: dir})
 		c := create(t, e, 0, lora(k.rank))
 		train(t, c, 2, mixed...)
 		r := sampleRequest(2, 30, 1, mixed[0])
 		want := draw(t, samplerOf(t, e, c, "w"), r)
-		fresh := open(t, Options{Models: models, Dir: dir})
+		fresh := open(t, Options{Models: models, BaseDtype: k.base, Dir: dir})
 		s, err := fresh.SamplingClient(testContext(t),
 			tinker.SamplingClientRequest{ModelPath: "tinker://s:train:0/sampler_weights/w"})
 		if err != nil {

@@ -42,21 +42,22 @@ func TestGradientIsTheSumOfItsParts(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			models := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}
-			want := gradientOf(t, Options{Models: models, Threads: 1}, whole, k.rank, parts[0])
+			want := gradientOf(t, Options{Models: models, BaseDtype: k.base, Threads: 1}, whole, k.rank, parts[0])
 			for _, p := range parts[1:] {
-				for i, a := range gradientOf(t, Options{Models: models, Threads: 1}, whole, k.rank, p) {
+				o := Options{Models: models, BaseDtype: k.base, Threads: 1}
+				for i, a := range gradientOf(t, o, whole, k.rank, p) {
 					for j, g := range a {
 						want[i][j] += g
 					}
 				}
 			}
 			for _, o := range []Options{{Threads: 2}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 48}, {TapeBytes: 1}} {
-				o.Models = models
+				o.Models, o.BaseDtype = models, k.base
 				if !allSame(gradientOf(t, o, size, k.rank, one, two), want) {
 					t.Errorf("%d threads, micro-batches of %d: not the sum of the parts", o.Threads, o.MicroBatch)
 				}
 			}
-			if allSame(gradientOf(t, Options{Models: models}, whole, k.rank, one, two), want) {
+			if allSame(gradientOf(t, Options{Models: models, BaseDtype: k.base}, whole, k.rank, one, two), want) {
 				t.Error("the sum of two parts is the sum of the parts: nothing was tested")
 			}
 		})
@@ -98,7 +99,7 @@ func TestFailedPartLeavesTheGradient(t *testing.T) {
 func TestFirstArithmetic(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	begin(t, o.Dir, "sequential")
-	if name, err := NumericsOf(o.Dir, ""); err != nil || name != "trinity-3-sequential" {
+	if name, err := NumericsOf(o.Dir, "", ""); err != nil || name != "trinity-3-sequential" {
 		t.Errorf("numerics of the folder: %s, %v", name, err)
 	}
 	best, err := kernel.Best(kernel.Sequential) // on AMX not the path of new folders
@@ -118,24 +119,24 @@ func TestFirstArithmetic(t *testing.T) {
 
 func TestNumericsOf(t *testing.T) {
 	dir := t.TempDir()
-	if name, err := NumericsOf(dir, ""); err != nil || name != NewNumerics() {
+	if name, err := NumericsOf(dir, "", ""); err != nil || name != NewNumerics() {
 		t.Errorf("a new folder: %s, %v", name, err)
 	}
 	for _, order := range orders() {
-		if name, err := NumericsOf(dir, order.String()); err != nil || name != Numerics+"-"+order.String() {
+		if name, err := NumericsOf(dir, order.String(), ""); err != nil || name != Numerics+"-"+order.String() {
 			t.Errorf("a new folder in order %v: %s, %v", order, name, err)
 		}
 	}
-	if _, err := arithmeticOf(open(t, Options{}).opts.FS, dir, kernel.Sequential.String()); err != nil {
+	if _, err := arithmeticOf(open(t, Options{}).opts.FS, dir, kernel.Sequential.String(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if name, err := NumericsOf(dir, ""); err != nil || name != Numerics+"-sequential" {
+	if name, err := NumericsOf(dir, "", ""); err != nil || name != Numerics+"-sequential" {
 		t.Errorf("a folder begun now: %s, %v", name, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, orderFile), []byte("trinity-99-sequential\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{second(NumericsOf(dir, "")), second(Open(Options{Dir: dir}))} {
+	for _, err := range []error{second(NumericsOf(dir, "", "")), second(Open(Options{Dir: dir}))} {
 		if err == nil || tinker.CategoryOf(err) != tinker.User || !strings.Contains(err.Error(), `"trinity-99"`) {
 			t.Errorf("a newer folder: %v", err)
 		}

@@ -26,6 +26,7 @@ const Numerics = "trinity-5"
 type arithmetic struct {
 	name  string
 	order kernel.Order
+	int8  bool // the matrices of base models are frozen in int8
 }
 
 // first is the arithmetic of v0.2.0, whose folders note the order alone.
@@ -39,8 +40,16 @@ func divisions() map[string]compute.Division {
 
 func (a arithmetic) division() compute.Division { return divisions()[a.name] }
 
-// id is the full name: trinity-5-blocked.
-func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
+// id is the full name: trinity-5-blocked or, with frozen weights in int8, trinity-5-blocked-int8.
+func (a arithmetic) id() string {
+	id := a.name + "-" + a.order.String()
+	if a.int8 {
+		id += int8Suffix
+	}
+	return id
+}
+
+const int8Suffix = "-" + BaseInt8
 
 // orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add. The
 // processor that begins the folder chooses the order and every later one follows it, so that a job keeps its bits on
@@ -48,9 +57,12 @@ func (a arithmetic) id() string { return a.name + "-" + a.order.String() }
 const orderFile = "order"
 
 // arithmeticOf returns the arithmetic of dir. A new dir gets the order want or, if that is empty, the
-// processor's own.
-func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
-	fresh := arithmetic{Numerics, kernel.Native()}
+// processor's own, and the base dtype or, if that is empty, that of the files.
+func arithmeticOf(files disk.FS, dir, want, base string) (arithmetic, error) {
+	fresh := arithmetic{Numerics, kernel.Native(), base == BaseInt8}
+	if err := CheckBaseDtype(base); err != nil {
+		return fresh, err
+	}
 	if want != "" {
 		var err error
 		if fresh.order, err = parseOrder(want); err != nil {
@@ -74,6 +86,11 @@ func arithmeticOf(files disk.FS, dir, want string) (arithmetic, error) {
 		return fresh, tinker.Userf("engine: %s was begun with products in order %v, and %v is asked for; leave that "+
 			"open or use another folder", dir, begun.order, fresh.order)
 	}
+	if base != "" && base != begun.baseDtype() {
+		return fresh, tinker.Userf("engine: %s was begun with base weights in %s, and base_dtype %s is asked for; "+
+			"leave that open or use another folder: an adapter fits the weights that it was trained on", dir,
+			begun.baseDtype(), base)
+	}
 	return begun, nil
 }
 
@@ -93,6 +110,7 @@ func keptArithmetic(dir string) (arithmetic, error) {
 
 // parseArithmetic reads the content of orderFile.
 func parseArithmetic(id string) (a arithmetic, err error) {
+	id, a.int8 = strings.CutSuffix(id, int8Suffix)
 	name, order := first, id
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		name, order = id[:i], id[i+1:]
@@ -113,7 +131,7 @@ func Arithmetics() []string {
 	var names []string
 	for name := range divisions() {
 		for _, o := range orders() {
-			names = append(names, arithmetic{name, o}.id())
+			names = append(names, arithmetic{name, o, false}.id(), arithmetic{name, o, true}.id())
 		}
 	}
 	slices.Sort(names)
@@ -121,11 +139,12 @@ func Arithmetics() []string {
 }
 
 // NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-5-blocked.
-func NewNumerics() string { return arithmetic{Numerics, kernel.Native()}.id() }
+func NewNumerics() string { return arithmetic{Numerics, kernel.Native(), false}.id() }
 
 // NumericsOf returns the full name of the arithmetic in which an engine on the folder dir computes: that of its
-// beginning or, in a new folder, [Numerics] in the order named, or in this processor's own if order is empty.
-func NumericsOf(dir, order string) (string, error) {
+// beginning or, in a new folder, [Numerics] in the order named, or in this processor's own if order is empty, with
+// that base dtype.
+func NumericsOf(dir, order, base string) (string, error) {
 	a, err := keptArithmetic(dir)
 	if err == nil {
 		return a.id(), nil
@@ -134,6 +153,9 @@ func NumericsOf(dir, order string) (string, error) {
 		order = kernel.Native().String()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
+		if base == BaseInt8 {
+			order += int8Suffix
+		}
 		return Numerics + "-" + order, nil
 	}
 	return "", err

@@ -42,7 +42,13 @@ func newWorkers(t *testing.T, n int, paths ...string) (list []dispatchtest.Worke
 
 // open opens an engine over workers, nil for one that is alone.
 func open(t *testing.T, models map[string]engine.Model, carrier *dispatchtest.Carrier, only bool) *engine.Engine {
-	o := engine.Options{Models: models, PoolOnly: only, Threads: 2}
+	return openAs(t, "", models, carrier, only)
+}
+
+// openAs is open with a base dtype.
+func openAs(t *testing.T, base string, models map[string]engine.Model, carrier *dispatchtest.Carrier,
+	only bool) *engine.Engine {
+	o := engine.Options{Models: models, PoolOnly: only, Threads: 2, BaseDtype: base}
 	if carrier != nil {
 		o.Pool = dispatch.New(carrier, 1)
 	}
@@ -192,20 +198,22 @@ func TestSpreadChangesNoBit(t *testing.T) {
 		name       string
 		bf16, tied bool
 		rank       int
+		base       string
 		crews      []crew
-	}{{"bf16 LoRA", true, true, 8, []crew{{0, false, 0}, {1, false, 0}, {3, true, 0.2}}},
-		{"f32 LoRA", false, false, 3, []crew{{2, false, 0.2}}},
-		{"bf16 full", true, true, 0, []crew{{2, false, 0}}},
-		{"f32 full", false, false, 0, []crew{{1, true, 0}}}} {
+	}{{"bf16 LoRA", true, true, 8, "", []crew{{0, false, 0}, {1, false, 0}, {3, true, 0.2}}},
+		{"f32 LoRA", false, false, 3, "", []crew{{2, false, 0.2}}},
+		{"int8 LoRA", true, true, 8, engine.BaseInt8, []crew{{2, true, 0}}},
+		{"bf16 full", true, true, 0, "", []crew{{2, false, 0}}},
+		{"f32 full", false, false, 0, "", []crew{{1, true, 0}}}} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, k.bf16, k.tied),
 				Tokens: engine.Letters{}}}
-			want := history(t, open(t, models, nil, false), k.rank)
+			want := history(t, openAs(t, k.base, models, nil, false), k.rank)
 			for _, w := range k.crews {
 				carrier := dispatchtest.New(t, newWorkers(t, w.workers, "", "portable")...)
 				carrier.Lose = w.lose
-				got := history(t, open(t, models, carrier, w.only), k.rank)
+				got := history(t, openAs(t, k.base, models, carrier, w.only), k.rank)
 				if d := want.differs(got); d != "" {
 					t.Fatalf("%d workers: other bits: %s", w.workers, d)
 				}

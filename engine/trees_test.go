@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
+
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/training"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -25,15 +27,15 @@ func TestTreesChangeNoBit(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			models := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}
-			want := gradientOf(t, Options{Models: models, Threads: 1}, 8192, k.rank, alike())
+			want := gradientOf(t, Options{Models: models, BaseDtype: k.base, Threads: 1}, 8192, k.rank, alike())
 			for _, o := range []Options{{Threads: 2}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 48}, {TapeBytes: 1}} {
-				o.Models = models
+				o.Models, o.BaseDtype = models, k.base
 				if !allSame(gradientOf(t, o, 8192, k.rank, alike()), want) {
 					t.Errorf("%d threads, micro-batches of %d: other bits", o.Threads, o.MicroBatch)
 				}
 			}
-			o := Options{Models: models, Dir: t.TempDir()}
-			begin(t, o.Dir, "trinity-4-sequential")
+			o := Options{Models: models, BaseDtype: k.base, Dir: t.TempDir()}
+			begin(t, o.Dir, arithmetic{"trinity-4", kernel.Sequential, k.base == BaseInt8}.id())
 			apart := gradientOf(t, o, 8192, k.rank, alike())
 			same := allSame(apart, want)
 			for i := range apart {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/cmd/trinity/internal/diagnosis"
+	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/internal/machine"
 )
 
 type doctorCmd struct {
@@ -16,6 +18,7 @@ type doctorCmd struct {
 	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
 	Measure bool   `help:"Load the model and measure tokens per second (default true)." default:"true" negatable:""`
+	Base    string `name:"base-dtype" help:"Weights: bf16, int8 or auto." default:"bf16" placeholder:"DTYPE"`
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
@@ -32,8 +35,11 @@ func (c *doctorCmd) Run(s *surroundings) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
+	if c.Base, err = engine.ChooseBaseDtype(c.Base, dir, machine.Memory(), dir); err != nil {
+		return usageError{err}
+	}
 	d := diagnosis.Diagnosis{Out: s.out, Model: c.Model, Dir: dir, Rank: c.Rank, Length: c.Length, Samples: c.Samples,
-		Threads: c.Threads}
+		Threads: c.Threads, Base: c.Base}
 	need, err := d.Describe(s.ctx)
 	if err != nil || !c.Measure {
 		return err

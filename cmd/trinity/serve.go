@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +50,7 @@ type serveStart struct {
 	Memory cmdline.Bytes `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
 	Replay time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
 	engineFlags
+	BaseDtype     string        `help:"Base weights: bf16, int8, auto; default: as begun, or bf16." placeholder:"DTYPE"`
 	SharePrefixes bool          `help:"Let keys reuse the computed beginnings of each other's prompts (timing tells)."`
 	Verify        bool          `help:"Check the data folder and exit."`
 	Repair        bool          `help:"With --verify: move unreadable records aside; list what is lost."`
@@ -107,11 +110,24 @@ func (c *serveStart) Run(s *surroundings) error {
 	return errors.Join(err, closeAll())
 }
 
+// folders are those of models.
+func folders(models map[string]engine.Model) (dirs []string) {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		dirs = append(dirs, models[name].Dir)
+	}
+	return dirs
+}
+
 // open opens engine, journal and server, each on the one before. closeAll closes them in reverse order.
 func (c *serveStart) open(ctx context.Context, models *catalog.Catalog, log *slog.Logger) (h *server.Server,
 	closeAll func() error, err error) {
-	eo := engine.Options{Dir: filepath.Join(c.Data, "checkpoints"), Models: models.Models,
-		Threads: c.Threads, Order: c.Order, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle,
+	dir := filepath.Join(c.Data, "checkpoints")
+	base, err := engine.ChooseBaseDtype(c.BaseDtype, dir, machine.Memory(), folders(models.Models)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	eo := engine.Options{Dir: dir, Models: models.Models,
+		Threads: c.Threads, Order: c.Order, BaseDtype: base, SkipMissing: true, Memory: c.memory(), IdleAfter: c.Idle,
 		SharePrefixes: c.SharePrefixes, Log: log}
 	eo.Fit(machine.Memory())
 	workers, err := c.openFleet(ctx, &eo, log)

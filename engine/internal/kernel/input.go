@@ -154,3 +154,15 @@ func (s *Set) transposeAdditions(sc *Scratch, more []Addition, k0, k1 int) []Add
 	}
 	return sc.more
 }
+
+// MultiplyIntsTransposed is MultiplyTransposed by the integers of w, without their scales and without additions.
+func (s *Set) MultiplyIntsTransposed(sc *Scratch, out []float32, ldo int, x *Input, m0, m1 int, w *Quads, k0, k1 int) {
+	for n := 0; n < w.N; n += transposeRows {
+		part := x.Columns(n, min(n+transposeRows, w.N))
+		for k := k0; k < k1; k += transposeCols {
+			to := min(k+transposeCols, k1)
+			wt := s.TransposeQuads(sc.transposedAt(0), w, n, min(n+transposeRows, w.N), k, to)
+			s.Multiply(sc, out[k:], ldo, &part, m0, m1, wt, 0, wt.Count(), n > 0, nil)
+		}
+	}
+}

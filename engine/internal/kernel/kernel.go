@@ -104,6 +104,11 @@ type ops interface {
 	roundBF16(dst, src []float32)
 	rotate(y, x, table []float32, s float32) // the first half of x with the second
 
+	// int16 rows for Quads, and the products of whole blocks; see ints.go
+	toInts(dst []int16, x []float32) (scale float32)
+	sumInts(sc *Scratch, out []float32, ldo int, x *Ints, m0, m1 int, w *Quads, p0, p1 int)
+	widenQuads(dst, src []uint32)
+
 	// bf16 as little-endian halves; dst has room for a multiple of 16
 	narrow(dst []byte, src []float32)
 	// dst[w*32+r] = word w of row r; rows are ld bytes apart

@@ -290,6 +290,150 @@ func dotx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda
 
 var dotKernels = [...]microKernel{nil, dotx1, dotx2, dotx3, dotx4, dotx5, dotx6, dotx7, dotx8, dotx9, dotx10, dotx11, dotx12, dotx13, dotx14}
 
+// maddx1 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx2 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx3 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx4 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx5 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx6 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx7 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx8 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx9 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx10 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx11 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx12 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx13 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// maddx14 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func maddx14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+var maddKernels = [...]microKernel{nil, maddx1, maddx2, maddx3, maddx4, maddx5, maddx6, maddx7, maddx8, maddx9, maddx10, maddx11, maddx12, maddx13, maddx14}
+
+// vnnix1 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix2 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix3 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix4 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix5 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix6 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix7 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix7(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix8 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix8(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix9 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix9(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix10 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix10(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix11 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix11(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix12 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix12(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix13 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix13(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// vnnix14 adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.
+//
+//go:noescape
+func vnnix14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+var vnniKernels = [...]microKernel{nil, vnnix1, vnnix2, vnnix3, vnnix4, vnnix5, vnnix6, vnnix7, vnnix8, vnnix9, vnnix10, vnnix11, vnnix12, vnnix13, vnnix14}
+
 // blockedx1 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape

@@ -130,6 +130,38 @@ func avx2Blockedx6(steps int, a *float32, b *float32, c *float32, ldc int, acc i
 
 var avx2BlockedKernels = [...]microKernel{nil, avx2Blockedx1, avx2Blockedx2, avx2Blockedx3, avx2Blockedx4, avx2Blockedx5, avx2Blockedx6}
 
+// avx2Maddx1 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func avx2Maddx1(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// avx2Maddx2 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func avx2Maddx2(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// avx2Maddx3 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func avx2Maddx3(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// avx2Maddx4 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func avx2Maddx4(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// avx2Maddx5 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func avx2Maddx5(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+// avx2Maddx6 adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.
+//
+//go:noescape
+func avx2Maddx6(steps int, a *float32, b *float32, c *float32, ldc int, acc int, lda int, ahead int)
+
+var avx2MaddKernels = [...]microKernel{nil, avx2Maddx1, avx2Maddx2, avx2Maddx3, avx2Maddx4, avx2Maddx5, avx2Maddx6}
+
 // avx2Fetch prefetches that many lines of 64 bytes from at bytes behind src on into the second cache. They may lie outside the memory of src: nothing is read.
 //
 //go:noescape
@@ -169,6 +201,21 @@ func avx2TransposeBits(n int, dst *float32, src *float32, ld int)
 //
 //go:noescape
 func avx2TransposePairs(n int, dst *float32, src *float32, step int, ahead int)
+
+// avx2MaxBits returns the largest of the bits of 8 n floats without their signs.
+//
+//go:noescape
+func avx2MaxBits(n int, src *float32) (ret float32)
+
+// avx2ToInts writes 16 n floats of src times by as int16, of each four 0, 2, 1, 3.
+//
+//go:noescape
+func avx2ToInts(n int, dst *float32, src *float32, by float32)
+
+// avx2WidenQuads writes n rows of 32 fours of int8 as two rows of pairs of bf16 each.
+//
+//go:noescape
+func avx2WidenQuads(n int, dst *float32, src *float32)
 
 // avx2Dot returns the lane sum of x*y.
 //

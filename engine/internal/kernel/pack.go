@@ -151,13 +151,17 @@ func flushPair(w uint32) uint32 {
 	return w
 }
 
-// asWords, asFloats and asBytes are the same memory by another type.
+// asWords, asFloats, asInts and asBytes are the same memory by another type.
 func asWords(f []float32) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(f))), len(f))
 }
 
 func asFloats(w []uint32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(w))), len(w))
+}
+
+func asInts(f []float32) []int16 {
+	return unsafe.Slice((*int16)(unsafe.Pointer(unsafe.SliceData(f))), 2*len(f))
 }
 
 func asBytes(f []float32) []byte {

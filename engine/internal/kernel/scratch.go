@@ -15,6 +15,8 @@ type Scratch struct {
 	input  Input     // rows that are used in one product only
 	inputs []*Input  // rows that are used in several products
 
+	ints       Ints // rows for Quads
+	scaled     []float32
 	transposed []*Transposed // parts of weights, transposed
 	more       []Addition    // with such parts
 }
@@ -29,6 +31,12 @@ func (sc *Scratch) Input(i int) *Input {
 	}
 	return sc.inputs[i]
 }
+
+// Ints returns the place for rows that are multiplied with Quads.
+func (sc *Scratch) Ints() *Ints { return &sc.ints }
+
+// Scaled returns n floats for rows that are multiplied by the scales of Quads.
+func (sc *Scratch) Scaled(n int) []float32 { return grow(&sc.scaled, n) }
 
 // Transposed returns the scratch's place for rows that are transposed, which MultiplyTransposed uses too.
 func (sc *Scratch) Transposed() *Transposed { return sc.transposedAt(0) }

@@ -103,6 +103,7 @@ var probes = []probe{
 	{"the vector kernels", vectorProbe},
 	{"rotation", rotationProbe},
 	{"packing", packProbe},
+	{"products with int8", intsProbe},
 }
 
 // matMulProbe multiplies matrices whose numbers are near 2^shift.
@@ -196,4 +197,29 @@ func packProbe(s *Set) []float32 {
 		}
 	}
 	return out
+}
+
+// intsProbe multiplies with int8 and with its transpose.
+func intsProbe(s *Set) []float32 {
+	const M, N, K = 9, 70, 1091
+	w := s.quantized(noise(N*K, 4, 1), N, K)
+	x, dy := noise(M*K, 4, 2), noise(M*N, 4, 3)
+	out, back := Aligned(M*N), Aligned(M*K)
+	var ints Ints
+	s.UseInts(&ints, x, K, M, K)
+	s.PackInts(&ints, 0, M)
+	s.MultiplyInts(NewScratch(), out, N, &ints, 0, M, w, 0, w.Count())
+	var in Input
+	s.Use(&in, dy, N, M, N, true)
+	s.PackInput(&in, 0, M)
+	s.MultiplyIntsTransposed(NewScratch(), back, K, &in, 0, M, w, 0, K)
+	return append(out, back...)
+}
+
+// quantized returns w [N,K] in int8.
+func (s *Set) quantized(w []float32, N, K int) *Quads {
+	q := &Quads{N: N, K: K, Scales: make([]float32, N)}
+	q.Data = alignedWords(q.Count() * q.steps() * NR)
+	s.QuantizeRows(NewScratch(), q, 0, FloatRows(w, K))
+	return q
 }

@@ -6,6 +6,7 @@ import "runtime"
 type Transposed struct {
 	panels Panels
 	data   []float32
+	wide   []float32 // of Quads, before it is transposed
 }
 
 // TransposePart returns the panels of the transpose of rows n0 to n1-1 and columns k0 to k1-1 of W: [k1-k0, n1-n0]. n0

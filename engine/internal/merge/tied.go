@@ -81,7 +81,7 @@ func (t *TiedPEFT) fill(a model.PEFT, embed safetensors.Tensor, p model.Pair) (e
 	if t.Size, t.Write, err = safetensors.Stream(parts, map[string]string{"format": "pt"}); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	config := a.LoRA.PEFTConfig(a.Base)
+	config := a.LoRA.PEFTConfig(a.Base, a.Int8)
 	targets := slices.DeleteFunc(slices.Clone(a.LoRA.Targets()), func(m string) bool { return m == "lm_head" })
 	config["target_modules"], config["modules_to_save"] = any(targets), []string{"lm_head"}
 	if len(targets) == 0 {

@@ -71,12 +71,15 @@ func bits(t *testing.T, p kernel.Path) []string {
 		}
 		r := runnerOn(t, k, 2)
 		for arch, a := range architectures {
-			for _, bf16 := range []bool{false, true} {
-				m := newExact(t, k, bf16, arch)
+			for _, c := range dtypes() {
+				m := newExactAs(t, k, c, arch)
 				for adapter := range 2 {
+					if c.Int8 && adapter == 0 {
+						continue // the weights are frozen
+					}
 					s := m.train(t, r, adapter, false, 3)
-					lines = append(lines, fmt.Sprintf("%v %s bf16=%t adapter=%d: logits %s logp %s gradients %s",
-						order, a.Name, bf16, adapter, hash(s.logits), hash(s.logp), hash(s.grads...)))
+					lines = append(lines, fmt.Sprintf("%v %s %s adapter=%d: logits %s logp %s gradients %s",
+						order, a.Name, dtype(c), adapter, hash(s.logits), hash(s.logp), hash(s.grads...)))
 				}
 			}
 		}

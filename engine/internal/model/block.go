@@ -17,23 +17,32 @@ import (
 
 // linear computes rows a to b-1 of y from the same rows of x by l and the additions that pick selects.
 func (p *pass) linear(a, b int, on nn.Products, l *nn.Linear, y, x, mid nn.Rows, pick func(*Adapter) *nn.LoRA) {
-	in, mid := on.Pack(0, x.Slice(a, b), x.Cols, l.W.BF16), mid.Slice(a, b)
+	x, mid = x.Slice(a, b), mid.Slice(a, b)
+	in := p.packed(on, l, x)
 	var more []kernel.Addition
 	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from, to int) { more = lora.Down(on, more, mid, in, from-a, to-a) })
-	l.Forward(on, y.Slice(a, b), in, more)
+	l.Forward(on, y.Slice(a, b), x, in, more)
+}
+
+// packed packs the rows of a product of l; nil if neither its weights nor an adapter's read them packed.
+func (p *pass) packed(on nn.Products, l *nn.Linear, rows nn.Rows) *kernel.Input {
+	if l.Q != nil && p.rank == 0 {
+		return nil
+	}
+	return on.Pack(0, rows, rows.Cols, l.BF16())
 }
 
 // linearBackward computes rows a to b-1 of dx from dy, and of dmid.
 func (p *pass) linearBackward(a, b int, on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows,
 	pick func(*Adapter) *nn.LoRA) {
 	dy, dmid = dy.Slice(a, b), dmid.Slice(a, b)
-	in := on.Pack(0, dy, dy.Cols, l.W.BF16)
+	in := p.packed(on, l, dy)
 	var more []kernel.Addition
 	p.eachSegment(a, b, pick, func(lora *nn.LoRA, from,
 		to int) {
 		more = lora.Up(on, more, dmid, dy, in, from-a, to-a)
 	})
-	l.Backward(on, dx.Slice(a, b), in, more)
+	l.Backward(on, dx.Slice(a, b), dy, in, more)
 }
 
 // output returns the destination of layer l's result: the next layer's input.

@@ -44,6 +44,7 @@ type Config struct {
 	MaxPos   int   // the model's context length; 0 if config.json has none
 	Tied     bool  // the head is the embedding; see ownHead
 	BF16     bool  // weights are bf16, otherwise f32
+	Int8     bool  // matrices are frozen in int8, and BF16 is set for everything else
 	EOS, BOS []int // token ids of config.json, for the sampler
 
 	// Of Gemma: layers that Sliding names attend to the last Window positions and rotate by LocalRoPE, and queries are

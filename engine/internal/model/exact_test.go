@@ -21,9 +21,15 @@ type exact struct {
 
 func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 	t.Helper()
+	return newExactAs(t, k, Config{BF16: bf16}, arch)
+}
+
+// newExactAs is newExact with the dtypes of like.
+func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
+	t.Helper()
 	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20,
 		FF: 70, Eps: 1e-6,
-		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: bf16}}
+		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: like.BF16, Int8: like.Int8}}
 	if m.c.Arch.Gemma {
 		m.c.Sliding, m.c.Window, m.c.QueryScalar = []bool{true, false}, 9, 30
 		m.c.LocalRoPE = nn.RoPEConfig{Dim: 20, Theta: 100}
@@ -135,14 +141,25 @@ func exactOnEachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set
 // every is all families.
 func every(Arch) bool { return true }
 
-// eachExact runs f for those families in both dtypes.
+// dtypes are the kinds of weights.
+func dtypes() []Config { return []Config{{}, {BF16: true}, {BF16: true, Int8: true}} }
+
+// dtype names the kind of a configuration.
+func dtype(c Config) string {
+	if c.Int8 {
+		return "int8"
+	}
+	return fmt.Sprintf("bf16=%t", c.BF16)
+}
+
+// eachExact runs f for those families in every dtype.
 func eachExact(t *testing.T, k *kernel.Set, which func(Arch) bool, f func(t *testing.T, m exact)) {
 	for arch, a := range architectures {
-		for _, bf16 := range []bool{false, true} {
+		for _, c := range dtypes() {
 			if !which(a) {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s/bf16=%v", a.Name, bf16), func(t *testing.T) { f(t, newExact(t, k, bf16, arch)) })
+			t.Run(a.Name+"/"+dtype(c), func(t *testing.T) { f(t, newExactAs(t, k, c, arch)) })
 		}
 	}
 }

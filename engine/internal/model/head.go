@@ -42,18 +42,18 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
-	in := on.Pack(0, h.x, h.x.Cols, p.w.head.W.BF16)
+	in := p.packed(on, p.w.head, h.x)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, h.mid, in, a, b) })
-	p.w.head.Forward(on, h.logits, in, more)
+	p.w.head.Forward(on, h.logits, h.x, in, more)
 }
 
 // headBackward computes h.dx from h.logits, which holds the gradients of the logits.
 func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
-	in := on.Pack(0, h.logits, h.logits.Cols, p.w.head.W.BF16)
+	in := p.packed(on, p.w.head, h.logits)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, h.dmid, h.logits, in, a, b) })
-	p.w.head.Backward(on, h.dx, in, more)
+	p.w.head.Backward(on, h.dx, h.logits, in, more)
 }
 
 // eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.

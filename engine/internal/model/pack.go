@@ -74,7 +74,11 @@ func (c Config) panelBytes() int {
 	}
 	n := 0
 	for _, f := range all {
-		n += kernel.PanelBytes(f.rows(), f.in, c.BF16)
+		if c.Int8 {
+			n += kernel.QuadBytes(f.rows(), f.in)
+		} else {
+			n += kernel.PanelBytes(f.rows(), f.in, c.BF16)
+		}
 	}
 	return n
 }
@@ -105,8 +109,8 @@ func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights 
 		w.local = nn.NewRoPE(c.LocalRoPE)
 	}
 	ends := tables(c)
-	w.embed.W = p.linear(ends[0]).W
-	w.head = &nn.Linear{W: w.embed.W}
+	w.embed.Linear = *p.linear(ends[0])
+	w.head = &w.embed.Linear
 	if !c.Tied {
 		w.head = p.linear(ends[1])
 	}
@@ -181,8 +185,17 @@ func (p packer) linear(f fused) *nn.Linear {
 		}
 		at += f.outs[i]
 	}
-	panels := p.memory.Panels(at, f.in, p.c.BF16)
-	p.on.P.Run(len(parts), func(i int, sc *kernel.Scratch) { p.on.K.PackRows(sc, panels, parts[i].at, parts[i].rows) })
+	l := &nn.Linear{}
+	write := p.on.K.PackRows
+	if p.c.Int8 {
+		l.Q = p.memory.Quads(at, f.in)
+		write = func(sc *kernel.Scratch, _ *kernel.Panels, at int, rows kernel.Rows) {
+			p.on.K.QuantizeRows(sc, l.Q, at, rows)
+		}
+	} else {
+		l.W = p.memory.Panels(at, f.in, p.c.BF16)
+	}
+	p.on.P.Run(len(parts), func(i int, sc *kernel.Scratch) { write(sc, l.W, parts[i].at, parts[i].rows) })
 	p.from.done(f.names...)
-	return &nn.Linear{W: panels}
+	return l
 }

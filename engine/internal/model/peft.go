@@ -21,12 +21,30 @@ const (
 	PEFTWeightsFile = "adapter_model.safetensors"
 )
 
-// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name.
-func (l LoRA) PEFTConfig(base string) map[string]any {
-	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
+// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name, whose matrices are in
+// int8 or not.
+func (l LoRA) PEFTConfig(base string, int8 bool) map[string]any {
+	c := map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
 		"lora_alpha":   l.Alpha,
 		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
 		"target_modules": l.Targets()}
+	if int8 {
+		c[baseDtypeKey] = "int8"
+	}
+	return c
+}
+
+// baseDtypeKey is the key of adapter_config.json that names the dtype of the base's matrices if it is not that of their
+// files.
+const baseDtypeKey = "trinity_base_dtype"
+
+// CheckBase refuses to use an adapter that was trained on a base in int8 on one that is not.
+func (a PEFT) CheckBase(int8 bool) error {
+	if a.Int8 && !int8 {
+		return fmt.Errorf("the adapter was trained on base weights in int8 (%s), and these are not; use base_dtype "+
+			"int8", baseDtypeKey)
+	}
+	return nil
 }
 
 // peftConfig is the part of adapter_config.json that is read, in addition to refusedPEFT. The modules come from the
@@ -41,6 +59,7 @@ type peftConfig struct {
 	InitLoRA json.RawMessage `json:"init_lora_weights"`
 	Ranks    json.RawMessage `json:"rank_pattern"`
 	Alphas   json.RawMessage `json:"alpha_pattern"`
+	Dtype    string          `json:"trinity_base_dtype"`
 }
 
 // refusedPEFT are keys of unsupported features, which are refused unless they are null, false or empty.
@@ -53,6 +72,7 @@ type PEFT struct {
 	Base    string // the base model's name or path, as the adapter's maker called it
 	LoRA    LoRA
 	Tensors []Tensor // as NewAdapter takes them
+	Int8    bool     // it was trained on a base in int8
 
 	wholeHead bool // the settings name a whole head; see Tied
 	patterns  peftPatterns
@@ -110,7 +130,10 @@ func parsePEFT(data []byte) (PEFT, error) {
 	case !(c.Alpha > 0) || math.IsInf(c.Alpha, 0):
 		return PEFT{}, fmt.Errorf("lora_alpha = %v must be positive", c.Alpha)
 	}
-	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, wholeHead: whole}
+	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, Int8: c.Dtype == "int8", wholeHead: whole}
+	if c.Dtype != "" && !a.Int8 {
+		return PEFT{}, fmt.Errorf("%s = %q is not supported", baseDtypeKey, c.Dtype)
+	}
 	if err := a.LoRA.check(); err != nil {
 		return PEFT{}, err
 	}

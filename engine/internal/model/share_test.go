@@ -83,7 +83,9 @@ func TestAdaptersShareAPass(t *testing.T) {
 	r, k := newRunner(t, 2)
 	var models []exact
 	for arch := range architectures {
-		models = append(models, newExact(t, k, false, arch), newExact(t, k, true, arch))
+		for _, c := range dtypes() {
+			models = append(models, newExactAs(t, k, c, arch))
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(models).Draw(t, "model")

@@ -24,6 +24,9 @@ func (c Config) Parameters() int64 {
 
 // WeightBytes is the memory of the packed weights.
 func (c Config) WeightBytes() int64 {
+	if c.Int8 {
+		return int64(c.panelBytes())
+	}
 	if c.BF16 {
 		return 2 * c.Parameters()
 	}
@@ -57,6 +60,9 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	if c.BF16 {
 		// mids and their gradients, transposed and packed
 		n += 2*min(rows, headChunk(c), headRowsAlone(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank
+	}
+	if c.Int8 {
+		n += 4 * min(rows, headChunk(c), headRowsAlone(c, rows), sharedRows) * c.Vocab // times the scales
 	}
 	return n
 }

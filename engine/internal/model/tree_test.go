@@ -178,7 +178,9 @@ func eachTaught(t *testing.T, f func(t *rapid.T, m exact, r *Runner)) {
 		r := runnerOn(t, k, 2)
 		var models []exact
 		for arch := range architectures {
-			models = append(models, newExact(t, k, false, arch), newExact(t, k, true, arch))
+			for _, c := range dtypes() {
+				models = append(models, newExactAs(t, k, c, arch))
+			}
 		}
 		t.Run(order.String(), rapid.MakeCheck(func(t *rapid.T) {
 			f(t, models[rapid.IntRange(0, len(models)-1).Draw(t, "model")], r)

@@ -53,17 +53,18 @@ func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute)
 }
 
 // Tensors returns the full parameters as float32, in the order of RandomTensors. The values are the packed ones, so
-// NewWeights of them gives the same model.
+// NewWeights of them gives the same model, unless it is in int8.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
 	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
-	w.embed.W.Unpack(data[EmbedName])
+	w.embed.Unpack(data[EmbedName])
 	split := func(l *nn.Linear, names ...string) {
-		all := make([]float32, l.W.N*l.W.K)
-		l.W.Unpack(all)
+		K := l.Inputs()
+		all := make([]float32, l.Outputs()*K)
+		l.Unpack(all)
 		bias := l.Bias
 		for i, n := range fusedRows(c, l, names) {
-			data[names[i]+".weight"], all = all[:n*l.W.K], all[n*l.W.K:]
+			data[names[i]+".weight"], all = all[:n*K], all[n*K:]
 			if bias != nil {
 				data[names[i]+".bias"], bias = bias[:n], bias[n:]
 			}
@@ -110,5 +111,5 @@ func fusedRows(c Config, l *nn.Linear, names []string) []int {
 	case 2:
 		return []int{c.FF, c.FF}
 	}
-	return []int{l.W.N}
+	return []int{l.Outputs()}
 }

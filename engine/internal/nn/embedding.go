@@ -2,11 +2,17 @@ package nn
 
 import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
-// Embedding is a table of vectors [V,D], bf16 or float32, as panels. A tied model shares them with the head.
-type Embedding struct{ W *kernel.Panels }
+// Embedding is a table of vectors [V,D] in the form of a Linear's weights. A tied model shares them with the head.
+type Embedding struct{ Linear }
 
 // Row copies the vector of a token to dst [D].
-func (e *Embedding) Row(dst []float32, token int32) { e.W.Row(dst, int(token)) }
+func (e *Embedding) Row(dst []float32, token int32) {
+	if e.Q != nil {
+		e.Q.Row(dst, int(token))
+	} else {
+		e.W.Row(dst, int(token))
+	}
+}
 
 // EmbeddingGrad adds dx [T,D] to the rows of dtable [V,D] that tokens select, token by token.
 func EmbeddingGrad(k *kernel.Set, dtable []float32, dx Rows, tokens []int32) {

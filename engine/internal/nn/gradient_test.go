@@ -72,11 +72,11 @@ func TestLinearGradient(t *testing.T) {
 	y, dx, on := Rows{make([]float32, M*N), N}, Rows{make([]float32, M*K), K}, Products{K: k, SC: sc}
 	loss := func() float64 {
 		l := Linear{W: k.Pack(w, N, K, false), Bias: b}
-		l.Forward(on, y, on.Pack(0, Rows{x, K}, K, false), nil)
+		l.Forward(on, y, Rows{x, K}, on.Pack(0, Rows{x, K}, K, false), nil)
 		return weighted(y.Data, dy)
 	}
 	l := Linear{W: k.Pack(w, N, K, false)}
-	l.Backward(on, dx, on.Pack(0, Rows{dy, N}, N, false), nil)
+	l.Backward(on, dx, Rows{dy, N}, on.Pack(0, Rows{dy, N}, N, false), nil)
 	checkGradient(t, "dx", x, dx.Data, loss)
 	dw := make([]float32, N*K)
 	k.GradW(sc, dw, K, dy, N, x, K, M, 0, N, K)
@@ -100,14 +100,15 @@ func TestLoRAGradient(t *testing.T) {
 	mid, dmid := Rows{make([]float32, M*8), 8}, Rows{make([]float32, M*8), 8} // wider than 2r
 	loss := func() float64 {
 		in := on.Pack(0, Rows{x, K}, K, false)
-		linear.Forward(on, y, in, NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B).Down(on, nil, mid, in, 0, M))
+		l := NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B)
+		linear.Forward(on, y, Rows{x, K}, in, l.Down(on, nil, mid, in, 0, M))
 		return weighted(y.Data, dy)
 	}
 	loss()
 	l := NewLoRA(k, r, scale, K, false, []int{0, n0}, A, B)
 	dx := Rows{make([]float32, M*K), K}
 	in := on.Pack(0, Rows{dy, N}, N, false)
-	linear.Backward(on, dx, in, l.Up(on, nil, dmid, Rows{dy, N}, in, 0, M))
+	linear.Backward(on, dx, Rows{dy, N}, in, l.Up(on, nil, dmid, Rows{dy, N}, in, 0, M))
 	dA, dB := [2][]float32{make([]float32, r*K), make([]float32, r*K)},
 		[2][]float32{make([]float32, n0*r), make([]float32, n1*r)}
 	for p := range l.Projections() {
@@ -174,7 +175,7 @@ func TestEmbeddingGradient(t *testing.T) {
 	grad, x := make([]float32, V*D), make([]float32, 4*D)
 	EmbeddingGrad(k, grad, Rows{dx, D}, tokens)
 	checkGradient(t, "dtable", table, grad, func() float64 {
-		e := Embedding{k.Pack(table, V, D, false)}
+		e := Embedding{Linear{W: k.Pack(table, V, D, false)}}
 		for i, tok := range tokens {
 			e.Row(x[i*D:(i+1)*D], tok)
 		}

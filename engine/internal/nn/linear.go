@@ -8,25 +8,60 @@ import (
 
 // Linear is y = x·Wᵀ + b. Several projections of one input (q, k and v; gate and up) are one Linear with their rows of
 // W one after another. Each output element is one sum over k, so fusing changes no bit. bf16 weights round x (and in
-// the backward dy) to bf16.
+// the backward dy) to bf16. Frozen weights may be in int8 instead, see [kernel.Quads]: LoRA's factors then are bf16.
 type Linear struct {
-	W    *kernel.Panels // [N,K]
+	W    *kernel.Panels // [N,K], or nil
+	Q    *kernel.Quads  // [N,K] if W is nil
 	Bias []float32      // [N], or nil
 }
 
-// Forward computes y [M,N] from x [M,K] with the additions of LoRA.Down.
-func (l *Linear) Forward(on Products, y Rows, x *kernel.Input, more []kernel.Addition) {
+// Outputs and Inputs are N and K.
+func (l *Linear) Outputs() int {
+	if l.Q != nil {
+		return l.Q.N
+	}
+	return l.W.N
+}
+
+func (l *Linear) Inputs() int {
+	if l.Q != nil {
+		return l.Q.K
+	}
+	return l.W.K
+}
+
+// BF16 reports whether x and dy are packed in bf16, for the weights or for LoRA's factors.
+func (l *Linear) BF16() bool { return l.Q != nil || l.W.BF16 }
+
+// Unpack writes W to dst [N,K], widened.
+func (l *Linear) Unpack(dst []float32) {
+	for n := range l.Outputs() {
+		(&Embedding{*l}).Row(dst[n*l.Inputs():][:l.Inputs()], int32(n))
+	}
+}
+
+// Forward computes y [M,N] from x [M,K], which in holds packed, with the additions of LoRA.Down. int8 weights read x.
+func (l *Linear) Forward(on Products, y, x Rows, in *kernel.Input, more []kernel.Addition) {
+	if l.Q != nil {
+		l.forwardInts(on, y, x, more)
+		return
+	}
 	if l.Bias != nil {
-		for m := range x.M {
+		for m := range in.M {
 			copy(y.Row(m), l.Bias)
 		}
 	}
-	on.MatMul(y, x, l.W, l.Bias != nil, more)
+	on.MatMul(y, in, l.W, l.Bias != nil, more)
 }
 
-// Backward computes dx [M,K] = dy·W from dy [M,N] with the additions of LoRA.Up.
-func (l *Linear) Backward(on Products, dx Rows, dy *kernel.Input, more []kernel.Addition) {
-	on.Transposed(dx, dy, 0, dy.M, l.W, false, more)
+// Backward computes dx [M,K] = dy·W from dy [M,N], which in holds packed, with the additions of LoRA.Up. int8 weights
+// read dy; then place 0 of the scratch is used again.
+func (l *Linear) Backward(on Products, dx, dy Rows, in *kernel.Input, more []kernel.Addition) {
+	if l.Q != nil {
+		l.backwardInts(on, dx, dy, more)
+		return
+	}
+	on.Transposed(dx, in, 0, in.M, l.W, false, more)
 }
 
 // LoRA is the low-rank addition to a Linear of P projections: for projection p, whose columns of y begin at Cols[p],

@@ -50,6 +50,10 @@ func (r *Run) createFrom(req tinker.CreateModelRequest) error {
 	if err := checkOptimizer(req.OptimizerType, r.LoRA); err != nil {
 		return err
 	}
+	if b.Config.Int8 && r.Full() {
+		return tinker.Userf("engine: the weights of base model %q are frozen in int8 (base_dtype), and rank 0 trains "+
+			"all weights; train a LoRA, or use base_dtype bf16", b.Name)
+	}
 	if err := b.CheckRank(r.LoRA); err != nil && !r.promised { // an older version accepted it
 		return err
 	}
@@ -138,7 +142,7 @@ func (r *Run) createFromState(req tinker.CreateFromStateRequest) error {
 	if r.Base, err = r.t.Memory.Base(m.BaseModel); err != nil {
 		return fmt.Errorf("engine: checkpoint %s: %w", req.Path, err)
 	}
-	r.LoRA, r.BF16 = m.LoRA, m.DType == "bf16"
+	r.LoRA, r.BF16 = m.LoRA, m.DType != "f32"
 	if err := r.t.Memory.Hold(r.Shape, r.owner, r.id, r.promised); err != nil {
 		return err
 	}

@@ -58,8 +58,11 @@ func (v *Version) OwnBytes() int64 {
 	return v.bytes()
 }
 
-// Dtype names the dtype of the computation: bf16 or f32.
+// Dtype names the dtype of the computation: bf16, f32 or, with frozen weights in int8, int8.
 func (v *Version) Dtype() string {
+	if v.W.Config.Int8 {
+		return "int8"
+	}
 	if v.W.Config.BF16 {
 		return "bf16"
 	}

@@ -32,6 +32,11 @@ func (in *Inspection) readModel(ctx context.Context, b *budget.Budget) error {
 	if err != nil {
 		return err
 	}
+	base, err := in.BaseDtype()
+	if err != nil {
+		return err
+	}
+	conf = conf.InBase(base)
 	b.Model, b.Memory = conf, conf.Memory(in.Memory, b.Samples, b.Length, in.Config.LoRA().Rank)
 	if free := budget.FreeMemory(); in.Config.Model.RandomInit || free > 0 && b.Memory.Training() > free {
 		return nil // nothing to load, or it would not fit

@@ -15,7 +15,7 @@ import (
 func (j *Job) Identify() (err error) {
 	arithmetic := "" // on a server it is the server's affair
 	if j.Local() {
-		if arithmetic, err = engine.NumericsOf(j.Dir.Checkpoints(), j.Order); err != nil {
+		if arithmetic, err = j.numerics(); err != nil {
 			return err
 		}
 	} else if j.Order != "" {
@@ -33,6 +33,28 @@ func (j *Job) Identify() (err error) {
 		j.noteSettings()
 	}
 	return err
+}
+
+// numerics names the local engine's arithmetic.
+func (j *Job) numerics() (string, error) {
+	base, err := j.BaseDtype()
+	if err != nil {
+		return "", err
+	}
+	return engine.NumericsOf(j.Dir.Checkpoints(), j.Order, base)
+}
+
+// BaseDtype is the dtype of the base models' matrices that the configuration asks for; empty is that of a job which
+// continues, or bf16. If all weights are trained, auto is bf16.
+func (j *Job) BaseDtype() (string, error) {
+	dtype := j.Config.Model.BaseDtype
+	if dtype != engine.BaseAuto {
+		return dtype, engine.CheckBaseDtype(dtype)
+	}
+	if j.Config.LoRA().Rank == 0 {
+		return engine.BaseBF16, nil
+	}
+	return engine.ChooseBaseDtype(dtype, j.Dir.Checkpoints(), j.Memory, j.Model.Dir)
 }
 
 // noteSettings writes the configuration into the job's folder for trinity studio, and tells a person what changed since

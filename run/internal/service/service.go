@@ -79,10 +79,11 @@ func EngineOptions(j *job.Job) (engine.Options, error) {
 	models := map[string]engine.Model{j.Model.Name: {Dir: j.Model.Dir, Tokens: j.Model.Tokenizer, EndTokens: ends}}
 	maps.Copy(models, j.Teacher.Served)
 	maps.Copy(models, j.Judge.Served(j.Model.Name))
-	o := engine.Options{Dir: j.Dir.Checkpoints(), Models: models, Threads: j.Threads, Order: j.Order, Seed: &seed,
-		FS: j.FS}
+	base, err2 := j.BaseDtype()
+	o := engine.Options{Dir: j.Dir.Checkpoints(), Models: models, Threads: j.Threads, Order: j.Order, BaseDtype: base,
+		Seed: &seed, FS: j.FS}
 	o.Fit(j.Memory)
-	return o, err
+	return o, errors.Join(err, err2)
 }
 
 // openEngine opens the engine, and the journal around it if this process trains: sampling keeps nothing.

@@ -22,10 +22,11 @@ type Diagnosis struct {
 	Out     io.Writer
 	Model   string // as the user names it
 	Dir     string
-	Rank    int // of a LoRA
-	Length  int // tokens of a sample
-	Samples int // decoded together
-	Threads int // of the local engine; 0 is all
+	Rank    int    // of a LoRA
+	Length  int    // tokens of a sample
+	Samples int    // decoded together
+	Threads int    // of the local engine; 0 is all
+	Base    string // engine.Options.BaseDtype
 
 	conf engine.Description
 }
@@ -35,6 +36,7 @@ func (d *Diagnosis) Describe(ctx context.Context) (need int64, err error) {
 	if d.conf, err = engine.Describe(d.Dir); err != nil {
 		return 0, err
 	}
+	d.conf = d.conf.InBase(d.Base)
 	d.line("model", "%s", d.Model)
 	d.line("folder", "%s", d.Dir)
 	d.shape()
@@ -73,7 +75,11 @@ func (d *Diagnosis) shape() {
 		scaling = ", " + c.RoPEScaling
 	}
 	d.line("context", "%d tokens; RoPE theta %g%s", c.Context, c.RoPETheta, scaling)
-	d.line("parameters", "%s in %s", budget.Count(c.Parameters), c.DType)
+	in := ""
+	if d.Base == engine.BaseInt8 {
+		in = ", computed in int8"
+	}
+	d.line("parameters", "%s in %s", budget.Count(c.Parameters), c.DType+in)
 }
 
 // tokenizer prints what the tokenizer's files say.

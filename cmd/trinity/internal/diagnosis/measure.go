@@ -19,7 +19,7 @@ func (d *Diagnosis) measure(ctx context.Context) error {
 	}
 	defer os.RemoveAll(tmp)
 	models := map[string]engine.Model{d.Model: {Dir: d.Dir}}
-	o := engine.Options{Dir: tmp, Models: models, Threads: d.Threads}
+	o := engine.Options{Dir: tmp, Models: models, Threads: d.Threads, BaseDtype: d.Base}
 	o.Fit(machine.Memory())
 	e, err := engine.Open(o)
 	if err != nil {

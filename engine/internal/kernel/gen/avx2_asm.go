@@ -5,11 +5,12 @@ import "fmt"
 // avx2 emits the kernels of the AVX2 path: VEX encodings alone, registers Y0 … Y15.
 func avx2() *asm {
 	a := &asm{}
-	for _, k := range []avx2GEMM{avx2Packed, avx2Direct, avx2Wide, avx2Blocked} {
+	for _, k := range []avx2GEMM{avx2Packed, avx2Direct, avx2Wide, avx2Blocked, avx2Madd} {
 		k.emit(a)
 	}
 	avx2Fetch(a)
 	avx2Packing(a)
+	avx2Ints(a)
 	avx2Vectors(a)
 	avx2Peak(a)
 	return a

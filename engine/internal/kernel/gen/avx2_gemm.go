@@ -28,6 +28,7 @@ type avx2GEMM struct {
 	direct    bool // a is not packed
 	flush     bool // subnormals are zeros while it runs
 	blocked   bool // the order is Blocked: see blocks
+	ints      bool // sums are int32, and c is continued by their float32; Y15 holds a product
 	unroll    int
 	factors   []factor // of a step, in order
 }
@@ -61,6 +62,23 @@ var avx2Blocked = avx2GEMM{
 		"two a step, and is not packed.",
 }
 
+var avx2Madd = avx2GEMM{
+	name: "avx2Madd", unroll: 2, direct: true, ints: true, factors: []factor{{0, loadEvenBytes}, {1, loadOddBytes}},
+	doc: "adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.",
+}
+
+// loadEvenBytes widens the bytes 0 and 2 of fours, loadOddBytes 1 and 3.
+func loadEvenBytes(a *asm, at, reg string) {
+	a.ins("VMOVDQU %s, %s", at, reg)
+	a.ins("VPSLLW $8, %s, %s", reg, reg)
+	a.ins("VPSRAW $8, %s, %s", reg, reg)
+}
+
+func loadOddBytes(a *asm, at, reg string) {
+	a.ins("VMOVDQU %s, %s", at, reg)
+	a.ins("VPSRAW $8, %s, %s", reg, reg)
+}
+
 func loadFloats(a *asm, at, reg string) { a.ins("VMOVUPS %s, %s", at, reg) }
 
 // loadOdd widens the high halves of pairs, loadEven the low ones.
@@ -87,7 +105,7 @@ func (g avx2GEMM) emit(a *asm) {
 
 // width returns the number of registers that a row of a tile takes.
 func (g avx2GEMM) width(rows int) int {
-	if rows*4 <= avx2Sums {
+	if rows*4 <= avx2Sums && !(g.ints && rows > 2) {
 		return 4
 	}
 	return 2
@@ -148,11 +166,18 @@ func (g avx2GEMM) walk(a *asm, rows int) {
 	}
 	g.begin(a, rows)
 	a.unrolled(g.unroll, func(n int) { g.steps(a, rows, n) })
+	if g.ints {
+		g.finish(a, rows)
+	}
 	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", reg, at) })
 }
 
 // begin clears the sums or loads them from c.
 func (g avx2GEMM) begin(a *asm, rows int) {
+	if g.ints {
+		g.clear(a, rows)
+		return
+	}
 	load, start := a.newLabel("load"), a.newLabel("start")
 	a.ins("TESTQ R9, R9")
 	a.ins("JNE %s", load)
@@ -161,6 +186,16 @@ func (g avx2GEMM) begin(a *asm, rows int) {
 	a.label(load)
 	g.moveTile(a, rows, func(reg, at string) { a.ins("VMOVUPS %s, %s", at, reg) })
 	a.label(start)
+}
+
+// finish makes the sums floats and adds those of the blocks before.
+func (g avx2GEMM) finish(a *asm, rows int) {
+	first := a.newLabel("first")
+	g.each(rows, func(y int) { a.ins("VCVTDQ2PS Y%d, Y%d", y, y) })
+	a.ins("TESTQ R9, R9")
+	a.ins("JEQ %s", first)
+	g.moveTile(a, rows, func(reg, at string) { a.ins("VADDPS %s, %s, %s", at, reg, reg) })
+	a.label(first)
 }
 
 // clear makes the sums zeros.
@@ -215,9 +250,13 @@ func (g avx2GEMM) multiply(a *asm, rows int, f factor, k, offset int) {
 			a.ins("VBROADCASTSS %s, Y%d", g.element(rows, k, i), 12+i)
 		}
 		for j := range 4 {
-			f.load(a, fmt.Sprintf("%d(DI)", offset+32*j), "Y15")
+			w := "Y15"
+			if g.ints {
+				w = "Y14"
+			}
+			f.load(a, fmt.Sprintf("%d(DI)", offset+32*j), w)
 			for i := range rows {
-				a.ins("VFMADD231PS Y15, Y%d, %s", 12+i, g.sum(rows, i, j))
+				g.product(a, w, fmt.Sprintf("Y%d", 12+i), g.sum(rows, i, j))
 			}
 		}
 		return
@@ -226,9 +265,19 @@ func (g avx2GEMM) multiply(a *asm, rows int, f factor, k, offset int) {
 	f.load(a, fmt.Sprintf("%d(DI)", offset+32), "Y13")
 	for i := range rows {
 		a.ins("VBROADCASTSS %s, Y14", g.element(rows, k, i))
-		a.ins("VFMADD231PS Y12, Y14, %s", g.sum(rows, i, 0))
-		a.ins("VFMADD231PS Y13, Y14, %s", g.sum(rows, i, 1))
+		g.product(a, "Y12", "Y14", g.sum(rows, i, 0))
+		g.product(a, "Y13", "Y14", g.sum(rows, i, 1))
 	}
+}
+
+// product adds w times x to a sum.
+func (g avx2GEMM) product(a *asm, w, x, sum string) {
+	if !g.ints {
+		a.ins("VFMADD231PS %s, %s, %s", w, x, sum)
+		return
+	}
+	a.ins("VPMADDWD %s, %s, Y15", w, x)
+	a.ins("VPADDD Y15, %s, %s", sum, sum)
 }
 
 // element returns the operand of a[k][i].

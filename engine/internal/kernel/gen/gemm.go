@@ -19,6 +19,7 @@ type gemm struct {
 	name, doc string
 	direct    bool // a is not packed
 	flush     bool // subnormals are zeros while it runs
+	ints      bool // sums are int32, and c is continued by their float32
 	unroll    int
 	perStep   int // k of a per step
 	step      func(a *asm, e element, rows, offset int)
@@ -47,6 +48,20 @@ var wideGEMM = gemm{
 var dotGEMM = gemm{
 	name: "dot", unroll: 4, direct: true, perStep: 1, step: dotStep,
 	doc: "folds steps rows of bf16 pairs by VDPBF16PS; a holds bf16 pairs and is not packed.",
+}
+
+var maddGEMM = gemm{
+	name: "madd", unroll: 2, direct: true, perStep: 2, ints: true, step: func(a *asm, e element, rows, offset int) {
+		quadStep(a, e, rows, offset, madd)
+	},
+	doc: "adds the sums of steps rows of fours of int8 by VPMADDWD; a holds int16, two words a step.",
+}
+
+var vnniGEMM = gemm{
+	name: "vnni", unroll: 2, direct: true, perStep: 2, ints: true, step: func(a *asm, e element, rows, offset int) {
+		quadStep(a, e, rows, offset, func(a *asm, sum, x, w int) { a.ins("VPDPWSSD Z%d, Z%d, Z%d", w, x, sum) })
+	},
+	doc: "adds the sums of steps rows of fours of int8 by VPDPWSSD; a holds int16, two words a step.",
 }
 
 // acc returns the accumulator of row i and half j of the columns.
@@ -85,6 +100,9 @@ func (g gemm) kernel(a *asm, name string, rows int) {
 		}
 	}
 	g.loop(a, rows)
+	if g.ints {
+		g.finish(a, rows)
+	}
 	moveTile(a, rows, "DX", func(z int, at string) { a.ins("VMOVUPS Z%d, %s", z, at) })
 	if g.flush {
 		a.ins("LDMXCSR 0(SP)")
@@ -105,10 +123,15 @@ func (a *asm) flushSubnormals() {
 // begin clears the tile or loads it from c.
 func (g gemm) begin(a *asm, rows int) {
 	load, start := a.newLabel("load"), a.newLabel("start")
-	a.ins("TESTQ R9, R9")
-	a.ins("JNE %s", load)
+	if !g.ints {
+		a.ins("TESTQ R9, R9")
+		a.ins("JNE %s", load)
+	}
 	for z := range 2 * rows {
 		a.zero(fmt.Sprintf("Z%d", z))
+	}
+	if g.ints {
+		return
 	}
 	a.ins("JMP %s", start)
 	a.label(load)
@@ -208,6 +231,37 @@ func wideStep(a *asm, e element, rows, offset int) {
 	a.ins("VPSLLD $16, %d(DI), Z28", offset*128)
 	a.ins("VPSLLD $16, %d(DI), Z29", offset*128+64)
 	multiply(a, e, rows, 2*offset, fma)
+}
+
+// quadStep multiplies the even bytes of fours, then the odd ones.
+func quadStep(a *asm, e element, rows, offset int, op func(a *asm, sum, x, w int)) {
+	for z := range 2 {
+		a.ins("VPSLLW $8, %d(DI), Z%d", offset*128+64*z, 28+z)
+		a.ins("VPSRAW $8, Z%d, Z%d", 28+z, 28+z)
+	}
+	multiply(a, e, rows, 2*offset, op)
+	for z := range 2 {
+		a.ins("VPSRAW $8, %d(DI), Z%d", offset*128+64*z, 28+z)
+	}
+	multiply(a, e, rows, 2*offset+1, op)
+}
+
+func madd(a *asm, sum, x, w int) {
+	a.ins("VPMADDWD Z%d, Z%d, Z31", w, x)
+	a.ins("VPADDD Z31, Z%d, Z%d", sum, sum)
+}
+
+// finish makes the sums floats and adds those of the blocks before.
+func (g gemm) finish(a *asm, rows int) {
+	first := a.newLabel("first")
+	for z := range 2 * rows {
+		a.ins("VCVTDQ2PS Z%d, Z%d", z, z)
+	}
+	a.ins("TESTQ R9, R9")
+	a.ins("JEQ %s", first)
+	a.ins("MOVQ DX, AX")
+	moveTile(a, rows, "AX", func(z int, at string) { a.ins("VADDPS %s, Z%d, Z%d", at, z, z) })
+	a.label(first)
 }
 
 func dotStep(a *asm, e element, rows, offset int) {

@@ -43,7 +43,7 @@ func files() map[string]string {
 // avx512 emits the kernels of the AVX-512 paths.
 func avx512() *asm {
 	a := &asm{}
-	for _, k := range []gemm{f32GEMM, rowsGEMM, wideGEMM, dotGEMM} {
+	for _, k := range []gemm{f32GEMM, rowsGEMM, wideGEMM, dotGEMM, maddGEMM, vnniGEMM} {
 		k.emit(a)
 	}
 	blockedKernels(a)

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/tinker"
+)
+
+// refused fails unless err names what is wrong.
+func refused(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want an error with %q", what, err, want)
+	}
+}
+
+// A folder keeps the base dtype that it was begun with, whose name its arithmetic ends with.
+func TestFolderKeepsItsBaseDtype(t *testing.T) {
+	o := Options{Dir: t.TempDir(), BaseDtype: BaseInt8}
+	if id := open(t, o).NumericsID(); id != NewNumerics()+"-int8" {
+		t.Errorf("numerics %s", id)
+	}
+	o.BaseDtype = ""
+	if id := open(t, o).NumericsID(); id != NewNumerics()+"-int8" {
+		t.Errorf("opened again: numerics %s", id)
+	}
+	for _, dtype := range []string{BaseBF16, "int3"} {
+		o.BaseDtype = dtype
+		_, err := Open(o)
+		refused(t, dtype, err, map[string]string{BaseBF16: "was begun with base weights in int8",
+			"int3": `"int3" is unknown; use bf16, int8 or auto`}[dtype])
+	}
+}
+
+// An adapter is not used on base weights of another dtype than it was trained on, and frozen weights are not trained.
+func TestAdaptersKeepTheirBaseDtype(t *testing.T) {
+	o := Options{Dir: t.TempDir(), BaseDtype: BaseInt8,
+		Models: map[string]Model{baseName: {Dir: writeModel(t, true, true)}}}
+	e := open(t, o)
+	_, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "all", BaseModel: baseName})
+	refused(t, "rank 0", err, "frozen in int8")
+	f, err := create(t, e, 0, lora(4)).SaveState(testContext(t), tinker.SaveRequest{Name: "here"})
+	path := value(t, f, err).Path
+	folder, err := e.Folder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.ImportPEFT(baseName, folder, "m", "n"); err != nil {
+		t.Errorf("on int8: %v", err)
+	}
+	other := t.TempDir()
+	if err := os.CopyFS(other, os.DirFS(o.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(other, orderFile)); err != nil {
+		t.Fatal(err)
+	}
+	e = open(t, Options{Dir: other, Models: o.Models})
+	_, err = e.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "again", Path: path})
+	refused(t, "the state on bf16", err, "was trained on base weights in int8")
+	_, err = e.SamplingClient(testContext(t), tinker.SamplingClientRequest{ModelPath: path})
+	refused(t, "sampling on bf16", err, "was trained on base weights in int8")
+	_, err = e.ImportPEFT(baseName, folder, "m", "n")
+	refused(t, "the adapter on bf16", err, "was trained on base weights in int8")
+	a, err := ReadAdapter(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Merge(o.Models[baseName].Dir, a, filepath.Join(t.TempDir(), "merged"), "")
+	refused(t, "merging", err, "cannot be merged")
+}
+
+// auto chooses int8 where bf16 weights exceed half of the memory, and keeps what a folder was begun with.
+func TestAutoBaseDtype(t *testing.T) {
+	model, dir := writeModel(t, true, true), t.TempDir()
+	d, err := Describe(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bf16, int8 := d.config.WeightBytes(), d.InBase(BaseInt8).config.WeightBytes()
+	if int8 >= bf16 { // not half: rows of this model are filled up to 64
+		t.Errorf("the weights take %d bytes in int8, %d in bf16", int8, bf16)
+	}
+	for _, tt := range []struct {
+		memory int64
+		want   string
+	}{{0, BaseBF16}, {2 * bf16, BaseBF16}, {2*bf16 - 1, BaseInt8}} {
+		if got, err := ChooseBaseDtype(BaseAuto, dir, tt.memory, model); err != nil || got != tt.want {
+			t.Errorf("%d bytes: %s, %v; want %s", tt.memory, got, err, tt.want)
+		}
+	}
+	begin(t, dir, NewNumerics()+"-int8")
+	if got, err := ChooseBaseDtype(BaseAuto, dir, 0, model); err != nil || got != BaseInt8 {
+		t.Errorf("a folder in int8: %s, %v", got, err)
+	}
+}
