@@ -82,20 +82,24 @@ func sumOf(g []*experience.Experience, name string) float64 {
 	return sum
 }
 
+// totalReward is the metric of an experience's reward. A part with this name, such as that of a reward function
+// called reward, is not counted beside it.
+const totalReward = "reward"
+
 // byMetric gathers each metric's values over the experiences of a task, in order of runs, and the reward; rare
 // ones and those of the info are left out.
 func byMetric(g []*experience.Experience) map[string][]float64 {
 	values := map[string][]float64{}
 	for _, e := range g {
 		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+			key := strings.TrimSuffix(name, ":mean") // the same as none
 			if name != workflow.OutOfRoom && name != workflow.NewSequences &&
-				!strings.HasPrefix(name, experience.InfoPrefix) {
-				key := strings.TrimSuffix(name, ":mean") // the same as none
+				!strings.HasPrefix(name, experience.InfoPrefix) && (key != totalReward || e.Reward == nil) {
 				values[key] = append(values[key], e.Metrics[name])
 			}
 		}
 		if e.Reward != nil {
-			values["reward"] = append(values["reward"], *e.Reward)
+			values[totalReward] = append(values[totalReward], *e.Reward)
 		}
 	}
 	return values

@@ -32,3 +32,19 @@ func TestMetricSuffixes(t *testing.T) {
 		t.Errorf("metrics %v, want 7 tokens and the mean length 2", got)
 	}
 }
+
+// A part of the reward that is itself called reward is not counted beside the reward.
+func TestPartCalledReward(t *testing.T) {
+	e := &experience.Experience{Metrics: map[string]float64{"reward": 0.25, "reward:mean": 0.25, "style": 1}}
+	e.SetReward(1)
+	group := [][]*experience.Experience{{e, e}}
+	got := rolloutMetrics(group)
+	if got["rollout/reward/mean"] != 1 || got["rollout/reward/min"] != 1 || got["rollout/style/mean"] != 1 {
+		t.Errorf("metrics %v, want a reward of 1", got)
+	}
+	evaluated := map[string]float64{}
+	evalMetrics(evaluated, "eval/set", group, make([]took, 1), false)
+	if _, ok := evaluated["eval/set/reward/mean@2"]; !ok {
+		t.Errorf("metrics %v, want the mean reward of 2 repetitions", evaluated)
+	}
+}
