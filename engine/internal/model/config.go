@@ -18,6 +18,7 @@ type Arch struct {
 	QKVBias bool   // q, k and v have biases
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
 	Gemma   bool   // see gemma.go
+	Delta   bool   // see delta.go
 }
 
 // architectures are the families this package computes.
@@ -27,6 +28,8 @@ var architectures = []Arch{
 	{Name: "Qwen3ForCausalLM", Type: "qwen3", QKNorm: true},
 	{Name: "MistralForCausalLM", Type: "mistral"},
 	{Name: "Gemma3ForCausalLM", Type: "gemma3_text", QKNorm: true, Gemma: true},
+	{Name: "Qwen3_5ForConditionalGeneration", Type: "qwen3_5", QKNorm: true, Delta: true},
+	{Name: "Qwen3_5ForCausalLM", Type: "qwen3_5_text", QKNorm: true, Delta: true},
 }
 
 // Config is the shape of a model and the numbers of its forward pass, read from config.json of a Hugging Face folder.
@@ -52,6 +55,10 @@ type Config struct {
 	Window      int
 	LocalRoPE   nn.RoPEConfig
 	QueryScalar float64
+
+	// Of Qwen3.5: layers that Linear names have a delta rule.
+	Linear []bool // by layer
+	Delta  nn.Delta
 }
 
 // QDim and KVDim are the widths of all query heads and of all key heads.
@@ -60,7 +67,7 @@ func (c Config) KVDim() int { return c.KVHeads * c.HeadDim }
 
 // Pages is the shape of the model's KV pages.
 func (c Config) Pages() nn.PageShape {
-	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
+	return nn.PageShape{Layers: c.fullLayers(), KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
 }
 
 // LoadConfig reads config.json of the model folder dir. If this package would compute the model wrongly, the error
@@ -98,6 +105,10 @@ func CheckConfig(data []byte) error {
 }
 
 func parseConfig(data []byte) (Config, error) {
+	data, err := innerText(data)
+	if err != nil {
+		return Config{}, err
+	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
 		return Config{}, err
@@ -111,7 +122,8 @@ func parseConfig(data []byte) (Config, error) {
 		return Config{}, err
 	}
 	for _, k := range refusedKeys {
-		if v, ok := all[k]; ok && string(v) != "null" && !(arch.Gemma && k == "sliding_window_pattern") {
+		if v, ok := all[k]; ok && string(v) != "null" && !(arch.Gemma && k == "sliding_window_pattern") &&
+			!(arch.Delta && k == "partial_rotary_factor") {
 			return Config{}, fmt.Errorf("%s = %s is not supported", k, v)
 		}
 	}
@@ -128,8 +140,8 @@ func parseConfig(data []byte) (Config, error) {
 	}
 	switch {
 	case c.HeadDim > 0 || c.Heads <= 0:
-	case arch.Gemma:
-		c.HeadDim = 256 // the default of transformers for Gemma 3
+	case arch.Gemma, arch.Delta:
+		c.HeadDim = 256 // the default of transformers for Gemma 3 and Qwen3.5
 	case arch.QKNorm:
 		c.HeadDim = 128 // the default of transformers for Qwen3
 	default:
@@ -145,9 +157,12 @@ func parseConfig(data []byte) (Config, error) {
 	if c.BF16, err = h.bf16(); err != nil {
 		return Config{}, err
 	}
-	if arch.Gemma {
+	switch {
+	case arch.Gemma:
 		err = h.gemma(&c)
-	} else {
+	case arch.Delta:
+		err = h.delta(&c, data)
+	default:
 		c.RoPE, err = h.rope(c.HeadDim)
 	}
 	if err != nil {
@@ -176,6 +191,11 @@ func (c Config) check() error {
 	}
 	if c.HeadDim%2 != 0 {
 		return fmt.Errorf("head_dim = %d is odd", c.HeadDim)
+	}
+	if c.Arch.Delta {
+		if err := c.checkDelta(); err != nil {
+			return err
+		}
 	}
 	if !(c.Eps > 0) || !(c.RoPE.Theta > 0) {
 		return fmt.Errorf("rms_norm_eps = %v, rope_theta = %v must be positive", c.Eps, c.RoPE.Theta)

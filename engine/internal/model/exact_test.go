@@ -28,11 +28,15 @@ func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 		m.c.Sliding, m.c.Window, m.c.QueryScalar = []bool{true, false}, 9, 30
 		m.c.LocalRoPE = nn.RoPEConfig{Dim: 20, Theta: 100}
 	}
+	if m.c.Arch.Delta {
+		m.c.Layers, m.c.Linear, m.c.RoPE.Dim = 3, []bool{true, false, true}, 6
+		m.c.Delta = nn.Delta{Keys: 2, Values: 4, KeyDim: 10, ValueDim: 12, Taps: 4, Eps: 1e-6}
+	}
 	full := RandomTensors(m.c, 3)
 	for _, x := range full {
 		r := stream(4, x.Name)
 		for i := range x.Data {
-			if x.Data[i] *= 5; m.c.Arch.Gemma && len(x.Shape) == 1 {
+			if x.Data[i] *= 5; (m.c.Arch.Gemma || m.c.Arch.Delta) && len(x.Shape) == 1 {
 				x.Data[i] = float32(r.NormFloat64() * 0.3) // a norm
 			}
 		}

@@ -27,6 +27,8 @@ var families = []struct {
 	{"nemo", "MistralForCausalLM", true, false, 1},
 	{"gemma3", "Gemma3ForCausalLM", false, true, 1},
 	{"gemma3-t5", "Gemma3ForCausalLM", true, true, 1},
+	{"qwen35", "Qwen3_5ForConditionalGeneration", false, true, 1},
+	{"qwen35-gva", "Qwen3_5ForConditionalGeneration", false, false, 1},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's
@@ -46,7 +48,11 @@ func TestFamilies(t *testing.T) {
 			}
 			tokens, rows, want := expectedLogits(t, dir)
 			if c.BF16 {
-				near(t, "bf16 logits", logitsOf(t, r, w, nil, tokens, rows), want, 0.02)
+				within := 0.02
+				if c.Arch.Delta { // the state carries the rounding of all positions before
+					within = 0.05
+				}
+				near(t, "bf16 logits", logitsOf(t, r, w, nil, tokens, rows), want, within)
 				c.BF16 = false
 				if w, err = NewWeights(c, w.Tensors(), alone(k)); err != nil {
 					t.Fatal(err)

@@ -119,7 +119,7 @@ func (c Config) embedScale(k *kernel.Set) float32 {
 
 // normOffset is added to the stored weights of norms.
 func (c Config) normOffset() float32 {
-	if c.Arch.Gemma {
+	if c.Arch.Gemma || c.Arch.Delta {
 		return 1
 	}
 	return 0

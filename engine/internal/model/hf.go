@@ -150,7 +150,7 @@ func (h *hfConfig) refuse(a Arch) error {
 	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
 		return errors.New("quantization_config is not supported; use the unquantized model")
 	}
-	if a.Gemma {
+	if a.Gemma || a.Delta {
 		return nil
 	}
 	return h.refuseSliding(a)
@@ -200,7 +200,7 @@ func (h *hfConfig) bf16() (bool, error) {
 // defaultWindow sets the window that transformers takes where sliding_window is missing and a family's layers may
 // slide.
 func (h *hfConfig) defaultWindow(a Arch) {
-	if a.Type == "mistral" || strings.HasPrefix(a.Type, "qwen") && h.UseSliding {
+	if a.Type == "mistral" || strings.HasPrefix(a.Type, "qwen") && !a.Delta && h.UseSliding {
 		window := 4096
 		h.Sliding = &window
 	}

@@ -176,8 +176,11 @@ func (l LoRA) grouped() LoRA {
 	has := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(l.Modules, n) })
 	}
-	names := ModuleNames()
-	g := LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: has(names[:4]...), MLP: has(names[4:7]...), Unembed: has(names[7])}
+	g := LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: has("q_proj", "k_proj", "v_proj", "o_proj"),
+		MLP: has("gate_proj", "up_proj", "down_proj"), Unembed: has("lm_head")}
+	if g.Attn && has(deltaModules...) { // of a model that has them
+		l.Modules = withoutDelta(l.Modules)
+	}
 	if slices.Equal(g.Targets(), l.Targets()) {
 		return g
 	}

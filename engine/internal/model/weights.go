@@ -22,15 +22,16 @@ type Weights struct {
 
 // layer is the weights of one block. Q = Heads*HeadDim, G = KVHeads*HeadDim.
 type layer struct {
-	norm1        []float32  // [D]
-	qkv          *nn.Linear // [Q+G+G, D]
-	qNorm, kNorm []float32  // [HeadDim], or nil
-	o            *nn.Linear // [D, Q]
-	afterAttn    []float32  // [D], or nil
-	norm2        []float32  // [D]
-	gateUp       *nn.Linear // [F+F, D]
-	down         *nn.Linear // [D, F]
-	afterMLP     []float32  // [D], or nil
+	norm1        []float32     // [D]
+	qkv          *nn.Linear    // [Q+G+G, D]
+	qNorm, kNorm []float32     // [HeadDim], or nil
+	o            *nn.Linear    // [D, Q]
+	afterAttn    []float32     // [D], or nil
+	norm2        []float32     // [D]
+	gateUp       *nn.Linear    // [F+F, D]
+	down         *nn.Linear    // [D, F]
+	afterMLP     []float32     // [D], or nil
+	delta        *deltaWeights // or nil: then it has attention
 }
 
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
@@ -77,9 +78,17 @@ func (w *Weights) Tensors() []Tensor {
 		if afterAttn != "" {
 			data[at+afterAttn], data[at+afterMLP] = c.stored(l.afterAttn), c.stored(l.afterMLP)
 		}
-		data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
-		split(l.qkv, attn+"q_proj", attn+"k_proj", attn+"v_proj")
-		split(l.o, attn+"o_proj")
+		if l.delta != nil {
+			l.delta.store(c, at, data)
+		} else {
+			data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
+		}
+		var inputs []string
+		for _, p := range storedInputs(c, i) {
+			inputs = append(inputs, at+c.mixer(i)+p.name)
+		}
+		split(l.qkv, inputs...)
+		split(l.o, at+c.mixer(i)+c.outName(i))
 		split(l.gateUp, at+"mlp.gate_proj", at+"mlp.up_proj")
 		split(l.down, at+"mlp.down_proj")
 	}
@@ -105,8 +114,11 @@ func (c Config) stored(norm []float32) []float32 {
 // fusedRows returns the outputs of each projection fused into l.
 func fusedRows(c Config, l *nn.Linear, names []string) []int {
 	switch len(names) {
+	case 4:
+		vd := c.Delta.Values * c.Delta.ValueDim
+		return []int{c.Delta.Channels(), vd, c.Delta.Values, c.Delta.Values}
 	case 3:
-		return []int{c.QDim(), c.KVDim(), c.KVDim()}
+		return []int{c.qWidth(), c.KVDim(), c.KVDim()}
 	case 2:
 		return []int{c.FF, c.FF}
 	}

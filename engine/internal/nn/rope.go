@@ -101,12 +101,19 @@ func (r *RoPE) Table(n int) *RoPETable {
 	return t
 }
 
-// Rotate rotates the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x.
-func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { k.Rotate(y, x, t.at(pos), 1) }
+// Rotate rotates the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x. A head's elements
+// from Dim on stay as they are.
+func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { t.rotate(k, y, x, pos, 1) }
 
 // RotateBack is the transpose of Rotate, its backward.
 func (t *RoPETable) RotateBack(k *kernel.Set, dx, dy []float32, pos int) {
-	k.Rotate(dx, dy, t.at(pos), -1)
+	t.rotate(k, dx, dy, pos, -1)
+}
+
+func (t *RoPETable) rotate(k *kernel.Set, y, x []float32, pos int, sign float32) {
+	n := 2 * t.half
+	k.Rotate(y[:n], x[:n], t.at(pos), sign)
+	copy(y[n:], x[n:])
 }
 
 // at returns the cosines and sines of a position.
