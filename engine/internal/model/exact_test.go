@@ -74,6 +74,14 @@ func (m exact) tokens(name string, n int) []int32 {
 	return out
 }
 
+// memory is that of a sequence without positions, nil if the family has none.
+func (m exact) memory() *nn.Memory {
+	if !m.c.Arch.Delta {
+		return nil
+	}
+	return m.c.Memory().New()
+}
+
 // logits runs seqs and returns all their logits.
 func (m exact) logits(t *testing.T, r *Runner, seqs []Seq, tape *Tape) []float32 {
 	t.Helper()
@@ -186,6 +194,7 @@ func TestPrefillIsDecode(t *testing.T) {
 			for _, chunk := range []int{1, 7, 31, 32, 33} {
 				s := batch(m.c, a, ids)[0]
 				beside := batch(m.c, m.adapters[1], other)[0]
+				s.Memory, beside.Memory = m.memory(), m.memory()
 				var got []float32
 				for pos := 0; pos < len(ids); pos += chunk {
 					end := min(pos+chunk, len(ids))
@@ -205,13 +214,18 @@ func TestSharedPrefix(t *testing.T) {
 	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		prefix := m.tokens("prefix", 64)
 		first := batch(m.c, m.adapters[1], prefix)[0]
+		first.Memory = m.memory()
 		m.logits(t, r, []Seq{first}, nil)
 		var seqs []Seq
 		var want []float32
 		for i := range 5 {
 			ids := m.tokens(fmt.Sprint("branch", i), 1+9*i)
 			pages := append(slices.Clone(first.Pages), newPages(m.c, len(ids))...)
-			seqs = append(seqs, Seq{Tokens: ids, Pos: 64, Pages: pages, Adapter: m.adapters[1]})
+			memory := m.memory()
+			if memory != nil {
+				memory.Copy(first.Memory)
+			}
+			seqs = append(seqs, Seq{Tokens: ids, Pos: 64, Pages: pages, Memory: memory, Adapter: m.adapters[1]})
 			whole := m.logits(t, r, batch(m.c, m.adapters[1], slices.Concat(prefix, ids)), nil)
 			want = append(want, whole[64*m.c.Vocab:]...)
 		}
