@@ -21,17 +21,17 @@ type LoRA struct {
 // ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
 func ModuleNames() []string {
 	return []string{"q_proj", "k_proj", "v_proj", "o_proj", "in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z",
-		"out_proj", "gate_proj", "up_proj", "down_proj", "lm_head"}
+		"out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "down_proj", "lm_head"}
 }
 
-// deltaModules are the linears of a delta rule among ModuleNames.
-var deltaModules = []string{"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", "out_proj"}
+// deltaModules are the linears of a delta rule among ModuleNames. LoRA.Attn means all but the last two.
+var deltaModules = []string{"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a"}
 
 // Targets returns the names of the linears that have an addition, in models without delta rules if the flags count.
 func (l LoRA) Targets() []string {
 	var list []string
 	for i, name := range ModuleNames() {
-		if on := []bool{l.Attn, false, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3}[i]]; on && len(l.Modules) == 0 ||
+		if on := []bool{l.Attn, false, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3}[i]]; on && len(l.Modules) == 0 ||
 			slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}

@@ -196,12 +196,13 @@ func (c Config) outWidth(l int) int {
 	return c.QDim()
 }
 
-// deltaInputs are the projections of a delta rule that a LoRA may be added to. Its last columns are b and a.
+// deltaInputs are the projections of a delta rule that a LoRA may be added to.
 func deltaInputs(c Config) []projection {
 	d := c.Delta
 	kd, vd := d.Keys*d.KeyDim, d.Values*d.ValueDim
 	return []projection{{"in_proj_q", kd, 0}, {"in_proj_k", kd, kd}, {"in_proj_v", vd, 2 * kd},
-		{"in_proj_z", vd, d.Channels()}}
+		{"in_proj_z", vd, d.Channels()}, {"in_proj_b", d.Values, d.Channels() + vd},
+		{"in_proj_a", d.Values, d.Channels() + vd + d.Values}}
 }
 
 // storedInputs are the projections of a mixer's input as files have them.
@@ -393,7 +394,7 @@ func (p *pass) widen(a, b int) {
 func (l LoRA) modulesOn(c Config) []string {
 	list := l.Targets()
 	if c.Arch.Delta && l.Attn && len(l.Modules) == 0 {
-		list = append(list, deltaModules...)
+		list = append(list, deltaModules[:5]...)
 	}
 	return list
 }
@@ -429,7 +430,7 @@ func (c Config) outName(l int) string {
 // inputs is the most projections of a mixer's input that a LoRA is added to.
 func (c Config) inputs() int {
 	if c.Arch.Delta {
-		return 4
+		return 6
 	}
 	return 3
 }

@@ -141,6 +141,7 @@ func (a *PEFT) read(path string) error {
 	on := map[string]bool{}
 	for _, t := range f.Tensors() {
 		name := strings.Replace(t.Name, PEFTPrefix+UnembedName+".", PEFTPrefix+"lm_head.", 1)
+		name = strings.Replace(name, PEFTPrefix+"model.language_model.", PEFTPrefix+"model.", 1)
 		module, ok := peftModule(name)
 		if !ok {
 			if isBaseCopy(t.Name) || a.wholeHead && t.Name == PEFTPrefix+HeadName {
@@ -178,7 +179,7 @@ func (l LoRA) grouped() LoRA {
 	}
 	g := LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: has("q_proj", "k_proj", "v_proj", "o_proj"),
 		MLP: has("gate_proj", "up_proj", "down_proj"), Unembed: has("lm_head")}
-	if g.Attn && has(deltaModules...) { // of a model that has them
+	if g.Attn && has(deltaModules[:5]...) && !has("in_proj_b") && !has("in_proj_a") { // of a model that has them
 		l.Modules = withoutDelta(l.Modules)
 	}
 	if slices.Equal(g.Targets(), l.Targets()) {
