@@ -11,21 +11,34 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// kinds are the ways to train.
-var kinds = []struct {
+// trainingKind is a way to train.
+type trainingKind struct {
 	name       string
 	bf16, tied bool
 	rank       int
-}{
-	{"bf16 LoRA", true, true, 8}, {"f32 LoRA", false, false, 3}, {"bf16 full", true, true, 0},
-	{"f32 full", false, false, 0},
+	delta      bool // Qwen3.5
+}
+
+// model makes a folder of a small model.
+func (k trainingKind) model(t testing.TB) string {
+	if k.delta {
+		return writeDelta(t, k.bf16, k.tied)
+	}
+	return writeModel(t, k.bf16, k.tied)
+}
+
+// kinds are the ways to train.
+var kinds = []trainingKind{
+	{"bf16 LoRA", true, true, 8, false}, {"f32 LoRA", false, false, 3, false}, {"bf16 full", true, true, 0, false},
+	{"f32 full", false, false, 0, false}, {"delta rules, LoRA", true, true, 8, true},
+	{"delta rules, full", true, false, 0, true},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.
 func TestSampledIsTrained(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
+			e := open(t, Options{Models: map[string]Model{baseName: {Dir: k.model(t)}}})
 			c := create(t, e, 0, lora(k.rank))
 			for step := range 3 {
 				s := samplerOf(t, e, c, fmt.Sprint(step))
@@ -75,7 +88,7 @@ func history(t *testing.T, e *Engine, c tinker.TrainingClient) [][]float32 {
 // TestGoldenBits compares the kernels.
 func TestSettingsChangeNoBit(t *testing.T) {
 	for _, k := range kinds {
-		dir := writeModel(t, k.bf16, k.tied)
+		dir := k.model(t)
 		var want [][]float32
 		for _, o := range []Options{
 			{Threads: 2}, {Threads: 1}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 64}, {TapeBytes: 1},
@@ -99,7 +112,7 @@ func TestSettingsChangeNoBit(t *testing.T) {
 // A forward between two requests adds nothing to the gradient.
 func TestForwardAddsNoGradient(t *testing.T) {
 	for _, k := range kinds {
-		e := open(t, Options{Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
+		e := open(t, Options{Models: map[string]Model{baseName: {Dir: k.model(t)}}})
 		plain, mixedIn := create(t, e, 0, lora(k.rank)), create(t, e, 1, lora(k.rank))
 		train(t, plain, 1, mixed...)
 		train(t, mixedIn, 1, mixed...)
@@ -122,7 +135,7 @@ func TestForwardAddsNoGradient(t *testing.T) {
 func TestContinuedRunsAreTheSame(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			models, dir := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, t.TempDir()
+			models, dir := map[string]Model{baseName: {Dir: k.model(t)}}, t.TempDir()
 			e := open(t, Options{Models: models, Dir: dir})
 			c := create(t, e, 0, lora(k.rank))
 			train(t, c, 3, mixed...)
@@ -183,7 +196,7 @@ func TestContinuedRunsAreTheSame(t *testing.T) {
 // Sampler weights read from the disk are those that were saved.
 func TestSamplerFromDisk(t *testing.T) {
 	for _, k := range kinds {
-		models, dir := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, t.TempDir()
+		models, dir := map[string]Model{baseName: {Dir: k.model(t)}}, t.TempDir()
 		e := open(t, Options{Models: models, Dir: dir})
 		c := create(t, e, 0, lora(k.rank))
 		train(t, c, 2, mixed...)

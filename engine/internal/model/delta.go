@@ -224,8 +224,8 @@ func deltaVectors(c Config) []spec {
 		{"linear_attn.dt_bias", []int{d.Values}}, {"linear_attn.norm.weight", []int{d.ValueDim}}}
 }
 
-// keepsPrecision reports whether a parameter stays float32 beside weights in bf16.
-func keepsPrecision(name string) bool {
+// KeepsPrecision reports whether a parameter stays float32 beside weights in bf16.
+func KeepsPrecision(name string) bool {
 	return strings.HasSuffix(name, ".linear_attn.A_log") || strings.HasSuffix(name, ".linear_attn.norm.weight")
 }
 
@@ -397,14 +397,6 @@ func (l LoRA) modulesOn(c Config) []string {
 		list = append(list, deltaModules[:5]...)
 	}
 	return list
-}
-
-// RefuseDelta returns an error for what has no form for the models of this file yet.
-func (c Config) RefuseDelta(what string) error {
-	if !c.Arch.Delta {
-		return nil
-	}
-	return fmt.Errorf("%s of %s is not supported yet; use the adapter itself", what, c.Arch.Name)
 }
 
 // withoutDelta returns list without the names of a delta rule.

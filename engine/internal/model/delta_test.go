@@ -148,3 +148,31 @@ func (g deltaGolden) merge(full []Tensor, t target) {
 		}
 	}
 }
+
+// An adapter that Python's peft has put on in_proj_qkv of the model with images is one on its three parts.
+func TestFusedInput(t *testing.T) {
+	_, k := newRunner(t, 1)
+	c := newDeltaGolden(t, k, "qwen35-gva").w.Config
+	const at = PEFTPrefix + "model.layers.0.linear_attn.in_proj_qkv.lora_"
+	rows := 0
+	for _, p := range deltaInputs(c)[:3] {
+		rows += p.out
+	}
+	b := make([]float32, rows*2)
+	for i := range b {
+		b[i] = float32(i)
+	}
+	a := PEFT{LoRA: LoRA{Rank: 2, Alpha: 4, Modules: []string{"in_proj_q", "in_proj_k", "in_proj_v"}},
+		Tensors: []Tensor{{at + "A.weight", []int{2, c.Dim}, make([]float32, 2*c.Dim)}, {at + "B.weight", []int{rows, 2}, b}}}
+	a.Fill(c)
+	data, err := match(a.LoRA.specs(c), a.Tensors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range deltaInputs(c)[:3] {
+		got := data[PEFTPrefix+"model.layers.0.linear_attn."+p.name+".lora_B.weight"]
+		if len(got) != 2*p.out || got[0] != float32(2*p.col) {
+			t.Errorf("%s: %d values from %v on, want %d from %d", p.name, len(got), got[0], 2*p.out, 2*p.col)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (f *Files) Check(c Config) error {
 // allBF16 reports whether every parameter of c is stored in bf16.
 func (f *Files) allBF16(c Config) bool {
 	return !slices.ContainsFunc(parameters(c), func(s spec) bool {
-		return f.tensors[s.name].DType != safetensors.BF16 && !keepsPrecision(s.name)
+		return f.tensors[s.name].DType != safetensors.BF16 && !KeepsPrecision(s.name)
 	})
 }
 

@@ -161,7 +161,7 @@ func (a *PEFT) read(path string) error {
 		return fmt.Errorf("model: %s: modules_to_save = [\"lm_head\"] is not supported without a LoRA on it", path)
 	}
 	for _, m := range ModuleNames() {
-		if on[m] {
+		if on[m] || on[fusedInput] && slices.Contains(deltaModules[:3], m) {
 			a.LoRA.Modules = append(a.LoRA.Modules, m)
 		}
 	}
@@ -198,7 +198,7 @@ func peftModule(name string) (module string, ok bool) {
 		}
 	}
 	module = at[strings.LastIndexByte(at, '.')+1:]
-	return module, strings.HasPrefix(name, PEFTPrefix) && slices.Contains(ModuleNames(), module)
+	return module, strings.HasPrefix(name, PEFTPrefix) && (slices.Contains(ModuleNames(), module) || module == fusedInput)
 }
 
 // wholeHead reports whether the head is the only module that is saved whole.
@@ -234,6 +234,10 @@ type Pair struct{ A, B []float32 }
 // Pairs returns the factors of the adapter by the name of the matrix, such as model.layers.0.self_attn.q_proj, for the
 // model in folder base. Matrices of a module that the adapter leaves out are left out.
 func (a PEFT) Pairs(base string, c Config) (map[string]Pair, error) {
+	if c.Arch.Delta {
+		return nil, fmt.Errorf("model: an adapter on %s cannot be merged or converted yet; use the adapter itself",
+			c.Arch.Name)
+	}
 	if _, _, err := a.fit(base, c); err != nil {
 		return nil, err
 	}
