@@ -31,8 +31,9 @@ var deltaModules = []string{"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", 
 func (l LoRA) Targets() []string {
 	var list []string
 	for i, name := range ModuleNames() {
-		if on := []bool{l.Attn, false, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3}[i]]; on && len(l.Modules) == 0 ||
-			slices.Contains(l.Modules, name) {
+		group := []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3}[i]
+		on := len(l.Modules) == 0 && []bool{l.Attn, false, l.MLP, l.Unembed}[group]
+		if on || slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}
 	}

@@ -111,7 +111,8 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 			p.widen(a, b)
 		}
 	})
-	p.linearBackward(a, b, on, w.qkv, d.dn1, p.dMixed(l), d.dmidQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	p.linearBackward(a, b, on, w.qkv, d.dn1, p.dMixed(l), d.dmidQKV,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])

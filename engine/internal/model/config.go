@@ -18,7 +18,7 @@ type Arch struct {
 	QKVBias bool   // q, k and v have biases
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
 	Gemma   bool   // see gemma.go
-	Delta   bool   // see delta.go
+	Delta   bool   // see deltaconfig.go
 }
 
 // architectures are the families this package computes.

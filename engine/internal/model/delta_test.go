@@ -163,7 +163,8 @@ func TestFusedInput(t *testing.T) {
 		b[i] = float32(i)
 	}
 	a := PEFT{LoRA: LoRA{Rank: 2, Alpha: 4, Modules: []string{"in_proj_q", "in_proj_k", "in_proj_v"}},
-		Tensors: []Tensor{{at + "A.weight", []int{2, c.Dim}, make([]float32, 2*c.Dim)}, {at + "B.weight", []int{rows, 2}, b}}}
+		Tensors: []Tensor{{at + "A.weight", []int{2, c.Dim}, make([]float32, 2*c.Dim)},
+			{at + "B.weight", []int{rows, 2}, b}}}
 	a.Fill(c)
 	data, err := match(a.LoRA.specs(c), a.Tensors)
 	if err != nil {

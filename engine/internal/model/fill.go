@@ -7,7 +7,8 @@ import (
 
 // Fill adds zero additions to an adapter for the layers that it lacks, for instance because of PEFT's
 // layers_to_transform or a pattern in target_modules. Their A and B stay zero in training, since the gradient of each
-// is a multiple of the other. An addition to a fused matrix becomes one to each of its parts. A module with only A or only B remains an error of [Weights.NewAdapter].
+// is a multiple of the other. An addition to a fused matrix becomes one to each of its parts. A module with only A or
+// only B remains an error of [Weights.NewAdapter].
 func (a *PEFT) Fill(c Config) {
 	a.unfuse(c)
 	have := make(map[string]bool, len(a.Tensors))

@@ -198,7 +198,8 @@ func peftModule(name string) (module string, ok bool) {
 		}
 	}
 	module = at[strings.LastIndexByte(at, '.')+1:]
-	return module, strings.HasPrefix(name, PEFTPrefix) && (slices.Contains(ModuleNames(), module) || module == fusedInput)
+	known := slices.Contains(ModuleNames(), module) || module == fusedInput
+	return module, known && strings.HasPrefix(name, PEFTPrefix)
 }
 
 // wholeHead reports whether the head is the only module that is saved whole.

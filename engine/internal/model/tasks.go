@@ -204,7 +204,8 @@ func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
 		tmp := make([]float32, hd)
 		for t := range s.qkv.Len() {
 			for h := h0; h < h1; h++ {
-				nn.RMSNormGrad(p.K, out, d.dNormed.Row(t)[h*hd:][:hd], s.qkv.Row(t)[p.w.Config.headAt(h):][:hd], s.invQK.Row(t)[h], tmp)
+				x := s.qkv.Row(t)[p.w.Config.headAt(h):][:hd]
+				nn.RMSNormGrad(p.K, out, d.dNormed.Row(t)[h*hd:][:hd], x, s.invQK.Row(t)[h], tmp)
 			}
 		}
 	}})

@@ -38,8 +38,8 @@ type DeltaWeights struct {
 	Norm  []float32 // [ValueDim]
 }
 
-// DeltaRows are what a Delta reads and writes, for all rows of a pass. In is [T,Width]; Err is v-Sᵀk and Out is o, which
-// the backward reads again; Y is the result, norm(o)*silu(z). All but In are [T,Values*ValueDim].
+// DeltaRows are what a Delta reads and writes, for all rows of a pass. In is [T,Width]; Err is v-Sᵀk and Out is o,
+// which the backward reads again; Y is the result, norm(o)*silu(z). All but In are [T,Values*ValueDim].
 type DeltaRows struct{ In, Err, Out, Y Rows }
 
 // keys and values are the widths of all key heads and of all value heads.

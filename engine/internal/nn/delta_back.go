@@ -130,3 +130,66 @@ func (h *deltaBack) visit(i int, page []int, state, grad [][]float32) {
 	}
 	b.used = height
 }
+
+// after returns the states after a full page, on the stack.
+func (h *deltaBack) after(c chunk) [][]float32 {
+	b, kd, vd := &h.ws.back, h.KeyDim, h.ValueDim
+	h.keysOf(c.rows)
+	var out [][]float32
+	for g := range h.group() {
+		sums, _ := h.gates(c.rows, g)
+		h.corrections(c.rows, g)
+		into := b.push(kernel.PanelBytes(vd, kd, false) / 4)
+		var state []float32
+		if c.state != nil {
+			state = c.state[g]
+		}
+		h.advance(into, state, b.panel[:kd*kernel.PageLen], b.u, sums[:])
+		out = append(out, into)
+	}
+	return out
+}
+
+// zeros returns the gradients of a state, on the stack.
+func (h *deltaBack) zeros() (grads [][]float32) {
+	for range h.group() {
+		g := h.ws.back.push(kernel.PanelBytes(h.ValueDim, h.KeyDim, false) / 4)
+		clear(g)
+		grads = append(grads, g)
+	}
+	return grads
+}
+
+// keysOf writes the keys of rows to b.keys [n,KeyDim] and b.panel [KeyDim,32].
+func (h *deltaBack) keysOf(rows []int) {
+	b, kd := &h.ws.back, h.KeyDim
+	clear(b.panel)
+	for i, t := range rows {
+		key := b.keys[i*kd:][:kd]
+		h.mix(key, t, h.keys()+h.head*kd, nil)
+		unit(h.on.K, key, 1)
+		storeColumn(b.panel, key, i)
+	}
+}
+
+// gates returns G and β of rows.
+func (h *deltaBack) gates(rows []int, g int) (sums [kernel.PageLen]float64, betas [kernel.PageLen]float32) {
+	sum := 0.0
+	for i, t := range rows {
+		step, beta := h.gate(h.w, h.In.Row(t), h.head*h.group()+g)
+		sum += step
+		sums[i], betas[i] = sum, beta
+	}
+	return sums, betas
+}
+
+// corrections writes u of rows to b.u [n,ValueDim].
+func (h *deltaBack) corrections(rows []int, g int) {
+	value := h.head*h.group() + g
+	for i, t := range rows {
+		u := h.ws.back.u[i*h.ValueDim:][:h.ValueDim]
+		copy(u, h.Err.Row(t)[value*h.ValueDim:])
+		_, beta := h.gate(h.w, h.In.Row(t), value)
+		h.on.K.Scale(u, beta)
+	}
+}

@@ -115,7 +115,8 @@ func TestDeltaIsTheRecurrence(t *testing.T) {
 		for value := range values {
 			for i, o := range c.reference(path, value) {
 				for j, want := range o {
-					if g := got.Y.Row(path[i])[value*c.ValueDim+j]; math.Abs(float64(g)-want) > 2e-5*(1+math.Abs(want)) {
+					g := got.Y.Row(path[i])[value*c.ValueDim+j]
+					if math.Abs(float64(g)-want) > 2e-5*(1+math.Abs(want)) {
 						t.Fatalf("%d value heads, row %d, head %d: %v, want %v", values, path[i], value, g, want)
 					}
 				}

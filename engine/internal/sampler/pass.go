@@ -33,8 +33,8 @@ func (c *Scheduler) pass(sequences []*sequence) {
 	row := 0
 	for _, l := range sequences {
 		l.first = row
-		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view, Memory: l.memory,
-			Adapter: l.version().Adapter})
+		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view,
+			Memory: l.memory, Adapter: l.version().Adapter})
 		c.wanted(l)
 		row += l.take
 	}
