@@ -9,7 +9,7 @@ import (
 type MemoryEstimate struct {
 	Program int64 // without a model
 	Weights int64 // packed
-	// keys and values, and states of delta rules, of the samples decoded together and of the last step's samples, at most
+	// keys, values and states of delta rules, of the samples decoded together and of the last step's samples, at most
 	// Options.CacheBytes
 	Cache     int64
 	Step      int64 // activations and logits of a sampling step
