@@ -84,7 +84,9 @@ func (h *deltaBack) value(c chunk, g int, x []float32) {
 		db := k.Dot(dr, h.Err.Row(t)[col.out:][:vd])
 		h.DIn.Row(t)[col.b] = float32(db*betas[i]) * (1 - betas[i])
 		k.Scale(dr, -betas[i])
-		k.GradW(h.on.SC, b.du, vd, b.mat[(w+i-m)*L:], L, dr, vd, 1, 0, i, vd)
+		for j, a := range b.mat[(w+i-m)*L:][:i] {
+			k.AXPY(b.du[j*vd:][:vd], a, dr)
+		}
 	}
 	h.products(c, g, x, dsum[:], first[:])
 	h.store(c, g, col, dsum[:])

@@ -4,11 +4,11 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
 // deltaSpace is the memory of one running part of a Delta.
 type deltaSpace struct {
-	ones, tmp        []float32
-	x, dots, base    []float32 // [2*32,KeyDim], [2*32,32], [2*32,ValueDim]
-	decay, row, rows []float32 // [34], [33], [32,KeyDim]
-	open             []*deltaOpen
-	back             deltaBackSpace
+	ones, tmp     []float32
+	x, dots, base []float32 // [2*32,KeyDim], [2*32,32], [2*32,ValueDim]
+	decay, rows   []float32 // [34], [32,KeyDim]
+	open          []*deltaOpen
+	back          deltaBackSpace
 }
 
 // deltaOpen is a key head within a page: what the rows to come need of those before them.
@@ -31,8 +31,7 @@ func (s *deltaSpace) sized(d Delta) {
 		}
 	}
 	s.x, s.dots, s.base = resize(s.x, two*d.KeyDim), resize(s.dots, two*kernel.PageLen), resize(s.base, two*d.ValueDim)
-	s.decay, s.row = resize(s.decay, kernel.PageLen+2), resize(s.row, kernel.PageLen+1)
-	s.rows = resize(s.rows, kernel.PageLen*d.KeyDim)
+	s.decay, s.rows = resize(s.decay, kernel.PageLen+2), resize(s.rows, kernel.PageLen*d.KeyDim)
 }
 
 // opened returns the depth-th open page of own memory.
@@ -156,11 +155,9 @@ func (h *deltaHead) correct(o *deltaOpen, g, i int, e, base, dots []float32, bet
 	k, vd := h.on.K, h.ValueDim
 	first := decays(k, h.ws.decay, o.sums[g], i)
 	k.AXPY(e, -first, base)
-	row := h.ws.row[:i]
-	for j := range row {
-		row[j] = -float32(h.ws.decay[j] * dots[j])
+	for j := range i {
+		k.AXPY(e, -float32(h.ws.decay[j]*dots[j]), o.u[g][j*vd:])
 	}
-	k.GradW(h.on.SC, e, vd, row, 1, o.u[g], vd, i, 0, 1, vd)
 	u := o.u[g][i*vd:][:vd]
 	copy(u, e)
 	k.Scale(u, beta)
@@ -171,11 +168,9 @@ func (h *deltaHead) answer(o *deltaOpen, g, i int, out, base, dots []float32) {
 	k, vd := h.on.K, h.ValueDim
 	copy(out, base)
 	k.Scale(out, h.ws.decay[i+1])
-	row := h.ws.row[:i+1]
-	for j := range row {
-		row[j] = float32(h.ws.decay[j] * dots[j])
+	for j := range i + 1 {
+		k.AXPY(out, float32(h.ws.decay[j]*dots[j]), o.u[g][j*vd:])
 	}
-	k.GradW(h.on.SC, out, vd, row, 1, o.u[g], vd, i+1, 0, 1, vd)
 }
 
 // close computes the states before the next page.
