@@ -49,14 +49,7 @@ func (c Config) qWidth() int {
 	return c.QDim()
 }
 
-// inWidth and outWidth are the widths of what enters a layer's mixer and of what leaves it.
-func (c Config) inWidth(l int) int {
-	if c.linear(l) {
-		return c.Delta.Width()
-	}
-	return c.qWidth() + 2*c.KVDim()
-}
-
+// outWidth is the width of what leaves a layer's mixer.
 func (c Config) outWidth(l int) int {
 	if c.linear(l) {
 		return c.Delta.Values * c.Delta.ValueDim

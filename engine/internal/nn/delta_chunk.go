@@ -130,7 +130,7 @@ func (h *deltaBack) fromNext(c chunk, g int, dsum []float64, decay float32) {
 	read := h.ws.base[:n*vd]
 	k.MatMul(h.on.SC, read, vd, b.keys, kd, n, &next, 0, next.Count(), false)
 	for j := range n {
-		s := float64(d[j]) * float64(k.Dot(read[j*vd:][:vd], b.u[j*vd:][:vd]))
+		s := float64(float64(d[j]) * float64(k.Dot(read[j*vd:][:vd], b.u[j*vd:][:vd])))
 		dsum[j] -= s
 		dsum[n-1] += s
 		k.AXPY(b.du[j*vd:][:vd], d[j], read[j*vd:][:vd])
@@ -141,7 +141,7 @@ func (h *deltaBack) fromNext(c chunk, g int, dsum []float64, decay float32) {
 		k.AXPY(b.dk[j*kd:][:kd], d[j], back.Row(j))
 	}
 	if c.state != nil {
-		dsum[n-1] += float64(decay) * float64(k.Dot(c.state[g], c.next[g]))
+		dsum[n-1] += float64(float64(decay) * float64(k.Dot(c.state[g], c.next[g])))
 		k.AXPY(c.grad[g], decay, c.next[g])
 	}
 }
@@ -167,7 +167,7 @@ func (h *deltaBack) products(c chunk, g int, x []float32, dsum []float64, first 
 	for i := range 2 * w {
 		row, end := i%w, c.own+i%w+1-i/w
 		for j := range end {
-			s := float64(b.dmat[i*L+j]) * float64(b.mat[i*L+j])
+			s := float64(float64(b.dmat[i*L+j]) * float64(b.mat[i*L+j]))
 			dsum[c.own+row] += s
 			dsum[j] -= s
 			b.dmat[i*L+j] = float32(b.dmat[i*L+j] * b.decays[row*(L+2)+j])
@@ -182,7 +182,7 @@ func (h *deltaBack) products(c chunk, g int, x []float32, dsum []float64, first 
 		state := kernel.ViewPanels(c.state[g], vd, kd, false)
 		h.on.Transposed(at, h.pack(b.y, 2*w), 0, 2*w, &state, false, nil)
 		for i := range 2 * w {
-			dsum[c.own+i%w] += float64(first[i%w]) * float64(k.Dot(x[i*kd:][:kd], at.Row(i)))
+			dsum[c.own+i%w] += float64(float64(first[i%w]) * float64(k.Dot(x[i*kd:][:kd], at.Row(i))))
 			k.Scale(at.Row(i), first[i%w])
 		}
 		scaled := h.ws.x[:2*w*kd]
