@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -21,7 +22,8 @@ type LoRA struct {
 // ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
 func ModuleNames() []string {
 	return []string{"q_proj", "k_proj", "v_proj", "o_proj", "in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z",
-		"out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "down_proj", "lm_head"}
+		"out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "down_proj", "input_linear", "output_linear",
+		"lm_head"}
 }
 
 // deltaModules are the linears of a delta rule among ModuleNames. LoRA.Attn means all but the last two.
@@ -31,11 +33,26 @@ var deltaModules = []string{"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", 
 func (l LoRA) Targets() []string {
 	var list []string
 	for i, name := range ModuleNames() {
-		group := []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3}[i]
+		group := []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 3}[i]
 		on := len(l.Modules) == 0 && []bool{l.Attn, false, l.MLP, l.Unembed}[group]
 		if on || slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}
+	}
+	return list
+}
+
+// modulesOn returns the names of the linears of a model that have an addition. The flags mean what the model has.
+func (l LoRA) modulesOn(c Config) []string {
+	list := l.Targets()
+	if len(l.Modules) > 0 {
+		return list
+	}
+	if c.Arch.Delta && l.Attn {
+		list = append(list, deltaModules[:5]...)
+	}
+	if c.Arch.GateUp != "" && l.MLP {
+		list = append(list, path.Base(c.Arch.GateUp), path.Base(c.Arch.Down))
 	}
 	return list
 }
@@ -114,6 +131,10 @@ func targets(c Config, l int) (qkv, o, gateUp, down target) {
 	o = target{at + c.mixer(l), c.outWidth(l), []projection{{c.outName(l), c.Dim, 0}}}
 	gateUp = target{at + "mlp.", c.Dim, []projection{{"gate_proj", c.FF, 0}, {"up_proj", c.FF, c.FF}}}
 	down = target{at + "mlp.", c.FF, []projection{{"down_proj", c.Dim, 0}}}
+	if a := c.Arch; a.GateUp != "" {
+		gateUp.at, gateUp.outs = at+path.Dir(a.GateUp)+".", []projection{{path.Base(a.GateUp), 2 * c.FF, 0}}
+		down.at, down.outs = at+path.Dir(a.Down)+".", []projection{{path.Base(a.Down), c.Dim, 0}}
+	}
 	return qkv, o, gateUp, down
 }
 

@@ -48,7 +48,7 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 		d.dgated.Resize(T, n)
 		d.dlog.Resize(T, c.Delta.Values)
 	}
-	if c.Arch.Gemma {
+	if c.changesSums() {
 		d.do.Resize(T, c.Dim)
 		d.dmlp.Resize(T, c.Dim)
 	}

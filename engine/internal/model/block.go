@@ -84,6 +84,9 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 		p.angles(l).Rotate(p.K, to, from, pos)
 	}
 	p.K.Scale(q, p.attention(l).Scale())
+	if warm := c.warm(pos); warm != 1 {
+		p.K.Scale(q, warm)
+	}
 	for j := range c.KVHeads {
 		from, key := row[c.headAt(c.Heads+j):][:hd], keys[j*hd:][:hd]
 		if w.kNorm != nil {
@@ -126,6 +129,9 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 func (p *pass) rotateBack(l, t, pos int) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	hd, row, dy := c.HeadDim, s.qkv.Row(t), d.dqkv.Row(t)
+	if warm := c.warm(pos); warm != 1 {
+		p.K.Scale(dy[:c.QDim()], warm)
+	}
 	for h := range c.Heads + c.KVHeads {
 		at, norm := h*hd, w.qNorm
 		if h >= c.Heads {
@@ -145,7 +151,7 @@ func (p *pass) rotateBack(l, t, pos int) {
 func (p *pass) attention(l int) nn.Attention {
 	c := p.w.Config
 	a := nn.Attention{Shape: c.Pages(), Heads: c.Heads, Layer: c.place(l), Square: c.QueryScalar}
-	if c.Arch.Gemma && c.Sliding[l] {
+	if c.slides(l) {
 		a.Window = c.Window
 	}
 	return a

@@ -29,31 +29,6 @@ type hfText struct {
 	RoPE       *hfRoPE  `json:"rope_parameters"`
 }
 
-// innerText returns the keys of the model of text in a config.json with other models around it, with the outer ones
-// that count for it; otherwise data.
-func innerText(data []byte) ([]byte, error) {
-	var outer, text map[string]json.RawMessage
-	if err := json.Unmarshal(data, &outer); err != nil {
-		return nil, err
-	}
-	if string(outer["model_type"]) != `"qwen3_5"` || json.Unmarshal(outer["text_config"], &text) != nil {
-		return data, nil
-	}
-	for _, key := range []string{"eos_token_id", "bos_token_id", "dtype", "torch_dtype"} {
-		if v, ok := outer[key]; ok && text[key] == nil {
-			text[key] = v
-		}
-	}
-	if v, ok := outer["tie_word_embeddings"]; ok {
-		if own, ok := text["tie_word_embeddings"]; ok && string(own) != string(v) {
-			return nil, fmt.Errorf("tie_word_embeddings = %s and in text_config %s; correct one of them", v, own)
-		}
-		text["tie_word_embeddings"] = v
-	}
-	text["architectures"], text["model_type"] = outer["architectures"], outer["model_type"]
-	return json.Marshal(text)
-}
-
 // delta reads the keys of Qwen3.5.
 func (h *hfConfig) delta(c *Config, data []byte) error {
 	var t hfText

@@ -90,29 +90,6 @@ func KeepsPrecision(name string) bool {
 	return strings.HasSuffix(name, ".linear_attn.A_log") || strings.HasSuffix(name, ".linear_attn.norm.weight")
 }
 
-// textName returns the name that a tensor of a folder has in a model of text: files of models with images have one
-// more part. Tensors of other models are not ok.
-func textName(name string) (text string, ok bool) {
-	for _, other := range []string{"model.visual.", "mtp.", "model.mtp."} {
-		if strings.HasPrefix(name, other) {
-			return "", false
-		}
-	}
-	if rest, ok := strings.CutPrefix(name, "model.language_model."); ok {
-		return "model." + rest, true
-	}
-	return name, true
-}
-
-// modulesOn returns the names of the linears of a model that have an addition.
-func (l LoRA) modulesOn(c Config) []string {
-	list := l.Targets()
-	if c.Arch.Delta && l.Attn && len(l.Modules) == 0 {
-		list = append(list, deltaModules[:5]...)
-	}
-	return list
-}
-
 // withoutDelta returns list without the names of a delta rule.
 func withoutDelta(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return slices.Contains(deltaModules, n) })

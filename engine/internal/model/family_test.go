@@ -27,8 +27,8 @@ var families = []struct {
 	{"nemo", "MistralForCausalLM", true, false, 1},
 	{"gemma3", "Gemma3ForCausalLM", false, true, 1},
 	{"gemma3-t5", "Gemma3ForCausalLM", true, true, 1},
-	{"qwen35", "Qwen3_5ForConditionalGeneration", false, true, 1},
-	{"qwen35-gva", "Qwen3_5ForConditionalGeneration", false, false, 1},
+	{"qwen35", "Qwen3_5ForCausalLM", false, true, 1},
+	{"qwen35-gva", "Qwen3_5ForCausalLM", false, false, 1},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's

@@ -102,7 +102,7 @@ func (c Config) Reserve() (*kernel.Memory, error) {
 func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights {
 	p := packer{on, c, from, memory}
 	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE)}
-	if c.Arch.Gemma {
+	if c.LocalRoPE.Dim > 0 {
 		w.local = nn.NewRoPE(c.LocalRoPE)
 	}
 	ends := tables(c)

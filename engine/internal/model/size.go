@@ -40,7 +40,7 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	if c.Arch.Delta {
 		layer += c.qWidth() + 2*c.Delta.Width() + 3*c.Delta.Values*c.Delta.ValueDim
 	}
-	if c.Arch.Gemma {
+	if c.changesSums() {
 		layer += 2 * c.Dim
 	}
 	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))

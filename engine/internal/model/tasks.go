@@ -133,8 +133,16 @@ func (p *pass) loraTasks(l int, u segment) {
 }
 
 // dO and dDown are the gradients of what the linears o and down give.
-func (p *pass) dO() nn.Rows    { return afterNorm(p.w.layers[0].afterAttn, p.back.do, p.back.dh) }
-func (p *pass) dDown() nn.Rows { return afterNorm(p.w.layers[0].afterMLP, p.back.dmlp, p.back.dOut) }
+func (p *pass) dO() nn.Rows    { return p.added(p.back.do, p.back.dh) }
+func (p *pass) dDown() nn.Rows { return p.added(p.back.dmlp, p.back.dOut) }
+
+// added is the gradient of what a linear gives: dy if that is changed before it is added, or that of the sum.
+func (p *pass) added(dy, dout nn.Rows) nn.Rows {
+	if p.w.Config.changesSums() {
+		return dy
+	}
+	return dout
+}
 
 func (p *pass) fullTasks(l int, g *Grads) {
 	c, s, d := p.w.Config, &p.layers[l], &p.back

@@ -94,9 +94,12 @@ func parameters(c Config) []spec {
 			add(afterAttn, c.Dim)
 		}
 		add(mlp, c.Dim)
-		add("mlp.gate_proj.weight", c.FF, c.Dim)
-		add("mlp.up_proj.weight", c.FF, c.Dim)
-		add("mlp.down_proj.weight", c.Dim, c.FF)
+		_, _, gateUp, down := targets(c, l)
+		for _, t := range []target{gateUp, down} {
+			for _, p := range t.outs {
+				list = append(list, spec{t.at + p.name + ".weight", []int{p.out, t.in}})
+			}
+		}
 		if afterMLP != "" {
 			add(afterMLP, c.Dim)
 		}
@@ -141,7 +144,7 @@ func RandomTensors(c Config, seed uint64) []Tensor {
 		case strings.HasSuffix(s.name, ".bias"):
 			std = 0
 		case strings.HasSuffix(s.name, "o_proj.weight"), strings.HasSuffix(s.name, "out_proj.weight"),
-			strings.HasSuffix(s.name, "down_proj.weight"):
+			strings.HasSuffix(s.name, "down_proj.weight"), strings.HasSuffix(s.name, "output_linear.weight"):
 			std /= math.Sqrt(float64(2 * c.Layers))
 		}
 		if std > 0 {

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
@@ -59,14 +60,14 @@ func (w *Weights) Tensors() []Tensor {
 	c := w.Config
 	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
 	w.embed.W.Unpack(data[EmbedName])
-	split := func(l *nn.Linear, names ...string) {
+	split := func(l *nn.Linear, f fused) {
 		all := make([]float32, l.W.N*l.W.K)
 		l.W.Unpack(all)
 		bias := l.Bias
-		for i, n := range fusedRows(c, l, names) {
-			data[names[i]+".weight"], all = all[:n*l.W.K], all[n*l.W.K:]
+		for i, n := range f.outs {
+			data[f.names[i]], all = all[:n*l.W.K], all[n*l.W.K:]
 			if bias != nil {
-				data[names[i]+".bias"], bias = bias[:n], bias[n:]
+				data[strings.TrimSuffix(f.names[i], "weight")+"bias"], bias = bias[:n], bias[n:]
 			}
 		}
 	}
@@ -83,17 +84,12 @@ func (w *Weights) Tensors() []Tensor {
 		} else {
 			data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
 		}
-		var inputs []string
-		for _, p := range storedInputs(c, i) {
-			inputs = append(inputs, at+c.mixer(i)+p.name)
+		for j, f := range blockLinears(c, i) {
+			split([]*nn.Linear{l.qkv, l.o, l.gateUp, l.down}[j], f)
 		}
-		split(l.qkv, inputs...)
-		split(l.o, at+c.mixer(i)+c.outName(i))
-		split(l.gateUp, at+"mlp.gate_proj", at+"mlp.up_proj")
-		split(l.down, at+"mlp.down_proj")
 	}
 	if !c.Tied {
-		split(w.head, "lm_head")
+		split(w.head, tables(c)[1])
 	}
 	var out []Tensor
 	for _, s := range parameters(c) {
@@ -109,18 +105,4 @@ func (c Config) stored(norm []float32) []float32 {
 		stored[i] -= offset
 	}
 	return stored
-}
-
-// fusedRows returns the outputs of each projection fused into l.
-func fusedRows(c Config, l *nn.Linear, names []string) []int {
-	switch len(names) {
-	case 4:
-		vd := c.Delta.Values * c.Delta.ValueDim
-		return []int{c.Delta.Channels(), vd, c.Delta.Values, c.Delta.Values}
-	case 3:
-		return []int{c.qWidth(), c.KVDim(), c.KVDim()}
-	case 2:
-		return []int{c.FF, c.FF}
-	}
-	return []int{l.W.N}
 }
