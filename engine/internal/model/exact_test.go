@@ -32,6 +32,7 @@ func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 		m.c.Layers, m.c.Linear, m.c.RoPE.Dim = 3, []bool{true, false, true}, 6
 		m.c.Delta = nn.Delta{Keys: 2, Values: 4, KeyDim: 10, ValueDim: 12, Taps: 4, Eps: 1e-6}
 	}
+	ownWays(&m.c)
 	full := RandomTensors(m.c, 3)
 	for _, x := range full {
 		r := stream(4, x.Name)
@@ -62,6 +63,21 @@ func newExact(t *testing.T, k *kernel.Set, bf16 bool, arch int) exact {
 		m.loras, m.tensors, m.adapters = append(m.loras, l), append(m.tensors, tensors), append(m.adapters, a)
 	}
 	return m
+}
+
+// ownWays gives a model what its family alone has.
+func ownWays(c *Config) {
+	switch c.Arch.Type {
+	case "smollm3":
+		c.Unrotated = []bool{false, true}
+	case "granite", "granitemoehybrid":
+		c.EmbedScale, c.ResidualScale, c.LogitScale, c.QueryScalar = 1.5, 0.4, 0.3, 100
+	case "ministral":
+		c.Sliding, c.Window = []bool{true, false}, 9
+	case "ministral3":
+		c.RoPE.YaRN = &nn.YaRNScaling{Factor: 4, Fast: 3, Slow: 1, OriginalMax: 16, Whole: true}
+		c.RoPE.Scale, c.Warm, c.WarmFrom = 1.25, 0.2, 16
+	}
 }
 
 // tokens returns n token ids that are a function of name.

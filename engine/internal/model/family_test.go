@@ -29,6 +29,9 @@ var families = []struct {
 	{"gemma3-t5", "Gemma3ForCausalLM", true, true, 1},
 	{"qwen35", "Qwen3_5ForCausalLM", false, true, 1},
 	{"qwen35-gva", "Qwen3_5ForCausalLM", false, false, 1},
+	{"smollm3", "SmolLM3ForCausalLM", false, true, 1},
+	{"granite4", "GraniteMoeHybridForCausalLM", false, true, 1},
+	{"ministral3", "Ministral3ForCausalLM", false, true, 0},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's

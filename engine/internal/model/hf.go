@@ -112,7 +112,7 @@ type tokenIDs []int
 
 func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 	var one int
-	if string(b) == "null" {
+	if *t = nil; string(b) == "null" {
 		return nil
 	}
 	if json.Unmarshal(b, &one) == nil {
