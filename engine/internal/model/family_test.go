@@ -8,7 +8,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// families are the folders of testdata/families: see families.py there. wide ones are stored as f32 or f16.
+// families are the folders of testdata/families: see families.py and gradients.py there. wide ones are stored as f32 or
+// f16.
 var families = []struct {
 	name, arch string
 	wide, tied bool
@@ -32,6 +33,10 @@ var families = []struct {
 	{"smollm3", "SmolLM3ForCausalLM", false, true, 1},
 	{"granite4", "GraniteMoeHybridForCausalLM", false, true, 1},
 	{"ministral3", "Ministral3ForCausalLM", false, true, 0},
+	{"mistral-window", "MistralForCausalLM", false, false, 1},
+	{"ministral", "MinistralForCausalLM", false, false, 1},
+	{"granite", "GraniteForCausalLM", false, false, 1},
+	{"gemma3-nested", "Gemma3ForCausalLM", false, true, 2},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's
@@ -65,8 +70,8 @@ func TestFamilies(t *testing.T) {
 		})
 	}
 	folders, err := os.ReadDir("testdata/families")
-	if err != nil || len(folders) != len(families)+1 { // and the script
-		t.Errorf("testdata/families has %d entries (%v), want %d and the script", len(folders), err, len(families))
+	if err != nil || len(folders) != len(families)+2 { // and the scripts
+		t.Errorf("testdata/families has %d entries (%v), want %d and two scripts", len(folders), err, len(families))
 	}
 }
 

@@ -46,8 +46,8 @@ func (h *hfConfig) hybrid(c *Config) error {
 			h.Experts)
 	}
 	if len(h.LayerTypes) != h.count() {
-		return errors.New("layer_types is missing or has another length than num_hidden_layers; without it all layers " +
-			"are Mamba layers, which are not supported")
+		return errors.New("layer_types is missing or has another length than num_hidden_layers; without it all " +
+			"layers are Mamba layers, which are not supported")
 	}
 	for l, t := range h.LayerTypes {
 		if t != "attention" && t != "full_attention" {
