@@ -9,7 +9,8 @@ import (
 type MemoryEstimate struct {
 	Program int64 // without a model
 	Weights int64 // packed
-	// keys and values of the samples decoded together and of the last step's samples, at most Options.CacheBytes
+	// keys, values and states of delta rules, of the samples decoded together and of the last step's samples, at most
+	// Options.CacheBytes
 	Cache     int64
 	Step      int64 // activations and logits of a sampling step
 	Pages     int64 // keys and values of a micro-batch, as far as the cache has room besides the samples'
@@ -42,7 +43,7 @@ func (d Description) Memory(machine int64, samples, length, rank int) MemoryEsti
 	o.defaults()
 	c := d.config
 	page := int64(4 * c.Pages().Floats())
-	pages := int64(length+kernel.PageLen-1) / kernel.PageLen * page // of one sequence
+	pages := int64(length+kernel.PageLen-1)/kernel.PageLen*page + c.MemoryBytes() // of one sequence
 	trained := c.AdapterParameters(rank)
 	if rank == 0 {
 		trained = c.Parameters()

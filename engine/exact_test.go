@@ -11,16 +11,32 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// kinds are the ways to train.
-var kinds = []struct {
+// trainingKind is a way to train.
+type trainingKind struct {
 	name       string
 	bf16, tied bool
 	rank       int
+	delta      bool   // Qwen3.5
 	base       string // Options.BaseDtype
-}{
-	{"bf16 LoRA", true, true, 8, ""}, {"f32 LoRA", false, false, 3, ""}, {"bf16 full", true, true, 0, ""},
-	{"f32 full", false, false, 0, ""}, {"int8 LoRA", true, true, 8, BaseInt8},
-	{"int8 LoRA of f32", false, false, 3, BaseInt8},
+}
+
+// model makes a folder of a small model.
+func (k trainingKind) model(t testing.TB) string {
+	if k.delta {
+		return writeDelta(t, k.bf16, k.tied)
+	}
+	return writeModel(t, k.bf16, k.tied)
+}
+
+// kinds are the ways to train.
+var kinds = []trainingKind{
+	{name: "bf16 LoRA", bf16: true, tied: true, rank: 8}, {name: "f32 LoRA", rank: 3},
+	{name: "bf16 full", bf16: true, tied: true}, {name: "f32 full"},
+	{name: "int8 LoRA", bf16: true, tied: true, rank: 8, base: BaseInt8},
+	{name: "int8 LoRA of f32", rank: 3, base: BaseInt8},
+	{name: "delta rules, LoRA", bf16: true, tied: true, rank: 8, delta: true},
+	{name: "delta rules, full", bf16: true, delta: true},
+	{name: "delta rules, int8 LoRA", bf16: true, tied: true, rank: 8, delta: true, base: BaseInt8},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.
@@ -28,7 +44,7 @@ func TestSampledIsTrained(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			e := open(t, Options{BaseDtype: k.base,
-				Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
+				Models: map[string]Model{baseName: {Dir: k.model(t)}}})
 			c := create(t, e, 0, lora(k.rank))
 			for step := range 3 {
 				s := samplerOf(t, e, c, fmt.Sprint(step))
@@ -78,7 +94,7 @@ func history(t *testing.T, e *Engine, c tinker.TrainingClient) [][]float32 {
 // TestGoldenBits compares the kernels.
 func TestSettingsChangeNoBit(t *testing.T) {
 	for _, k := range kinds {
-		dir := writeModel(t, k.bf16, k.tied)
+		dir := k.model(t)
 		var want [][]float32
 		for _, o := range []Options{
 			{Threads: 2}, {Threads: 1}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 64}, {TapeBytes: 1},
@@ -103,7 +119,7 @@ func TestSettingsChangeNoBit(t *testing.T) {
 func TestForwardAddsNoGradient(t *testing.T) {
 	for _, k := range kinds {
 		e := open(t, Options{BaseDtype: k.base,
-			Models: map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}})
+			Models: map[string]Model{baseName: {Dir: k.model(t)}}})
 		plain, mixedIn := create(t, e, 0, lora(k.rank)), create(t, e, 1, lora(k.rank))
 		train(t, plain, 1, mixed...)
 		train(t, mixedIn, 1, mixed...)
@@ -126,7 +142,7 @@ func TestForwardAddsNoGradient(t *testing.T) {
 func TestContinuedRunsAreTheSame(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			models, dir := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, t.TempDir()
+			models, dir := map[string]Model{baseName: {Dir: k.model(t)}}, t.TempDir()
 			e := open(t, Options{Models: models, BaseDtype: k.base, Dir: dir})
 			c := create(t, e, 0, lora(k.rank))
 			train(t, c, 3, mixed...)
@@ -187,7 +203,7 @@ func TestContinuedRunsAreTheSame(t *testing.T) {
 // Sampler weights read from the disk are those that were saved.
 func TestSamplerFromDisk(t *testing.T) {
 	for _, k := range kinds {
-		models, dir := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}, t.TempDir()
+		models, dir := map[string]Model{baseName: {Dir: k.model(t)}}, t.TempDir()
 		e := open(t, Options{Models: models, BaseDtype: k.base, Dir: dir})
 		c := create(t, e, 0, lora(k.rank))
 		train(t, c, 2, mixed...)

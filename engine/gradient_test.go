@@ -41,7 +41,7 @@ func TestGradientIsTheSumOfItsParts(t *testing.T) {
 	one, two := mixed, [][]int32{mixed[1], mixed[0]}
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			models := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}
+			models := map[string]Model{baseName: {Dir: k.model(t)}}
 			want := gradientOf(t, Options{Models: models, BaseDtype: k.base, Threads: 1}, whole, k.rank, parts[0])
 			for _, p := range parts[1:] {
 				o := Options{Models: models, BaseDtype: k.base, Threads: 1}

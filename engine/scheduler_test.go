@@ -23,7 +23,15 @@ func sameSamples(a, b tinker.SampleResponse) bool {
 // Requests of several versions at once, with few pages or many, beside training, give the samples that each gives
 // alone.
 func TestSamplesDoNotDependOnCompany(t *testing.T) {
-	dir := writeModel(t, true, true)
+	samplesAreAlone(t, writeModel(t, true, true))
+}
+
+// So it is with a memory beside the pages, of which there is room for one sequence or for a few.
+func TestSamplesWithMemoryDoNotDependOnCompany(t *testing.T) {
+	samplesAreAlone(t, writeDelta(t, true, true))
+}
+
+func samplesAreAlone(t *testing.T, dir string) {
 	type work struct {
 		client int
 		req    tinker.SampleRequest

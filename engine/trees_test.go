@@ -26,7 +26,7 @@ func alike() [][]int32 {
 func TestTreesChangeNoBit(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			models := map[string]Model{baseName: {Dir: writeModel(t, k.bf16, k.tied)}}
+			models := map[string]Model{baseName: {Dir: k.model(t)}}
 			want := gradientOf(t, Options{Models: models, BaseDtype: k.base, Threads: 1}, 8192, k.rank, alike())
 			for _, o := range []Options{{Threads: 2}, {Threads: 3, MicroBatch: 1}, {MicroBatch: 48}, {TapeBytes: 1}} {
 				o.Models, o.BaseDtype = models, k.base

@@ -56,7 +56,8 @@ func (b *Bench) Decode(context []int32, sequences, steps int) (Result, error) {
 func (b *Bench) newDecoding(context []int32, sequences, steps int) {
 	b.decoding = nil
 	debug.FreeOSMemory()
-	prefix := model.Seq{Tokens: context[:len(context)-1], Pages: b.pages(len(context) + steps)}
+	prefix := model.Seq{Tokens: context[:len(context)-1], Pages: b.pages(len(context) + steps),
+		Memory: b.memory()}
 	b.runner.Forward(b.w, []model.Seq{prefix}, nil)
 	d := &decoding{context: slices.Clone(context), steps: steps}
 	for i := range sequences {
@@ -65,6 +66,9 @@ func (b *Bench) newDecoding(context []int32, sequences, steps int) {
 			q := *p
 			q.Data = slices.Clone(p.Data)
 			s.Pages = append(s.Pages, &q)
+		}
+		if s.Memory = b.memory(); s.Memory != nil {
+			s.Memory.Copy(prefix.Memory)
 		}
 		d.seqs = append(d.seqs, s)
 		d.probs = append(d.probs, make([]float32, b.w.Config.Vocab))

@@ -100,6 +100,14 @@ func (b *Bench) Prefill(prompt []int32) (Result, error) {
 	return Result{Seconds: time.Since(start).Seconds(), Check: float64(logits[0] - lse)}, b.runner.Err()
 }
 
+// memory is that of a sequence without positions, nil if the model has none.
+func (b *Bench) memory() *nn.Memory {
+	if shape := b.w.Config.Memory(); shape.Layers > 0 {
+		return shape.New()
+	}
+	return nil
+}
+
 // drop releases the memory of other kinds of passes, so that a model of billions of parameters fits into memory
 // together with another program's.
 func (b *Bench) drop(training, decoding bool) {

@@ -28,18 +28,21 @@ type Page struct {
 // content.
 type Cache struct {
 	floats int
-	limit  int // pages
+	limit  int            // pages
+	memory nn.MemoryShape // of a sequence, beside its pages
 
 	mu     sync.Mutex
 	free   []*Page // unused pages whose memory is reused
-	used   int     // pages with a user or in the prefix table
+	used   int     // pages with a user or in the prefix table, and those that memories count as
 	prefix prefixTable
+
+	memories []*nn.Memory // unused, whose space is used again
 }
 
-// New returns a cache for that many bytes of pages of that shape, at least one page.
-func New(shape nn.PageShape, bytes int64) *Cache {
+// New returns a cache for that many bytes of pages and memories of those shapes, at least one page.
+func New(shape nn.PageShape, memory nn.MemoryShape, bytes int64) *Cache {
 	n := shape.Floats()
-	c := &Cache{floats: n, limit: int(max(1, bytes/int64(4*n)))}
+	c := &Cache{floats: n, memory: memory, limit: int(max(1, bytes/int64(4*n)))}
 	c.prefix.init()
 	return c
 }
@@ -47,7 +50,7 @@ func New(shape nn.PageShape, bytes int64) *Cache {
 // Limit is the number of pages that fit into the budget.
 func (c *Cache) Limit() int { return c.limit }
 
-// InUse is the number of pages with a user or in the prefix table.
+// InUse is the number of pages with a user or in the prefix table, and of those that memories count as.
 func (c *Cache) InUse() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +107,7 @@ func (c *Cache) drop(p *Page) {
 		return
 	}
 	c.used--
-	if c.used+len(c.free) < c.limit {
+	if c.used+len(c.free)+len(c.memories)*c.memoryPages() < c.limit {
 		c.free = append(c.free, p)
 	}
 }

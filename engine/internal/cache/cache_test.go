@@ -11,7 +11,7 @@ import (
 
 var shape = nn.PageShape{Layers: 1, KVHeads: 1, HeadDim: 2}
 
-func newCache(pages int) *Cache { return New(shape, int64(pages*shape.Floats()*4)) }
+func newCache(pages int) *Cache { return New(shape, nn.MemoryShape{}, int64(pages*shape.Floats()*4)) }
 
 func seq(from, n int) []int32 {
 	s := make([]int32, n)

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
-// WriteTensors writes a safetensors file.
+// WriteTensors writes a safetensors file. With bf16, tensors that keep their precision are still f32.
 func WriteTensors(w io.Writer, tensors []model.Tensor, bf16 bool) error {
 	list := make([]safetensors.Tensor, len(tensors))
 	for i, t := range tensors {
-		if bf16 {
+		if bf16 && !model.KeepsPrecision(t.Name) {
 			list[i] = safetensors.FromBF16(t.Name, t.Shape, t.Data)
 		} else {
 			list[i] = safetensors.FromF32(t.Name, t.Shape, t.Data)
@@ -53,16 +53,16 @@ func SortByName(t []model.Tensor) {
 
 // ReadTensorsIn is ReadTensors of a file whose tensors must have the dtype that bf16 says.
 func ReadTensorsIn(path string, bf16 bool) ([]model.Tensor, error) {
-	want := safetensors.F32
-	if bf16 {
-		want = safetensors.BF16
-	}
 	f, err := safetensors.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	for _, t := range f.Tensors() {
+		want := safetensors.F32
+		if bf16 && !model.KeepsPrecision(t.Name) {
+			want = safetensors.BF16
+		}
 		if t.DType != want {
 			return nil, fmt.Errorf("engine: weights %s: tensor %s is %s, want %s", filepath.Base(path), t.Name, t.DType,
 				want)

@@ -167,7 +167,7 @@ func compareLogits(t *testing.T, r *model.Runner, w *model.Weights, dir string) 
 	for _, v := range values["rows"] {
 		rows = append(rows, int(v))
 	}
-	pages := cache.New(w.Config.Pages(), 1<<20).Alloc(cache.PagesFor(len(tokens)), true)
+	pages := cache.New(w.Config.Pages(), w.Config.Memory(), 1<<20).Alloc(cache.PagesFor(len(tokens)), true)
 	seq := model.Seq{Tokens: tokens}
 	for _, p := range pages {
 		seq.Pages = append(seq.Pages, &p.Page)

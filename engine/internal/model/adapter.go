@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -20,17 +21,38 @@ type LoRA struct {
 
 // ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
 func ModuleNames() []string {
-	return []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"}
+	return []string{"q_proj", "k_proj", "v_proj", "o_proj", "in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z",
+		"out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "down_proj", "input_linear", "output_linear",
+		"lm_head"}
 }
 
-// Targets returns the names of the linears that have an addition.
+// deltaModules are the linears of a delta rule among ModuleNames. LoRA.Attn means all but the last two.
+var deltaModules = []string{"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a"}
+
+// Targets returns the names of the linears that have an addition, in models without delta rules if the flags count.
 func (l LoRA) Targets() []string {
 	var list []string
 	for i, name := range ModuleNames() {
-		if on := []bool{l.Attn, l.MLP, l.Unembed}[[]int{0, 0, 0, 0, 1, 1, 1, 2}[i]]; on && len(l.Modules) == 0 ||
-			slices.Contains(l.Modules, name) {
+		group := []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 3}[i]
+		on := len(l.Modules) == 0 && []bool{l.Attn, false, l.MLP, l.Unembed}[group]
+		if on || slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}
+	}
+	return list
+}
+
+// modulesOn returns the names of the linears of a model that have an addition. The flags mean what the model has.
+func (l LoRA) modulesOn(c Config) []string {
+	list := l.Targets()
+	if len(l.Modules) > 0 {
+		return list
+	}
+	if c.Arch.Delta && l.Attn {
+		list = append(list, deltaModules[:5]...)
+	}
+	if c.Arch.GateUp != "" && l.MLP {
+		list = append(list, path.Base(c.Arch.GateUp), path.Base(c.Arch.Down))
 	}
 	return list
 }
@@ -101,10 +123,18 @@ func (t target) specs(rank int) []spec {
 // targets returns the fused linears of layer l in the order qkv, o, gateUp, down.
 func targets(c Config, l int) (qkv, o, gateUp, down target) {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	qkv = target{at + "self_attn.", c.Dim, attnInputs(c)}
-	o = target{at + "self_attn.", c.QDim(), []projection{{"o_proj", c.Dim, 0}}}
+	inputs := attnInputs(c)
+	if c.linear(l) {
+		inputs = deltaInputs(c)
+	}
+	qkv = target{at + c.mixer(l), c.Dim, inputs}
+	o = target{at + c.mixer(l), c.outWidth(l), []projection{{c.outName(l), c.Dim, 0}}}
 	gateUp = target{at + "mlp.", c.Dim, []projection{{"gate_proj", c.FF, 0}, {"up_proj", c.FF, c.FF}}}
 	down = target{at + "mlp.", c.FF, []projection{{"down_proj", c.Dim, 0}}}
+	if a := c.Arch; a.GateUp != "" {
+		gateUp.at, gateUp.outs = at+path.Dir(a.GateUp)+".", []projection{{path.Base(a.GateUp), 2 * c.FF, 0}}
+		down.at, down.outs = at+path.Dir(a.Down)+".", []projection{{path.Base(a.Down), c.Dim, 0}}
+	}
 	return qkv, o, gateUp, down
 }
 
@@ -115,7 +145,7 @@ func headTarget(c Config) target {
 // specs lists the tensors of an adapter on a model.
 func (l LoRA) specs(c Config) []spec {
 	var list []spec
-	modules := l.Targets()
+	modules := l.modulesOn(c)
 	for i := range c.Layers {
 		qkv, o, gateUp, down := targets(c, i)
 		for _, t := range []target{qkv, o, gateUp, down} {
@@ -157,7 +187,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 	if err != nil {
 		return nil, fmt.Errorf("model: LoRA %+v: %w", l, err)
 	}
-	scale, modules := float32(l.Alpha/float64(l.Rank)), l.Targets()
+	scale, modules := float32(l.Alpha/float64(l.Rank)), l.modulesOn(w.Config)
 	pack := func(t target) *nn.LoRA {
 		t = t.of(modules)
 		if len(t.outs) == 0 {
@@ -182,7 +212,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 // of them gives the same adapter.
 func (a *Adapter) Tensors(c Config) []Tensor {
 	var out []Tensor
-	modules := a.LoRA.Targets()
+	modules := a.LoRA.modulesOn(c)
 	unpack := func(t target, l *nn.LoRA) {
 		if l == nil {
 			return

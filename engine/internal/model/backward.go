@@ -15,6 +15,8 @@ type backBuffers struct {
 	dact, dgateUp                    nn.Rows // [T,F], [T,F+F]
 	datt, dqkv, dNormed              nn.Rows // [T,Q], [T,Q+G+G], [T,Q+G]
 	dmidQKV, dmidO, dmidGU, dmidDown nn.Rows // [T,3r], [T,r], [T,2r], [T,r]
+	dmixed, dwide, ddelta            nn.Rows // of delta rules and gates: [T,max(Q,·)], [T,Q+Q+G+G], [T,·]
+	dconv, dgated, dlog              nn.Rows // see nn.DeltaGrads
 	head                             headRows
 	held                             *score // whose rows head has the logits of, all of them
 	tasks                            []gradTask
@@ -29,7 +31,7 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 		cols int
 	}{{&d.dOut, c.Dim}, {&d.dIn, c.Dim}, {&d.dh, c.Dim}, {&d.dn1, c.Dim}, {&d.dn2, c.Dim}, {&d.dact, c.FF},
 		{&d.dgateUp, 2 * c.FF},
-		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, 3 * rank}, {&d.dmidO, rank},
+		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, c.inputs() * rank}, {&d.dmidO, rank},
 		{&d.dmidGU, 2 * rank},
 		{&d.dmidDown, rank}} {
 		m.rows.Resize(T, m.cols)
@@ -37,7 +39,16 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 	if c.Arch.QKNorm {
 		d.dNormed.Resize(T, c.QDim()+c.KVDim())
 	}
-	if c.Arch.Gemma {
+	if c.Arch.Delta {
+		n := c.Delta.Values * c.Delta.ValueDim
+		d.dmixed.Resize(T, max(c.QDim(), n))
+		d.dwide.Resize(T, c.qWidth()+2*c.KVDim())
+		d.ddelta.Resize(T, c.Delta.Width())
+		d.dconv.Resize(T, c.Delta.Channels())
+		d.dgated.Resize(T, n)
+		d.dlog.Resize(T, c.Delta.Values)
+	}
+	if c.changesSums() {
 		d.do.Resize(T, c.Dim)
 		d.dmlp.Resize(T, c.Dim)
 	}
@@ -106,6 +117,7 @@ func (p *pass) train(grads []*Grads) error {
 // recompute fills layer l's activations again from its input.
 func (p *pass) recompute(l int) {
 	p.layer(func(a, b int, on nn.Products) { p.project(l, a, b, on) })
+	p.recur(l)
 	p.layer(func(a, b int, on nn.Products) {
 		p.attend(l, a, b, on)
 		p.mlp(l, a, b, on)
@@ -118,12 +130,15 @@ func (p *pass) layerGradients(l int) {
 		p.mlpBackward(l, a, b, on)
 		p.attendBackward(l, a, b, on)
 	})
-	kv := p.w.Config.KVHeads
-	p.P.Run(len(p.roots)*kv, func(i int, sc *kernel.Scratch) {
-		ws := p.ws.Get()
-		p.attentionBackward(l, p.roots[i/kv], i%kv, sc, ws)
-		p.ws.Put(ws)
-	})
+	if kv := p.w.Config.KVHeads; p.w.Config.linear(l) {
+		p.recurBackward(l)
+	} else {
+		p.P.Run(len(p.roots)*kv, func(i int, sc *kernel.Scratch) {
+			ws := p.ws.Get()
+			p.attentionBackward(l, p.roots[i/kv], i%kv, sc, ws)
+			p.ws.Put(ws)
+		})
+	}
 	p.layer(func(a, b int, on nn.Products) { p.projectBackward(l, a, b, on) })
 	for _, u := range p.segments {
 		switch {

@@ -60,17 +60,20 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 			p.mark(l, s.inv1, a, b)
 		}
 	})
-	p.linear(a, b, on, w.qkv, s.qkv, s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	p.linear(a, b, on, w.qkv, p.mixed(l), s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	if c.linear(l) {
+		return
+	}
 	on.Rows(a, b, func(a, b int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
 		p.eachSeq(a, b, func(i int, seq Seq, a, b int) {
-			keys, values := &ws.Rows[0], s.qkv.Slice(a, b).From(c.QDim()+c.KVDim())
+			keys, values := &ws.Rows[0], s.qkv.Slice(a, b).From(c.qWidth()+c.KVDim())
 			keys.Resize(b-a, c.KVDim())
 			for t := a; t < b; t++ {
 				p.rotate(l, t, seq.Pos+t-a, keys.Row(t-a))
 			}
 			p.fillForks(i, l, seq.Pos, sc, *keys, values)
-			c.Pages().StoreRows(p.K, sc, seq.Pages, seq.Pos, l, *keys, values)
+			c.Pages().StoreRows(p.K, sc, seq.Pages, seq.Pos, c.place(l), *keys, values)
 		})
 		p.ws.Put(ws)
 	})
@@ -82,7 +85,7 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 	w, s, c := &p.w.layers[l], &p.layers[l], p.w.Config
 	hd, row, q := c.HeadDim, s.qkv.Row(t), s.q.Row(t)
 	for h := range c.Heads {
-		from, to := row[h*hd:(h+1)*hd], q[h*hd:(h+1)*hd]
+		from, to := row[c.headAt(h):][:hd], q[h*hd:(h+1)*hd]
 		if w.qNorm != nil {
 			s.invQK.Row(t)[h] = p.K.RMSNorm(to, from, w.qNorm, c.Eps)
 			from = to
@@ -90,8 +93,11 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 		p.angles(l).Rotate(p.K, to, from, pos)
 	}
 	p.K.Scale(q, p.attention(l).Scale())
+	if warm := c.warm(pos); warm != 1 {
+		p.K.Scale(q, warm)
+	}
 	for j := range c.KVHeads {
-		from, key := row[c.QDim()+j*hd:][:hd], keys[j*hd:][:hd]
+		from, key := row[c.headAt(c.Heads+j):][:hd], keys[j*hd:][:hd]
 		if w.kNorm != nil {
 			s.invQK.Row(t)[c.Heads+j] = p.K.RMSNorm(key, from, w.kNorm, c.Eps)
 			from = key
@@ -105,13 +111,20 @@ func (p *pass) rotate(l, t, pos int, keys []float32) {
 func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		if p.w.Config.linear(l) {
+			return
+		}
 		p.eachSeq(a, b, func(_ int, seq Seq, a, b int) {
 			for t := a; t < b; t++ {
 				p.rotateBack(l, t, seq.Pos+t-a)
 			}
 		})
+		if p.w.Config.Arch.Delta {
+			p.widen(a, b)
+		}
 	})
-	p.linearBackward(a, b, on, w.qkv, d.dn1, d.dqkv, d.dmidQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	p.linearBackward(a, b, on, w.qkv, d.dn1, p.dMixed(l), d.dmidQKV,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
@@ -125,6 +138,9 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 func (p *pass) rotateBack(l, t, pos int) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	hd, row, dy := c.HeadDim, s.qkv.Row(t), d.dqkv.Row(t)
+	if warm := c.warm(pos); warm != 1 {
+		p.K.Scale(dy[:c.QDim()], warm)
+	}
 	for h := range c.Heads + c.KVHeads {
 		at, norm := h*hd, w.qNorm
 		if h >= c.Heads {
@@ -137,14 +153,14 @@ func (p *pass) rotateBack(l, t, pos int) {
 		}
 		normed := d.dNormed.Row(t)[at : at+hd]
 		p.angles(l).RotateBack(p.K, normed, g, pos)
-		nn.RMSNormBackward(p.K, g, normed, row[at:at+hd], norm, s.invQK.Row(t)[h])
+		nn.RMSNormBackward(p.K, g, normed, row[c.headAt(h):][:hd], norm, s.invQK.Row(t)[h])
 	}
 }
 
 func (p *pass) attention(l int) nn.Attention {
 	c := p.w.Config
-	a := nn.Attention{Shape: c.Pages(), Heads: c.Heads, Layer: l, Square: c.QueryScalar}
-	if c.Arch.Gemma && c.Sliding[l] {
+	a := nn.Attention{Shape: c.Pages(), Heads: c.Heads, Layer: c.place(l), Square: c.QueryScalar}
+	if c.slides(l) {
 		a.Window = c.Window
 	}
 	return a
@@ -152,6 +168,17 @@ func (p *pass) attention(l int) nn.Attention {
 
 func (p *pass) attend(l, a, b int, on nn.Products) {
 	w, s := &p.w.layers[l], &p.layers[l]
+	if !p.w.Config.linear(l) {
+		p.attendHeads(l, a, b, on)
+	}
+	y := afterNorm(w.afterAttn, s.o, s.h)
+	p.linear(a, b, on, w.o, y, p.answered(l), s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(s.h, y, s.x, w.afterAttn, s.invO, a, b) })
+}
+
+// attendHeads computes attention, with its gates if it has some.
+func (p *pass) attendHeads(l, a, b int, on nn.Products) {
+	s := &p.layers[l]
 	on.RowHeads(a, b, p.w.Config.KVHeads, func(a, b, from, to int, sc *kernel.Scratch) {
 		ws := p.ws.Get()
 		ws.Stretches = ws.Stretches[:0]
@@ -162,9 +189,9 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 		clear(ws.Stretches)
 		p.ws.Put(ws)
 	})
-	y := afterNorm(w.afterAttn, s.o, s.h)
-	p.linear(a, b, on, w.o, y, s.att, s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
-	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(s.h, y, s.x, w.afterAttn, s.invO, a, b) })
+	if p.w.Config.Arch.Delta {
+		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.gate(l, a, b) })
+	}
 }
 
 // attendBackward computes the gradient of attention's output, d.datt, from that of h. attentionBackward continues for
@@ -172,7 +199,11 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	dy := p.residualBackward(d.do, d.dh, s.o, w.afterAttn, s.invO, a, b, on)
-	p.linearBackward(a, b, on, w.o, d.datt, dy, d.dmidO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	p.linearBackward(a, b, on, w.o, d.answered(p.w.Config), dy, d.dmidO,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	if p.w.Config.Arch.Delta && !p.w.Config.linear(l) {
+		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.gateBackward(l, a, b) })
+	}
 }
 
 // attentionBackward fills d.dqkv for one KV head of the tree of sequences that begins with sequence root.

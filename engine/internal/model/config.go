@@ -1,33 +1,15 @@
 package model
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
-
-// Arch is the differences between families that the numbers of Config do not express.
-type Arch struct {
-	Name    string // architectures[0] of config.json
-	Type    string // model_type
-	QKVBias bool   // q, k and v have biases
-	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
-	Gemma   bool   // see gemma.go
-}
-
-// architectures are the families this package computes.
-var architectures = []Arch{
-	{Name: "LlamaForCausalLM", Type: "llama"},
-	{Name: "Qwen2ForCausalLM", Type: "qwen2", QKVBias: true},
-	{Name: "Qwen3ForCausalLM", Type: "qwen3", QKNorm: true},
-	{Name: "MistralForCausalLM", Type: "mistral"},
-	{Name: "Gemma3ForCausalLM", Type: "gemma3_text", QKNorm: true, Gemma: true},
-}
 
 // Config is the shape of a model and the numbers of its forward pass, read from config.json of a Hugging Face folder.
 type Config struct {
@@ -47,12 +29,21 @@ type Config struct {
 	Int8     bool  // matrices are frozen in int8, and BF16 is set for everything else
 	EOS, BOS []int // token ids of config.json, for the sampler
 
-	// Of Gemma: layers that Sliding names attend to the last Window positions and rotate by LocalRoPE, and queries are
-	// divided by the square root of QueryScalar.
-	Sliding     []bool // by layer
-	Window      int
-	LocalRoPE   nn.RoPEConfig
-	QueryScalar float64
+	Sliding     []bool        // by layer: it attends to the last Window positions; nil is none
+	Unrotated   []bool        // by layer: queries and keys are not rotated; nil is none
+	Window      int           // of sliding layers
+	LocalRoPE   nn.RoPEConfig // of sliding layers; without a Dim they rotate by RoPE
+	QueryScalar float64       // queries are divided by its square root; 0 is HeadDim
+
+	// Factors of the embedding, of what a layer adds to the residual stream, and of the last hidden state before the
+	// head; 0 is 1, but see embedScale.
+	EmbedScale, ResidualScale, LogitScale float32
+	// Warm scales queries by 1 + Warm·log(1 + ⌊position/WarmFrom⌋).
+	Warm, WarmFrom float64
+
+	// Of Qwen3.5: layers that Linear names have a delta rule.
+	Linear []bool // by layer
+	Delta  nn.Delta
 }
 
 // QDim and KVDim are the widths of all query heads and of all key heads.
@@ -61,7 +52,7 @@ func (c Config) KVDim() int { return c.KVHeads * c.HeadDim }
 
 // Pages is the shape of the model's KV pages.
 func (c Config) Pages() nn.PageShape {
-	return nn.PageShape{Layers: c.Layers, KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
+	return nn.PageShape{Layers: c.fullLayers(), KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
 }
 
 // LoadConfig reads config.json of the model folder dir. If this package would compute the model wrongly, the error
@@ -99,12 +90,12 @@ func CheckConfig(data []byte) error {
 }
 
 func parseConfig(data []byte) (Config, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil {
+	data, err := innerText(data)
+	if err != nil {
 		return Config{}, err
 	}
-	var h hfConfig
-	if err := json.Unmarshal(data, &h); err != nil {
+	all, h, err := readKeys(data)
+	if err != nil {
 		return Config{}, err
 	}
 	arch, err := h.arch()
@@ -112,9 +103,12 @@ func parseConfig(data []byte) (Config, error) {
 		return Config{}, err
 	}
 	for _, k := range refusedKeys {
-		if v, ok := all[k]; ok && string(v) != "null" && !(arch.Gemma && k == "sliding_window_pattern") {
+		if v, ok := all[k]; ok && string(v) != "null" && !slices.Contains(arch.Keys, k) {
 			return Config{}, fmt.Errorf("%s = %s is not supported", k, v)
 		}
+	}
+	if h, err = h.onto(arch.Defaults, data); err != nil {
+		return Config{}, err
 	}
 	if _, said := all["sliding_window"]; !said {
 		h.defaultWindow(arch)
@@ -122,39 +116,53 @@ func parseConfig(data []byte) (Config, error) {
 	if err := h.refuse(arch); err != nil {
 		return Config{}, err
 	}
-	c := Config{Arch: arch, Vocab: h.VocabSize, Dim: h.Hidden, Layers: h.Layers, Heads: h.Heads, KVHeads: h.KVHeads,
+	c, err := h.config(arch)
+	if err != nil {
+		return Config{}, err
+	}
+	if err := h.family(&c, data); err != nil {
+		return Config{}, err
+	}
+	return c, c.check()
+}
+
+// config is what all families have.
+func (h *hfConfig) config(arch Arch) (c Config, err error) {
+	c = Config{Arch: arch, Vocab: h.VocabSize, Dim: h.Hidden, Layers: h.Layers, Heads: h.Heads, KVHeads: h.KVHeads,
 		HeadDim: h.HeadDim, FF: h.Intermediate, Eps: 1e-6, MaxPos: h.MaxPos, EOS: h.EOS, BOS: h.BOS}
 	if c.KVHeads == 0 {
 		c.KVHeads = c.Heads
 	}
-	switch {
-	case c.HeadDim > 0 || c.Heads <= 0:
-	case arch.Gemma:
-		c.HeadDim = 256 // the default of transformers for Gemma 3
-	case arch.QKNorm:
-		c.HeadDim = 128 // the default of transformers for Qwen3
-	default:
+	if c.HeadDim == 0 && c.Heads > 0 {
 		c.HeadDim = c.Dim / c.Heads
 	}
 	if h.Eps != nil {
 		c.Eps = *h.Eps
 	}
-	c.Tied = arch.Gemma // transformers' default of the family
-	if h.Tied != nil {
-		c.Tied = *h.Tied
+	c.Tied = h.Tied != nil && *h.Tied
+	c.BF16, err = h.bf16()
+	return c, err
+}
+
+// family reads what families differ in.
+func (h *hfConfig) family(c *Config, data []byte) (err error) {
+	switch a := c.Arch; {
+	case a.Gemma:
+		return h.gemma(c)
+	case a.Delta:
+		return h.delta(c, data)
+	case a.Scaled:
+		if err := h.granite(c); err != nil {
+			return err
+		}
 	}
-	if c.BF16, err = h.bf16(); err != nil {
-		return Config{}, err
+	if err = h.unrotated(c); err == nil {
+		err = h.windows(c)
 	}
-	if arch.Gemma {
-		err = h.gemma(&c)
-	} else {
-		c.RoPE, err = h.rope(c.HeadDim)
+	if err == nil {
+		err = h.rope(c)
 	}
-	if err != nil {
-		return Config{}, err
-	}
-	return c, c.check()
+	return err
 }
 
 // check tests whether the numbers describe a valid model.
@@ -169,7 +177,7 @@ func (c Config) check() error {
 			return fmt.Errorf("%s = %d is not a size", f.key, f.value)
 		}
 	}
-	if c.Arch.Gemma && len(c.Sliding) != c.Layers {
+	if c.Sliding != nil && len(c.Sliding) != c.Layers || c.Unrotated != nil && len(c.Unrotated) != c.Layers {
 		return fmt.Errorf("num_hidden_layers = %d is not a number of layers", c.Layers)
 	}
 	if c.Heads%c.KVHeads != 0 {
@@ -177,6 +185,11 @@ func (c Config) check() error {
 	}
 	if c.HeadDim%2 != 0 {
 		return fmt.Errorf("head_dim = %d is odd", c.HeadDim)
+	}
+	if c.Arch.Delta {
+		if err := c.checkDelta(); err != nil {
+			return err
+		}
 	}
 	if !(c.Eps > 0) || !(c.RoPE.Theta > 0) {
 		return fmt.Errorf("rms_norm_eps = %v, rope_theta = %v must be positive", c.Eps, c.RoPE.Theta)

@@ -34,11 +34,16 @@ func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
 		m.c.Sliding, m.c.Window, m.c.QueryScalar = []bool{true, false}, 9, 30
 		m.c.LocalRoPE = nn.RoPEConfig{Dim: 20, Theta: 100}
 	}
+	if m.c.Arch.Delta {
+		m.c.Layers, m.c.Linear, m.c.RoPE.Dim = 3, []bool{true, false, true}, 6
+		m.c.Delta = nn.Delta{Keys: 2, Values: 4, KeyDim: 10, ValueDim: 12, Taps: 4, Eps: 1e-6}
+	}
+	ownWays(&m.c)
 	full := RandomTensors(m.c, 3)
 	for _, x := range full {
 		r := stream(4, x.Name)
 		for i := range x.Data {
-			if x.Data[i] *= 5; m.c.Arch.Gemma && len(x.Shape) == 1 {
+			if x.Data[i] *= 5; (m.c.Arch.Gemma || m.c.Arch.Delta) && len(x.Shape) == 1 {
 				x.Data[i] = float32(r.NormFloat64() * 0.3) // a norm
 			}
 		}
@@ -66,6 +71,21 @@ func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
 	return m
 }
 
+// ownWays gives a model what its family alone has.
+func ownWays(c *Config) {
+	switch c.Arch.Type {
+	case "smollm3":
+		c.Unrotated = []bool{false, true}
+	case "granite", "granitemoehybrid":
+		c.EmbedScale, c.ResidualScale, c.LogitScale, c.QueryScalar = 1.5, 0.4, 0.3, 100
+	case "ministral":
+		c.Sliding, c.Window = []bool{true, false}, 9
+	case "ministral3":
+		c.RoPE.YaRN = &nn.YaRNScaling{Factor: 4, Fast: 3, Slow: 1, OriginalMax: 16, Whole: true}
+		c.RoPE.Scale, c.Warm, c.WarmFrom = 1.25, 0.2, 16
+	}
+}
+
 // tokens returns n token ids that are a function of name.
 func (m exact) tokens(name string, n int) []int32 {
 	r := stream(9, name)
@@ -74,6 +94,14 @@ func (m exact) tokens(name string, n int) []int32 {
 		out[i] = int32(r.IntN(m.c.Vocab))
 	}
 	return out
+}
+
+// memory is that of a sequence without positions, nil if the family has none.
+func (m exact) memory() *nn.Memory {
+	if !m.c.Arch.Delta {
+		return nil
+	}
+	return m.c.Memory().New()
 }
 
 // logits runs seqs and returns all their logits.
@@ -199,6 +227,7 @@ func TestPrefillIsDecode(t *testing.T) {
 			for _, chunk := range []int{1, 7, 31, 32, 33} {
 				s := batch(m.c, a, ids)[0]
 				beside := batch(m.c, m.adapters[1], other)[0]
+				s.Memory, beside.Memory = m.memory(), m.memory()
 				var got []float32
 				for pos := 0; pos < len(ids); pos += chunk {
 					end := min(pos+chunk, len(ids))
@@ -218,13 +247,18 @@ func TestSharedPrefix(t *testing.T) {
 	exactOnEachPath(t, func(t *testing.T, r *Runner, k *kernel.Set, m exact) {
 		prefix := m.tokens("prefix", 64)
 		first := batch(m.c, m.adapters[1], prefix)[0]
+		first.Memory = m.memory()
 		m.logits(t, r, []Seq{first}, nil)
 		var seqs []Seq
 		var want []float32
 		for i := range 5 {
 			ids := m.tokens(fmt.Sprint("branch", i), 1+9*i)
 			pages := append(slices.Clone(first.Pages), newPages(m.c, len(ids))...)
-			seqs = append(seqs, Seq{Tokens: ids, Pos: 64, Pages: pages, Adapter: m.adapters[1]})
+			memory := m.memory()
+			if memory != nil {
+				memory.Copy(first.Memory)
+			}
+			seqs = append(seqs, Seq{Tokens: ids, Pos: 64, Pages: pages, Memory: memory, Adapter: m.adapters[1]})
 			whole := m.logits(t, r, batch(m.c, m.adapters[1], slices.Concat(prefix, ids)), nil)
 			want = append(want, whole[64*m.c.Vocab:]...)
 		}

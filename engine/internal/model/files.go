@@ -47,7 +47,9 @@ func OpenFiles(dir string) (*Files, error) {
 		}
 		out.Shards = append(out.Shards, f)
 		for _, t := range f.Tensors() {
-			out.tensors[t.Name] = fileTensor{f, t}
+			if name, ok := textName(t.Name); ok {
+				out.tensors[name] = fileTensor{f, t}
+			}
 		}
 	}
 	return out, nil
@@ -96,7 +98,7 @@ func (f *Files) Check(c Config) error {
 // allBF16 reports whether every parameter of c is stored in bf16.
 func (f *Files) allBF16(c Config) bool {
 	return !slices.ContainsFunc(parameters(c), func(s spec) bool {
-		return f.tensors[s.name].DType != safetensors.BF16
+		return f.tensors[s.name].DType != safetensors.BF16 && !KeepsPrecision(s.name)
 	})
 }
 

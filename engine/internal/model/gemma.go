@@ -107,7 +107,10 @@ func (h *hfConfig) gemmaRoPE(c *Config) (err error) {
 
 // embedScale is the factor of embeddings.
 func (c Config) embedScale(k *kernel.Set) float32 {
-	if !c.Arch.Gemma {
+	switch {
+	case c.EmbedScale > 0:
+		return c.EmbedScale
+	case !c.Arch.Gemma:
 		return 1
 	}
 	scale := []float32{float32(math.Sqrt(float64(c.Dim)))}
@@ -119,11 +122,14 @@ func (c Config) embedScale(k *kernel.Set) float32 {
 
 // normOffset is added to the stored weights of norms.
 func (c Config) normOffset() float32 {
-	if c.Arch.Gemma {
+	if c.Arch.Gemma || c.Arch.Delta {
 		return 1
 	}
 	return 0
 }
+
+// changesSums reports whether what a layer adds to the residual stream is normed or scaled before.
+func (c Config) changesSums() bool { return c.Arch.Gemma || c.ResidualScale > 0 }
 
 // normNames are the names of a layer's norms: before attention, after it, before the MLP and after it. Those after are
 // empty where there are none.
@@ -135,28 +141,41 @@ func (c Config) normNames() (attn, afterAttn, mlp, afterMLP string) {
 	return "input_layernorm.weight", "", "post_attention_layernorm.weight", ""
 }
 
-// angles is the rotation of layer l.
+// angles is the rotation of layer l; nil is none.
 func (p *pass) angles(l int) *nn.RoPETable {
-	if p.local != nil && p.w.Config.Sliding[l] {
+	switch c := p.w.Config; {
+	case c.unrotated(l):
+		return nil
+	case p.local != nil && c.slides(l):
 		return p.local
 	}
 	return p.table
 }
 
-// residual adds rows a to b-1 of x to out, which is y or, if there is a norm w after it, y normed.
+// residual adds rows a to b-1 of x to out, which is y or, if there is a norm w after it, y normed, times a family's
+// factor.
 func (p *pass) residual(out, y, x nn.Rows, w, inv []float32, a, b int) {
 	if w != nil {
 		nn.RMSNorm(p.K, out.Slice(a, b), y.Slice(a, b), w, p.w.Config.Eps, inv[a:b])
 	}
+	if scale := p.w.Config.ResidualScale; scale > 0 {
+		p.K.Scale(out.Slice(a, b).Data, scale)
+	}
 	p.K.Add(out.Slice(a, b).Data, x.Slice(a, b).Data)
 }
 
-// residualBackward returns the gradient of y, given the gradient of out: itself, or in dy through the norm.
+// residualBackward returns the gradient of y, given the gradient of out: itself, or in dy through the factor and the
+// norm.
 func (p *pass) residualBackward(dy, dout, y nn.Rows, w, inv []float32, a, b int, on nn.Products) nn.Rows {
-	if w == nil {
+	if w == nil && p.w.Config.ResidualScale == 0 {
 		return dout
 	}
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
+		if w == nil {
+			copy(dy.Slice(a, b).Data, dout.Slice(a, b).Data)
+			p.K.Scale(dy.Slice(a, b).Data, p.w.Config.ResidualScale)
+			return
+		}
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, dy.Row(t), dout.Row(t), y.Row(t), w, inv[t])
 		}

@@ -42,6 +42,7 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
+	p.scaleHead(h.x)
 	in := p.packed(on, p.w.head, h.x)
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, h.mid, in, a, b) })
@@ -54,6 +55,14 @@ func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
 	var more []kernel.Addition
 	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, h.dmid, h.logits, in, a, b) })
 	p.w.head.Backward(on, h.dx, h.logits, in, more)
+	p.scaleHead(h.dx)
+}
+
+// scaleHead multiplies the head's inputs, or their gradients, by the family's factor.
+func (p *pass) scaleHead(x nn.Rows) {
+	if scale := p.w.Config.LogitScale; scale > 0 {
+		p.K.Scale(x.Data, scale)
+	}
 }
 
 // eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.

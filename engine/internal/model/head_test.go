@@ -97,7 +97,7 @@ func TestTapeBytes(t *testing.T) {
 		r.Forward(m.w, batch(m.c, m.adapters[1], m.tokens("row", 33)), tape)
 		for i := range tape.acts {
 			n += len(tape.acts[i].inv1) + len(tape.acts[i].inv2)
-			for _, col := range tape.acts[i].columns(m.c, 4) {
+			for _, col := range tape.acts[i].columns(m.c, 4, -1) {
 				n += len(col.rows.Data)
 			}
 		}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
 // hfConfig is the part of config.json that is read. Other keys that change the computation are in refusedKeys.
@@ -43,6 +40,15 @@ type hfConfig struct {
 	LocalTheta    *float64        `json:"rope_local_base_freq"`
 	QueryScalar   *float64        `json:"query_pre_attn_scalar"`
 	Bidirectional bool            `json:"use_bidirectional_attention"`
+	NoRoPE        []int           `json:"no_rope_layers"` // by layer: 1 is rotated, 0 is not
+	NoRoPEEvery   int             `json:"no_rope_layer_interval"`
+	EmbedFactor   float64         `json:"embedding_multiplier"`
+	AddFactor     float64         `json:"residual_multiplier"`
+	ScoreFactor   *float64        `json:"attention_multiplier"`
+	LogitDivisor  float64         `json:"logits_scaling"`
+	Experts       int             `json:"num_local_experts"`
+	SharedFF      int             `json:"shared_intermediate_size"`
+	Positions     string          `json:"position_embedding_type"`
 	EOS           tokenIDs        `json:"eos_token_id"`
 	BOS           tokenIDs        `json:"bos_token_id"`
 }
@@ -57,6 +63,13 @@ type hfRoPE struct {
 	HighFactor  float64  `json:"high_freq_factor"`
 	OriginalMax float64  `json:"original_max_position_embeddings"`
 	Partial     float64  `json:"partial_rotary_factor"`
+	Attention   *float64 `json:"attention_factor"` // of cosines and sines
+	Fast        *float64 `json:"beta_fast"`
+	Slow        *float64 `json:"beta_slow"`
+	MScale      float64  `json:"mscale"`
+	MScaleAll   float64  `json:"mscale_all_dim"`
+	Truncate    *bool    `json:"truncate"`
+	Warm        float64  `json:"llama_4_scaling_beta"`
 
 	raw    json.RawMessage
 	keys   int      // how many there are
@@ -71,7 +84,7 @@ func (r *hfRoPE) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
 	}
-	r.raw, r.keys = slices.Clone(b), len(all)
+	*r = hfRoPE{raw: slices.Clone(b), keys: len(all)}
 	for key, v := range all {
 		if v[0] == '{' {
 			r.nested = append(r.nested, key)
@@ -99,7 +112,7 @@ type tokenIDs []int
 
 func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 	var one int
-	if string(b) == "null" {
+	if *t = nil; string(b) == "null" {
 		return nil
 	}
 	if json.Unmarshal(b, &one) == nil {
@@ -114,25 +127,6 @@ var refusedKeys = []string{"num_experts", "num_local_experts", "attn_logit_softc
 	"logit_scale", "residual_multiplier", "embedding_multiplier", "attention_multiplier", "logits_scaling",
 	"partial_rotary_factor",
 	"no_rope_layers", "sliding_window_pattern"}
-
-// arch returns the family by architectures, or by model_type if that is missing. transformers goes by model_type, so
-// the two must agree.
-func (h *hfConfig) arch() (Arch, error) {
-	var names []string
-	for _, a := range architectures {
-		named := len(h.Architectures) == 1 && h.Architectures[0] == a.Name
-		if named && h.ModelType != "" && h.ModelType != a.Type {
-			return Arch{}, fmt.Errorf("architectures = %q and model_type = %q name different models; correct one of "+
-				"them", h.Architectures, h.ModelType)
-		}
-		if named || len(h.Architectures) == 0 && h.ModelType == a.Type {
-			return a, nil
-		}
-		names = append(names, a.Name)
-	}
-	return Arch{}, fmt.Errorf("architectures = %q, model_type = %q is not supported; supported are %s", h.Architectures,
-		h.ModelType, strings.Join(names, ", "))
-}
 
 // refuse returns an error if the keys that are read ask for an unsupported feature.
 func (h *hfConfig) refuse(a Arch) error {
@@ -150,37 +144,8 @@ func (h *hfConfig) refuse(a Arch) error {
 	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
 		return errors.New("quantization_config is not supported; use the unquantized model")
 	}
-	if a.Gemma {
-		return nil
-	}
-	return h.refuseSliding(a)
-}
-
-// refuseSliding returns an error if some token would not attend to all tokens before it. A window as long as the
-// model's context is allowed.
-func (h *hfConfig) refuseSliding(a Arch) error {
-	const supported = "only full attention is computed; choose a model without a sliding window"
-	for _, t := range h.LayerTypes {
-		if t != "full_attention" && (t != "sliding_attention" || !h.wide()) {
-			return fmt.Errorf("layer_types = %q is not supported; %s", h.LayerTypes, supported)
-		}
-	}
-	// has a window for the upper layers that is unused unless it is switched on
-	qwen := strings.HasPrefix(a.Type, "qwen")
-	switch {
-	case h.wide() || len(h.LayerTypes) > 0 && a.Type != "mistral": // transformers reads no layer_types of Mistral
-		return nil
-	case qwen && h.UseSliding && (h.WindowLayers == nil || *h.WindowLayers < h.Layers):
-		return fmt.Errorf("use_sliding_window = true with sliding_window = %d is not supported; %s", *h.Sliding,
-			supported)
-	case !qwen:
-		return fmt.Errorf("sliding_window = %d is not supported for %s; %s", *h.Sliding, a.Name, supported)
-	}
 	return nil
 }
-
-// wide reports whether no window is narrower than the model's context.
-func (h *hfConfig) wide() bool { return h.Sliding == nil || h.MaxPos > 0 && *h.Sliding >= h.MaxPos }
 
 // bf16 reads dtype, or the older torch_dtype if it is missing.
 func (h *hfConfig) bf16() (bool, error) {
@@ -195,62 +160,4 @@ func (h *hfConfig) bf16() (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%s = %q is not supported; supported are bfloat16, float16, float32", key, t)
-}
-
-// defaultWindow sets the window that transformers takes where sliding_window is missing and a family's layers may
-// slide.
-func (h *hfConfig) defaultWindow(a Arch) {
-	if a.Type == "mistral" || strings.HasPrefix(a.Type, "qwen") && h.UseSliding {
-		window := 4096
-		h.Sliding = &window
-	}
-}
-
-// rope reads rope_scaling, or rope_parameters if there is none, and rope_theta if that names no theta. So does
-// transformers: rope_scaling, the older key, replaces rope_parameters as a whole.
-func (h *hfConfig) rope(headDim int) (nn.RoPEConfig, error) {
-	r := nn.RoPEConfig{Dim: headDim, Theta: 10000}
-	if h.Theta != nil {
-		r.Theta = *h.Theta
-	}
-	s := h.RopeScaling
-	if s == nil || s.keys == 0 {
-		s = h.RopeParams
-	}
-	if s != nil && len(s.nested) > 0 {
-		return r, fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported",
-			strings.Join(s.nested, ", "))
-	}
-	return s.config(r)
-}
-
-// config is r with what s says, which may be nil.
-func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
-	if s == nil {
-		return r, nil
-	}
-	if s.Theta != nil {
-		r.Theta = *s.Theta
-	}
-	if s.Partial != 0 && s.Partial != 1 {
-		return r, fmt.Errorf("partial_rotary_factor = %v is not supported", s.Partial)
-	}
-	typ := s.Type
-	if typ == "" {
-		typ = s.OldType
-	}
-	switch typ {
-	case "default", "":
-		return r, nil
-	case "linear":
-		if r.Linear = s.Factor; s.Factor <= 0 {
-			return r, fmt.Errorf("rope_scaling factor = %v must be positive", s.Factor)
-		}
-	case "llama3":
-		r.Llama3 = &nn.Llama3Scaling{Factor: s.Factor, LowFactor: s.LowFactor, HighFactor: s.HighFactor,
-			OriginalMax: s.OriginalMax}
-	default:
-		return r, fmt.Errorf("rope_type = %q is not supported; supported are default, linear, llama3", typ)
-	}
-	return r, r.Check()
 }

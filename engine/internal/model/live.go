@@ -95,7 +95,7 @@ func (t *Tape) move(c Config, m moves, rank int) {
 	nActs, nX := t.kept(c)
 	for i := range nActs {
 		a := &t.acts[i]
-		for _, x := range a.columns(c, rank) {
+		for _, x := range a.columns(c, rank, t.layer(i, nActs)) {
 			m.rows(x.rows)
 		}
 		for _, v := range a.norms(c) {

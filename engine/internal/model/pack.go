@@ -46,6 +46,7 @@ func (f fused) rows() (n int) {
 // blockLinears are the linears of a layer in the order qkv, o, gateUp, down.
 func blockLinears(c Config, l int) [4]fused {
 	qkv, o, gateUp, down := targets(c, l)
+	qkv.outs = storedInputs(c, l)
 	var list [4]fused
 	for i, t := range []target{qkv, o, gateUp, down} {
 		list[i].in = t.in
@@ -105,7 +106,7 @@ func (c Config) Reserve() (*kernel.Memory, error) {
 func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights {
 	p := packer{on, c, from, memory}
 	w := &Weights{Config: c, rope: nn.NewRoPE(c.RoPE)}
-	if c.Arch.Gemma {
+	if c.LocalRoPE.Dim > 0 {
 		w.local = nn.NewRoPE(c.LocalRoPE)
 	}
 	ends := tables(c)
@@ -136,7 +137,10 @@ func (p packer) layer(l int) layer {
 		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"),
 			p.vector(attn+"v_proj.bias"))
 	}
-	if p.c.Arch.QKNorm {
+	switch {
+	case p.c.linear(l):
+		out.delta = p.delta(at)
+	case p.c.Arch.QKNorm:
 		out.qNorm, out.kNorm = p.norm(attn+"q_norm.weight"), p.norm(attn+"k_norm.weight")
 	}
 	return out
@@ -155,12 +159,18 @@ func (p packer) norm(name string) []float32 {
 
 // vector reads a bias or the stored weight of a norm.
 func (p packer) vector(name string) []float32 {
-	rows := p.from.rows(name)
-	v := make([]float32, rows.K)
-	rows.Widen(v)
+	v := p.floats(name)
 	if p.c.BF16 {
 		p.on.K.RoundBF16(v, v)
 	}
+	return v
+}
+
+// floats reads a parameter that keeps its precision.
+func (p packer) floats(name string) []float32 {
+	rows := p.from.rows(name)
+	v := make([]float32, rows.K)
+	rows.Widen(v)
 	return v
 }
 

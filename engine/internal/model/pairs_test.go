@@ -46,7 +46,7 @@ func TestTwoKeysForOneThing(t *testing.T) {
 		{"dtype before torch_dtype", keys{"dtype": "float32"}, func(c Config) any { return c.BF16 }, "false"},
 		{"architectures and model_type", keys{"model_type": "llama"}, rope, "name different models"},
 		{"mistral: layer_types do not stop its window", keys{"architectures": mistral, "sliding_window": 64,
-			"layer_types": []string{"full_attention"}}, rope, "sliding_window = 64"},
+			"layer_types": []string{"full_attention"}}, func(c Config) any { return c.Sliding }, "[true]"},
 		{"qwen: a window without a size", keys{"use_sliding_window": true, "max_position_embeddings": 32768}, rope,
 			"sliding_window = 4096"},
 		{"no size of heads", keys{"architectures": []string{"LlamaForCausalLM"}, "head_dim": 24},

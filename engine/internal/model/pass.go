@@ -20,9 +20,10 @@ type pass struct {
 	table    *nn.RoPETable
 	local    *nn.RoPETable // of sliding layers, or nil
 	layers   []acts
-	// of a backward:
+	// of a backward and of delta rules:
 	stretches []nn.Stretch // the sequences
 	roots     []int        // the sequences that continue none
+	prev      []int        // of each row: the one of the position before, -1 for none
 	last      nn.Rows      // [T,D] input of the final norm
 	invF      []float32    // [T]
 	hidden    nn.Rows      // [T,D]
@@ -57,6 +58,12 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 	}
 	if err := p.findForks(); err != nil {
 		return nil, err
+	}
+	if w.Config.Arch.Delta {
+		p.plant()
+		if err := p.checkMemory(); err != nil {
+			return nil, err
+		}
 	}
 	p.table = w.rope.Table(end)
 	if w.local != nil {

@@ -164,6 +164,7 @@ func (a *PEFT) read(path string) error {
 	on := map[string]bool{}
 	for _, t := range f.Tensors() {
 		name := strings.Replace(t.Name, PEFTPrefix+UnembedName+".", PEFTPrefix+"lm_head.", 1)
+		name = strings.Replace(name, PEFTPrefix+"model.language_model.", PEFTPrefix+"model.", 1)
 		module, ok := peftModule(name)
 		if !ok {
 			if isBaseCopy(t.Name) || a.wholeHead && t.Name == PEFTPrefix+HeadName {
@@ -183,7 +184,7 @@ func (a *PEFT) read(path string) error {
 		return fmt.Errorf("model: %s: modules_to_save = [\"lm_head\"] is not supported without a LoRA on it", path)
 	}
 	for _, m := range ModuleNames() {
-		if on[m] {
+		if on[m] || on[fusedInput] && slices.Contains(deltaModules[:3], m) {
 			a.LoRA.Modules = append(a.LoRA.Modules, m)
 		}
 	}
@@ -199,8 +200,11 @@ func (l LoRA) grouped() LoRA {
 	has := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(l.Modules, n) })
 	}
-	names := ModuleNames()
-	g := LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: has(names[:4]...), MLP: has(names[4:7]...), Unembed: has(names[7])}
+	g := LoRA{Rank: l.Rank, Alpha: l.Alpha, Attn: has("q_proj", "k_proj", "v_proj", "o_proj"),
+		MLP: has("gate_proj", "up_proj", "down_proj"), Unembed: has("lm_head")}
+	if g.Attn && has(deltaModules[:5]...) && !has("in_proj_b") && !has("in_proj_a") { // of a model that has them
+		l.Modules = withoutDelta(l.Modules)
+	}
 	if slices.Equal(g.Targets(), l.Targets()) {
 		return g
 	}
@@ -217,7 +221,8 @@ func peftModule(name string) (module string, ok bool) {
 		}
 	}
 	module = at[strings.LastIndexByte(at, '.')+1:]
-	return module, strings.HasPrefix(name, PEFTPrefix) && slices.Contains(ModuleNames(), module)
+	known := slices.Contains(ModuleNames(), module) || module == fusedInput
+	return module, known && strings.HasPrefix(name, PEFTPrefix)
 }
 
 // wholeHead reports whether the head is the only module that is saved whole.
@@ -253,6 +258,10 @@ type Pair struct{ A, B []float32 }
 // Pairs returns the factors of the adapter by the name of the matrix, such as model.layers.0.self_attn.q_proj, for the
 // model in folder base. Matrices of a module that the adapter leaves out are left out.
 func (a PEFT) Pairs(base string, c Config) (map[string]Pair, error) {
+	if c.Arch.Delta {
+		return nil, fmt.Errorf("model: an adapter on %s cannot be merged or converted yet; use the adapter itself",
+			c.Arch.Name)
+	}
 	if _, _, err := a.fit(base, c); err != nil {
 		return nil, err
 	}

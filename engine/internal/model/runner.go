@@ -19,6 +19,9 @@ type Seq struct {
 	// its full pages and a page of their own for the positions after these, which Forward fills from this Seq's rows.
 	// A tree of Seqs stands for sequences with common beginnings, whose rows are computed once, forward and backward.
 	Next []int
+	// Memory is what the sequence keeps beside its pages, in models that have some; Forward continues it. Without one,
+	// a sequence begins at position 0 or continues another Seq.
+	Memory *nn.Memory
 	// Adapter is the LoRA to add, nil for the base model. Neighbouring sequences with the same adapter share matrix
 	// products.
 	Adapter *Adapter
@@ -161,6 +164,7 @@ func (p *pass) forward() {
 		if !p.between() {
 			return
 		}
+		p.recur(l)
 		p.layer(func(a, b int, on nn.Products) {
 			p.attend(l, a, b, on)
 			p.mlp(l, a, b, on)

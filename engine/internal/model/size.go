@@ -4,20 +4,9 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 
 // Parameters is the number of the model's parameters.
 func (c Config) Parameters() int64 {
-	attn := c.Dim*(c.QDim()+2*c.KVDim()) + c.QDim()*c.Dim
-	if c.Arch.QKVBias {
-		attn += c.QDim() + 2*c.KVDim()
-	}
-	if c.Arch.QKNorm {
-		attn += 2 * c.HeadDim
-	}
-	norms := 2
-	if c.Arch.Gemma {
-		norms = 4
-	}
-	n := int64(c.Layers)*int64(attn+3*c.Dim*c.FF+norms*c.Dim) + int64(c.Dim) + int64(c.Vocab)*int64(c.Dim)
-	if !c.Tied {
-		n += int64(c.Vocab) * int64(c.Dim)
+	n := int64(0)
+	for _, s := range parameters(c) {
+		n += int64(s.len())
 	}
 	return n
 }
@@ -35,9 +24,7 @@ func (c Config) WeightBytes() int64 {
 
 // AdapterParameters is the number of parameters of a LoRA on attention, MLP and head.
 func (c Config) AdapterParameters(rank int) int64 {
-	attn := 3*c.Dim + c.QDim() + 2*c.KVDim() + c.QDim() + c.Dim
-	mlp := 2*(c.Dim+c.FF) + c.FF + c.Dim
-	return int64(rank) * (int64(c.Layers)*int64(attn+mlp) + int64(c.Dim+c.Vocab))
+	return LoRA{Rank: rank, Attn: true, MLP: true, Unembed: true}.Parameters(c)
 }
 
 // PassBytes estimates the bytes of a forward without a tape for a number of rows (tokens) with adapters up to rank.
@@ -53,7 +40,10 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()
 	}
-	if c.Arch.Gemma {
+	if c.Arch.Delta {
+		layer += c.qWidth() + 2*c.Delta.Width() + 3*c.Delta.Values*c.Delta.ValueDim
+	}
+	if c.changesSums() {
 		layer += 2 * c.Dim
 	}
 	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
@@ -91,11 +81,13 @@ func (l LoRA) MaxRank(c Config) (most int) {
 
 // each calls f with the shape of every kind of matrix that has an addition, and with their number.
 func (l LoRA) each(c Config, f func(in, out, count int)) {
-	modules := l.Targets()
-	qkv, o, gateUp, down := targets(c, 0)
-	for _, t := range []target{qkv, o, gateUp, down} {
-		for _, p := range t.of(modules).outs {
-			f(t.in, p.out, c.Layers)
+	modules := l.modulesOn(c)
+	for i := range c.Layers {
+		qkv, o, gateUp, down := targets(c, i)
+		for _, t := range []target{qkv, o, gateUp, down} {
+			for _, p := range t.of(modules).outs {
+				f(t.in, p.out, 1)
+			}
 		}
 	}
 	for _, p := range headTarget(c).of(modules).outs {

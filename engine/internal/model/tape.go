@@ -41,7 +41,7 @@ func (t *Tape) reset(p *pass) {
 		t.x = append(t.x, nn.Rows{})
 	}
 	for i := range nActs {
-		t.acts[i].resize(c, T, p.rank)
+		t.acts[i].resize(c, T, p.rank, t.layer(i, nActs))
 	}
 	for i := range nX {
 		t.x[i].Resize(T, c.Dim)
@@ -61,6 +61,14 @@ func (t *Tape) kept(c Config) (acts, inputs int) {
 		return 1, c.Layers + 1
 	}
 	return c.Layers, c.Layers + 1
+}
+
+// layer returns the layer of the i-th activations, -1 for all.
+func (t *Tape) layer(i, acts int) int {
+	if acts == 1 {
+		return -1
+	}
+	return i
 }
 
 // attach points a pass of the shape t was reset for at t's memory.
@@ -95,6 +103,8 @@ type acts struct {
 	invMLP         []float32 // [T] of that norm
 	midQKV, midO   nn.Rows   // [T,3r], [T,r]
 	midGU, midDown nn.Rows   // [T,2r], [T,r]
+	gated          nn.Rows   // [T,Q] attention times its gates
+	delta          nn.DeltaRows
 }
 
 // column is one matrix of acts and its width.
@@ -103,12 +113,23 @@ type column struct {
 	cols int
 }
 
-// columns lists the matrices of a but x.
-func (a *acts) columns(c Config, rank int) []column {
-	list := []column{{&a.n1, c.Dim}, {&a.qkv, c.QDim() + 2*c.KVDim()}, {&a.q, c.QDim()}, {&a.att, c.QDim()},
-		{&a.h, c.Dim}, {&a.n2, c.Dim},
-		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, 3 * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
+// columns lists the matrices of a but x, for layer l, or for those of both kinds if it is -1.
+func (a *acts) columns(c Config, rank, l int) []column {
+	list := []column{{&a.n1, c.Dim}, {&a.h, c.Dim}, {&a.n2, c.Dim},
+		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, c.inputs() * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
 		{&a.midDown, rank}}
+	if c.Arch.Delta && (l < 0 || c.linear(l)) {
+		n := c.Delta.Values * c.Delta.ValueDim
+		list = append(list, column{&a.delta.In, c.Delta.Width()}, column{&a.delta.Err, n}, column{&a.delta.Out, n},
+			column{&a.delta.Y, n})
+	}
+	if l >= 0 && c.linear(l) {
+		return list
+	}
+	list = append(list, column{&a.qkv, c.qWidth() + 2*c.KVDim()}, column{&a.q, c.QDim()}, column{&a.att, c.QDim()})
+	if c.Arch.Delta {
+		list = append(list, column{&a.gated, c.QDim()})
+	}
 	if c.Arch.QKNorm {
 		list = append(list, column{&a.invQK, c.Heads + c.KVHeads})
 	}
@@ -119,8 +140,8 @@ func (a *acts) columns(c Config, rank int) []column {
 }
 
 // resize allocates T rows in every matrix but x.
-func (a *acts) resize(c Config, T, rank int) {
-	for _, m := range a.columns(c, rank) {
+func (a *acts) resize(c Config, T, rank, l int) {
+	for _, m := range a.columns(c, rank, l) {
 		m.rows.Resize(T, m.cols)
 	}
 	for _, v := range a.norms(c) {
@@ -140,12 +161,19 @@ func (a *acts) norms(c Config) []*[]float32 {
 // TapeBytes estimates the bytes of a tape for a number of rows (tokens) with adapters up to rank, so that a caller can
 // choose whether to recompute. Backward also needs buffers of its own, about as much as one layer.
 func (c Config) TapeBytes(rows, rank int, recompute bool) int {
-	layer := len(new(acts).norms(c))
-	for _, m := range new(acts).columns(c, rank) {
-		layer += m.cols
+	layer := 0
+	add := func(l int) {
+		layer += len(new(acts).norms(c))
+		for _, m := range new(acts).columns(c, rank, l) {
+			layer += m.cols
+		}
 	}
-	if !recompute {
-		layer *= c.Layers
+	if recompute {
+		add(-1)
+	} else {
+		for l := range c.Layers {
+			add(l)
+		}
 	}
 	return 4 * rows * (layer + (c.Layers+2)*c.Dim + 1)
 }

@@ -122,23 +122,32 @@ func (p *pass) starts(a, b int) kernel.Stretches {
 func (p *pass) loraTasks(l int, u segment) {
 	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
 	qkv, o, gateUp, down := targets(p.w.Config, l)
-	modules := u.adapter.LoRA.Targets()
+	modules := u.adapter.LoRA.modulesOn(p.w.Config)
 	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
 	seqs := p.starts(u.a, u.b)
 	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU), seqs)
 	d.addLoRA(g, lora.down, down, rows(p.dDown()), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
-	d.addLoRA(g, lora.qkv, qkv, rows(d.dqkv), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)
-	d.addLoRA(g, lora.o, o, rows(p.dO()), rows(s.att), rows(s.midO), rows(d.dmidO), seqs)
+	d.addLoRA(g, lora.qkv, qkv, rows(p.dMixed(l)), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)
+	d.addLoRA(g, lora.o, o, rows(p.dO()), rows(p.answered(l)), rows(s.midO), rows(d.dmidO), seqs)
 }
 
 // dO and dDown are the gradients of what the linears o and down give.
-func (p *pass) dO() nn.Rows    { return afterNorm(p.w.layers[0].afterAttn, p.back.do, p.back.dh) }
-func (p *pass) dDown() nn.Rows { return afterNorm(p.w.layers[0].afterMLP, p.back.dmlp, p.back.dOut) }
+func (p *pass) dO() nn.Rows    { return p.added(p.back.do, p.back.dh) }
+func (p *pass) dDown() nn.Rows { return p.added(p.back.dmlp, p.back.dOut) }
+
+// added is the gradient of what a linear gives: dy if that is changed before it is added, or that of the sum.
+func (p *pass) added(dy, dout nn.Rows) nn.Rows {
+	if p.w.Config.changesSums() {
+		return dy
+	}
+	return dout
+}
 
 func (p *pass) fullTasks(l int, g *Grads) {
 	c, s, d := p.w.Config, &p.layers[l], &p.back
 	qkv, o, gateUp, down := targets(c, l)
+	qkv.outs = storedInputs(c, l)
 	weights := func(t target, dy, x nn.Rows) {
 		col := 0
 		for _, out := range t.outs {
@@ -149,8 +158,8 @@ func (p *pass) fullTasks(l int, g *Grads) {
 	}
 	weights(gateUp, d.dgateUp, s.n2)
 	weights(down, p.dDown(), s.act)
-	weights(qkv, d.dqkv, s.n1)
-	weights(o, p.dO(), s.att)
+	weights(qkv, p.dMixed(l), s.n1)
+	weights(o, p.dO(), p.answered(l))
 	at := fmt.Sprintf("model.layers.%d.", l)
 	attn, afterAttn, mlp, afterMLP := c.normNames()
 	p.addNorm(g.of(at+attn), d.dn1, s.x, s.inv1)
@@ -159,7 +168,10 @@ func (p *pass) fullTasks(l int, g *Grads) {
 		p.addNorm(g.of(at+afterAttn), d.dh, s.o, s.invO)
 		p.addNorm(g.of(at+afterMLP), d.dOut, s.mlp, s.invMLP)
 	}
-	if c.Arch.QKNorm {
+	switch {
+	case c.linear(l):
+		p.deltaTasks(l, g)
+	case c.Arch.QKNorm:
 		p.addHeadNorm(g.of(at+"self_attn.q_norm.weight"), s, 0, c.Heads)
 		p.addHeadNorm(g.of(at+"self_attn.k_norm.weight"), s, c.Heads, c.Heads+c.KVHeads)
 	}
@@ -200,7 +212,8 @@ func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
 		tmp := make([]float32, hd)
 		for t := range s.qkv.Len() {
 			for h := h0; h < h1; h++ {
-				nn.RMSNormGrad(p.K, out, d.dNormed.Row(t)[h*hd:][:hd], s.qkv.Row(t)[h*hd:][:hd], s.invQK.Row(t)[h], tmp)
+				x := s.qkv.Row(t)[p.w.Config.headAt(h):][:hd]
+				nn.RMSNormGrad(p.K, out, d.dNormed.Row(t)[h*hd:][:hd], x, s.invQK.Row(t)[h], tmp)
 			}
 		}
 	}})

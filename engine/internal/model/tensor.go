@@ -73,24 +73,33 @@ func parameters(c Config) []spec {
 		add := func(name string, shape ...int) { list = append(list, spec{at + name, shape}) }
 		attn, afterAttn, mlp, afterMLP := c.normNames()
 		add(attn, c.Dim)
-		for _, p := range attnInputs(c) {
-			add("self_attn."+p.name+".weight", p.out, c.Dim)
+		mixer := c.mixer(l)
+		for _, p := range storedInputs(c, l) {
+			add(mixer+p.name+".weight", p.out, c.Dim)
 			if c.Arch.QKVBias {
-				add("self_attn."+p.name+".bias", p.out)
+				add(mixer+p.name+".bias", p.out)
 			}
 		}
-		if c.Arch.QKNorm {
+		switch {
+		case c.linear(l):
+			for _, s := range deltaVectors(c) {
+				add(s.name, s.shape...)
+			}
+		case c.Arch.QKNorm:
 			add("self_attn.q_norm.weight", c.HeadDim)
 			add("self_attn.k_norm.weight", c.HeadDim)
 		}
-		add("self_attn.o_proj.weight", c.Dim, c.QDim())
+		add(mixer+c.outName(l)+".weight", c.Dim, c.outWidth(l))
 		if afterAttn != "" {
 			add(afterAttn, c.Dim)
 		}
 		add(mlp, c.Dim)
-		add("mlp.gate_proj.weight", c.FF, c.Dim)
-		add("mlp.up_proj.weight", c.FF, c.Dim)
-		add("mlp.down_proj.weight", c.Dim, c.FF)
+		_, _, gateUp, down := targets(c, l)
+		for _, t := range []target{gateUp, down} {
+			for _, p := range t.outs {
+				list = append(list, spec{t.at + p.name + ".weight", []int{p.out, t.in}})
+			}
+		}
 		if afterMLP != "" {
 			add(afterMLP, c.Dim)
 		}
@@ -109,8 +118,8 @@ type projection struct {
 }
 
 func attnInputs(c Config) []projection {
-	return []projection{{"q_proj", c.QDim(), 0}, {"k_proj", c.KVDim(), c.QDim()},
-		{"v_proj", c.KVDim(), c.QDim() + c.KVDim()}}
+	return []projection{{"q_proj", c.qWidth(), 0}, {"k_proj", c.KVDim(), c.qWidth()},
+		{"v_proj", c.KVDim(), c.qWidth() + c.KVDim()}}
 }
 
 // RandomTensors returns the full parameters of an untrained model: matrices are normal with deviation 0.02, those that
@@ -122,6 +131,11 @@ func RandomTensors(c Config, seed uint64) []Tensor {
 		t := Tensor{Name: s.name, Shape: s.shape, Data: make([]float32, s.len())}
 		std := 0.02
 		switch {
+		case strings.HasSuffix(s.name, "linear_attn.norm.weight"):
+			for i := range t.Data {
+				t.Data[i] = 1
+			}
+			std = 0
 		case strings.HasSuffix(s.name, "norm.weight"):
 			for i := range t.Data {
 				t.Data[i] = 1 - c.normOffset()
@@ -129,7 +143,8 @@ func RandomTensors(c Config, seed uint64) []Tensor {
 			std = 0
 		case strings.HasSuffix(s.name, ".bias"):
 			std = 0
-		case strings.HasSuffix(s.name, "o_proj.weight"), strings.HasSuffix(s.name, "down_proj.weight"):
+		case strings.HasSuffix(s.name, "o_proj.weight"), strings.HasSuffix(s.name, "out_proj.weight"),
+			strings.HasSuffix(s.name, "down_proj.weight"), strings.HasSuffix(s.name, "output_linear.weight"):
 			std /= math.Sqrt(float64(2 * c.Layers))
 		}
 		if std > 0 {

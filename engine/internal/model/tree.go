@@ -80,19 +80,28 @@ func (p *pass) fillForks(i, l, pos int, sc *kernel.Scratch, keys, values nn.Rows
 		from, to := max(f.from, pos), min(f.to, pos+keys.Len())
 		if from < to {
 			k, v := keys.Slice(from-pos, to-pos), nn.Rows{Data: values.Data[(from-pos)*values.Cols:], Cols: values.Cols}
-			p.w.Config.Pages().StoreRows(p.K, sc, f.pages, from, l, k, v)
+			p.w.Config.Pages().StoreRows(p.K, sc, f.pages, from, p.w.Config.place(l), k, v)
 		}
 	}
 }
 
 // plant lists the stretches and the roots of a backward.
 func (p *pass) plant() {
-	p.stretches, p.roots = make([]nn.Stretch, len(p.seqs)), p.roots[:0]
+	p.stretches, p.roots, p.prev = make([]nn.Stretch, len(p.seqs)), p.roots[:0], make([]int, p.rows())
+	for t := range p.prev {
+		p.prev[t] = t - 1
+	}
 	continues := make([]bool, len(p.seqs))
 	for i, s := range p.seqs {
-		p.stretches[i] = nn.Stretch{From: p.start[i], To: p.start[i+1], Pos: s.Pos, Pages: s.Pages, Next: s.Next}
+		p.stretches[i] = nn.Stretch{From: p.start[i], To: p.start[i+1], Pos: s.Pos, Pages: s.Pages, Next: s.Next,
+			Memory: s.Memory}
+		if !continues[i] && p.start[i] < p.start[i+1] {
+			p.prev[p.start[i]] = -1
+		}
 		for _, next := range s.Next {
-			continues[next] = true
+			if continues[next] = true; p.start[next] < p.start[next+1] {
+				p.prev[p.start[next]] = p.start[i+1] - 1
+			}
 		}
 		if !continues[i] {
 			p.roots = append(p.roots, i)

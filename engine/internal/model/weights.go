@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
@@ -22,15 +23,16 @@ type Weights struct {
 
 // layer is the weights of one block. Q = Heads*HeadDim, G = KVHeads*HeadDim.
 type layer struct {
-	norm1        []float32  // [D]
-	qkv          *nn.Linear // [Q+G+G, D]
-	qNorm, kNorm []float32  // [HeadDim], or nil
-	o            *nn.Linear // [D, Q]
-	afterAttn    []float32  // [D], or nil
-	norm2        []float32  // [D]
-	gateUp       *nn.Linear // [F+F, D]
-	down         *nn.Linear // [D, F]
-	afterMLP     []float32  // [D], or nil
+	norm1        []float32     // [D]
+	qkv          *nn.Linear    // [Q+G+G, D]
+	qNorm, kNorm []float32     // [HeadDim], or nil
+	o            *nn.Linear    // [D, Q]
+	afterAttn    []float32     // [D], or nil
+	norm2        []float32     // [D]
+	gateUp       *nn.Linear    // [F+F, D]
+	down         *nn.Linear    // [D, F]
+	afterMLP     []float32     // [D], or nil
+	delta        *deltaWeights // or nil: then it has attention
 }
 
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
@@ -58,15 +60,15 @@ func (w *Weights) Tensors() []Tensor {
 	c := w.Config
 	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
 	w.embed.Unpack(data[EmbedName])
-	split := func(l *nn.Linear, names ...string) {
+	split := func(l *nn.Linear, f fused) {
 		K := l.Inputs()
 		all := make([]float32, l.Outputs()*K)
 		l.Unpack(all)
 		bias := l.Bias
-		for i, n := range fusedRows(c, l, names) {
-			data[names[i]+".weight"], all = all[:n*K], all[n*K:]
+		for i, n := range f.outs {
+			data[f.names[i]], all = all[:n*K], all[n*K:]
 			if bias != nil {
-				data[names[i]+".bias"], bias = bias[:n], bias[n:]
+				data[strings.TrimSuffix(f.names[i], "weight")+"bias"], bias = bias[:n], bias[n:]
 			}
 		}
 	}
@@ -78,14 +80,17 @@ func (w *Weights) Tensors() []Tensor {
 		if afterAttn != "" {
 			data[at+afterAttn], data[at+afterMLP] = c.stored(l.afterAttn), c.stored(l.afterMLP)
 		}
-		data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
-		split(l.qkv, attn+"q_proj", attn+"k_proj", attn+"v_proj")
-		split(l.o, attn+"o_proj")
-		split(l.gateUp, at+"mlp.gate_proj", at+"mlp.up_proj")
-		split(l.down, at+"mlp.down_proj")
+		if l.delta != nil {
+			l.delta.store(c, at, data)
+		} else {
+			data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
+		}
+		for j, f := range blockLinears(c, i) {
+			split([]*nn.Linear{l.qkv, l.o, l.gateUp, l.down}[j], f)
+		}
 	}
 	if !c.Tied {
-		split(w.head, "lm_head")
+		split(w.head, tables(c)[1])
 	}
 	var out []Tensor
 	for _, s := range parameters(c) {
@@ -101,15 +106,4 @@ func (c Config) stored(norm []float32) []float32 {
 		stored[i] -= offset
 	}
 	return stored
-}
-
-// fusedRows returns the outputs of each projection fused into l.
-func fusedRows(c Config, l *nn.Linear, names []string) []int {
-	switch len(names) {
-	case 3:
-		return []int{c.QDim(), c.KVDim(), c.KVDim()}
-	case 2:
-		return []int{c.FF, c.FF}
-	}
-	return []int{l.Outputs()}
 }

@@ -11,6 +11,9 @@ type Stretch struct {
 	From, To, Pos int
 	Pages         []*Page
 	Next          []int // the stretches that continue it, which are later ones
+
+	Memory *Memory // of a Delta, or nil; then the stretch continues another or is the beginning of its sequence
+	Layer  int     // in Memory
 }
 
 // AttentionRows are what a backward reads and writes, for all rows of a pass. Q is Forward's input and Out its output,

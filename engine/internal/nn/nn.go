@@ -65,6 +65,7 @@ type Workspace struct {
 	runs                 []run
 	width                int // of their scores
 	few                  []float32
+	delta                deltaSpace
 
 	Rows      [2]Rows   // for the caller
 	Stretches []Stretch // likewise

@@ -16,6 +16,8 @@ type RoPEConfig struct {
 	Theta  float64
 	Linear float64        // divides every frequency; 0 is 1
 	Llama3 *Llama3Scaling // or nil
+	YaRN   *YaRNScaling   // or nil
+	Scale  float64        // multiplies cosines and sines; 0 is 1
 }
 
 // Llama3Scaling is the rope_type "llama3" of Llama 3.1 and later: frequencies whose wavelength is long compared with
@@ -34,7 +36,13 @@ func (c RoPEConfig) Check() error {
 		return fmt.Errorf("rope_type llama3 needs factor, low_freq_factor < high_freq_factor and "+
 			"original_max_position_embeddings, got %+v", *s)
 	}
-	return nil
+	if c.Scale < 0 || math.IsNaN(c.Scale) || math.IsInf(c.Scale, 0) {
+		return fmt.Errorf("rope attention_factor = %v must be positive", c.Scale)
+	}
+	if c.YaRN != nil && !(c.Theta > 1) {
+		return fmt.Errorf("rope_theta = %v must be greater than 1 for rope_type yarn", c.Theta)
+	}
+	return c.YaRN.check()
 }
 
 // frequencies returns the angle per position of each pair [Dim/2], in float32 as PyTorch computes them.
@@ -49,6 +57,7 @@ func (c RoPEConfig) frequencies() []float32 {
 			f[i] = c.Llama3.scale(f[i])
 		}
 	}
+	c.YaRN.scale(f, c)
 	return f
 }
 
@@ -67,6 +76,7 @@ func (s *Llama3Scaling) scale(f float32) float32 {
 // RoPE is the rotation of q and k by their positions. It is safe for concurrent use.
 type RoPE struct {
 	freq  []float32
+	scale float32 // of cosines and sines
 	table atomic.Pointer[RoPETable]
 }
 
@@ -78,7 +88,11 @@ type RoPETable struct {
 
 // NewRoPE returns the rotation of c.
 func NewRoPE(c RoPEConfig) *RoPE {
-	return &RoPE{freq: c.frequencies()}
+	r := &RoPE{freq: c.frequencies(), scale: 1}
+	if c.Scale > 0 {
+		r.scale = float32(c.Scale)
+	}
+	return r
 }
 
 // Table returns a table of at least n positions.
@@ -91,22 +105,33 @@ func (r *RoPE) Table(n int) *RoPETable {
 	t = &RoPETable{half: len(r.freq), data: make([]float32, 0, n*2*len(r.freq))}
 	for pos := range n {
 		for _, f := range r.freq {
-			t.data = append(t.data, float32(elementary.Cos(float64(float32(float32(pos)*f)))))
+			t.data = append(t.data, r.scale*float32(elementary.Cos(float64(float32(float32(pos)*f)))))
 		}
 		for _, f := range r.freq {
-			t.data = append(t.data, float32(elementary.Sin(float64(float32(float32(pos)*f)))))
+			t.data = append(t.data, r.scale*float32(elementary.Sin(float64(float32(float32(pos)*f)))))
 		}
 	}
 	r.table.Store(t)
 	return t
 }
 
-// Rotate rotates the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x.
-func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { k.Rotate(y, x, t.at(pos), 1) }
+// Rotate rotates the pairs (x[i], x[i+Dim/2]) of one head by the angles of pos, into y. y may be x. A head's elements
+// from Dim on stay as they are, and all elements if there is no table.
+func (t *RoPETable) Rotate(k *kernel.Set, y, x []float32, pos int) { t.rotate(k, y, x, pos, 1) }
 
 // RotateBack is the transpose of Rotate, its backward.
 func (t *RoPETable) RotateBack(k *kernel.Set, dx, dy []float32, pos int) {
-	k.Rotate(dx, dy, t.at(pos), -1)
+	t.rotate(k, dx, dy, pos, -1)
+}
+
+func (t *RoPETable) rotate(k *kernel.Set, y, x []float32, pos int, sign float32) {
+	if t == nil {
+		copy(y, x)
+		return
+	}
+	n := 2 * t.half
+	k.Rotate(y[:n], x[:n], t.at(pos), sign)
+	copy(y[n:], x[n:])
 }
 
 // at returns the cosines and sines of a position.

@@ -34,7 +34,7 @@ func (c *Scheduler) pass(sequences []*sequence) {
 	for _, l := range sequences {
 		l.first = row
 		c.seqs = append(c.seqs, model.Seq{Tokens: l.tokens[l.done : l.done+l.take], Pos: l.done, Pages: l.view,
-			Adapter: l.version().Adapter})
+			Memory: l.memory, Adapter: l.version().Adapter})
 		c.wanted(l)
 		row += l.take
 	}

@@ -22,6 +22,7 @@ type sequence struct {
 	moves   []move      // changes of the weights, of an in-flight sampler's samples
 	pages   []*cache.Page
 	view    []*nn.Page   // the same
+	memory  *nn.Memory   // of the tokens that are done, if the model has some
 	tail    []byte       // see stops.after
 	guide   tinker.Guide // after these tokens; nil for none
 	logits  []float32    // [V] after the prompt, while samples have not begun; as the guide leaves them
@@ -78,7 +79,7 @@ func (l *sequence) resume() {
 		return
 	}
 	l.asked = true
-	if l.prompting() && l.s.wantsPrompt() {
+	if l.prompting() && l.s.wantsPrompt() || l.cache().Remembers() {
 		return
 	}
 	pages, own := l.cache().Lookup(l.s.scope, l.tokens[:l.pure(len(l.tokens)-1)+1])
@@ -97,20 +98,38 @@ func (l *sequence) add(pages []*cache.Page) {
 	}
 }
 
-// room allocates pages for the next n tokens and reports whether there were enough. With force it may exceed the
-// budget.
+// room allocates pages for the next n tokens, and a memory before the first, and reports whether there was enough. With
+// force it may exceed the budget.
 func (l *sequence) room(n int, force bool) bool {
+	first := l.cache().Remembers() && l.memory == nil
+	if first {
+		if l.memory = l.cache().Memory(force); l.memory == nil {
+			return false
+		}
+	}
 	missing := cache.PagesFor(l.done+n) - len(l.pages)
 	if missing <= 0 {
 		return true
 	}
 	pages := l.cache().Alloc(missing, force)
 	l.add(pages)
+	if pages == nil && first {
+		l.forget()
+	}
 	return pages != nil
 }
 
-// drop releases the pages.
+// forget releases the memory.
+func (l *sequence) forget() {
+	if l.memory != nil {
+		l.cache().Forgotten(l.memory)
+		l.memory = nil
+	}
+}
+
+// drop releases the pages and the memory.
 func (l *sequence) drop() {
+	l.forget()
 	l.cache().Release(l.pages)
 	l.pages, l.view = l.pages[:0], l.view[:0]
 	l.done, l.asked, l.logits = 0, false, nil
@@ -120,7 +139,7 @@ func (l *sequence) drop() {
 func (l *sequence) computed() {
 	before := l.done / cache.PageLen
 	l.done += l.take
-	if l.done/cache.PageLen == before {
+	if l.done/cache.PageLen == before || l.cache().Remembers() {
 		return
 	}
 	l.cache().Keep(l.s.scope, l.tokens[:l.pure(l.done)], l.pages)
@@ -135,8 +154,8 @@ func (l *sequence) fork(one sample, token int32, force bool) *sequence {
 	s := l.s
 	c := &sequence{s: s, samples: []sample{one}, asked: true, done: l.done, guide: l.guided(token)}
 	if s.next == s.n-1 {
-		c.pages, c.view = l.pages, l.view
-		l.pages, l.view = nil, nil
+		c.pages, c.view, c.memory = l.pages, l.view, l.memory
+		l.pages, l.view, l.memory = nil, nil, nil
 	} else if !c.copyPages(l, force) {
 		return nil
 	}
@@ -144,12 +163,19 @@ func (l *sequence) fork(one sample, token int32, force bool) *sequence {
 	return c
 }
 
-// copyPages shares the full pages of l and copies the partial one.
+// copyPages shares the full pages of from and copies the partial one and the memory.
 func (l *sequence) copyPages(from *sequence, force bool) bool {
+	if from.memory != nil {
+		if l.memory = l.cache().Memory(force); l.memory == nil {
+			return false
+		}
+		l.memory.Copy(from.memory)
+	}
 	full := from.done / cache.PageLen
 	if full < len(from.pages) {
 		own := l.cache().Alloc(1, force)
 		if own == nil {
+			l.forget()
 			return false
 		}
 		copy(own[0].Data, from.pages[full].Data)

@@ -76,19 +76,25 @@ type kvCaches struct {
 	bytes int64 // budget of each
 
 	mu      sync.Mutex
-	byShape map[nn.PageShape]*cache.Cache
+	byShape map[shapes]*cache.Cache
+}
+
+// shapes are those of a model's pages and memories.
+type shapes struct {
+	pages  nn.PageShape
+	memory nn.MemoryShape
 }
 
 // Of returns the cache for weights of that shape.
 func (k *kvCaches) Of(c model.Config) *cache.Cache {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	shape := c.Pages()
+	shape := shapes{c.Pages(), c.Memory()}
 	if k.byShape[shape] == nil {
 		if k.byShape == nil {
-			k.byShape = map[nn.PageShape]*cache.Cache{}
+			k.byShape = map[shapes]*cache.Cache{}
 		}
-		k.byShape[shape] = cache.New(shape, k.bytes)
+		k.byShape[shape] = cache.New(shape.pages, shape.memory, k.bytes)
 	}
 	return k.byShape[shape]
 }

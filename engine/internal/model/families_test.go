@@ -1,0 +1,146 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What the rows of families say about config.json: defaults, the kinds of layers, and what is refused by key and value.
+func TestFamilyKeys(t *testing.T) {
+	type keys = map[string]any
+	of := func(class string, changes keys) keys {
+		all := keys{"architectures": []string{class}, "num_hidden_layers": 4}
+		for k, v := range changes {
+			all[k] = v
+		}
+		return all
+	}
+	kinds := func(c Config) any { return fmt.Sprint(c.Unrotated, c.Sliding, c.Window) }
+	yarn := func(c Config) any { return fmt.Sprintf("%+v %v %v %v", *c.RoPE.YaRN, c.RoPE.Scale, c.Warm, c.WarmFrom) }
+	slide, full := "sliding_attention", "full_attention"
+	mixed := []string{slide, full, slide, full}
+	const hybrid, smol = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM"
+	dense := keys{"num_local_experts": 0, "layer_types": []string{"attention", "attention", "attention", "attention"}}
+	with := func(key string, value any) keys {
+		all := of(hybrid, dense)
+		all[key] = value
+		return all
+	}
+	for _, tt := range []struct {
+		name    string
+		changes keys
+		got     func(Config) any
+		want    string // of got, or part of the error
+	}{
+		{"smollm3: every fourth", of(smol, nil), kinds, "[false false false true] [] 0"},
+		{"smollm3: theta", of(smol, keys{"rope_theta": nil}), func(c Config) any { return c.RoPE.Theta }, "2e+06"},
+		{"smollm3: a list", of(smol, keys{"no_rope_layers": []int{1, 0, 1, 1}}), kinds,
+			"[false true false false] [] 0"},
+		{"smollm3: another length", of(smol, keys{"no_rope_layers": []int{1}}), kinds, "no_rope_layers has 1 layers"},
+		{"smollm3: an unused window", of(smol, keys{"sliding_window": 64}), kinds, "[false false false true] [] 0"},
+		{"smollm3: a window", of(smol, keys{"sliding_window": 64, "use_sliding_window": true}), kinds,
+			"[false false false true] [false false false true] 64"},
+		{"llama: the interval is not read", of("LlamaForCausalLM", keys{"no_rope_layer_interval": 2}), kinds,
+			"[] [] 0"},
+		{"ministral: types", of("MinistralForCausalLM", keys{"sliding_window": 64, "layer_types": mixed}), kinds,
+			"[] [true false true false] 64"},
+		{"ministral: no types", of("MinistralForCausalLM", keys{"sliding_window": 64}), kinds,
+			"[] [true true true true] 64"},
+		{"ministral: fewer types", of("MinistralForCausalLM", keys{"sliding_window": 64, "layer_types": mixed[:2]}),
+			kinds, "layer_types has 2 kinds"},
+		{"granite: factors", of("GraniteForCausalLM", keys{"embedding_multiplier": 12, "logits_scaling": 4,
+			"residual_multiplier": 0.5, "attention_multiplier": 0.25}), func(c Config) any {
+			return []any{c.EmbedScale, c.LogitScale, c.ResidualScale, c.QueryScalar}
+		}, "[12 0.25 0.5 16]"},
+		{"granite: no factors", of("GraniteForCausalLM", nil), func(c Config) any { return c.QueryScalar }, "1"},
+		{"granite: a bad factor", of("GraniteForCausalLM", keys{"attention_multiplier": 0}), kinds,
+			"attention_multiplier = 0"},
+		{"granite: biases", of("GraniteForCausalLM", keys{"mlp_bias": true}), kinds, "mlp_bias = true"},
+		{"llama: factors", of("LlamaForCausalLM", keys{"logits_scaling": 4}), kinds, "logits_scaling = 4"},
+		{"granite 4: no rotation", of(hybrid, dense), kinds, "[true true true true] [] 0"},
+		{"granite 4: rotation", with("position_embedding_type", "rope"), kinds, "[] [] 0"},
+		{"granite 4: another", with("position_embedding_type", "alibi"), kinds, `position_embedding_type = "alibi"`},
+		{"granite 4: width", with("shared_intermediate_size", 80), func(c Config) any { return c.FF }, "80"},
+		{"granite 4: experts", with("num_local_experts", 64), kinds, "num_local_experts = 64"},
+		{"granite 4: unsaid experts", with("num_local_experts", nil), kinds, "num_local_experts = 8"},
+		{"granite 4: unsaid layers", with("layer_types", nil), kinds, "layer_types is missing"},
+		{"granite 4: mamba", with("layer_types", []string{"mamba", "mamba", "attention", "mamba"}), kinds,
+			`layer_types has "mamba"`},
+		{"ministral 3: rope", of("Ministral3ForCausalLM", nil), yarn,
+			"{Factor:16 Fast:32 Slow:1 OriginalMax:16384 Whole:true} 1 0.1 16384"},
+		{"yarn: what it leaves out", keys{"rope_scaling": keys{"rope_type": "yarn", "factor": 4, "truncate": false}},
+			yarn, "{Factor:4 Fast:32 Slow:1 OriginalMax:128 Whole:false} 1.138629436111989 0 0"},
+		{"yarn: bad", keys{"rope_scaling": keys{"rope_type": "yarn", "factor": 4, "beta_slow": -1}}, yarn, "beta_slow"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parseConfig(edited(t, tt.changes))
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprint(tt.got(c))
+			}
+			if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A model of text inside another one has its own keys, and of the outer ones those that count for it.
+func TestWrapped(t *testing.T) {
+	type keys = map[string]any
+	wrap := func(class string, text, outer keys) keys {
+		all := keys{"architectures": []string{class}, "text_config": text}
+		for k, v := range outer {
+			all[k] = v
+		}
+		return all
+	}
+	sizes := func(changes keys) keys {
+		all := keys{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+			"vocab_size": 64}
+		for k, v := range changes {
+			all[k] = v
+		}
+		return all
+	}
+	const gemma, mistral = "Gemma3ForConditionalGeneration", "Mistral3ForConditionalGeneration"
+	for _, tt := range []struct {
+		name    string
+		changes keys
+		want    string
+	}{
+		{"gemma: defaults", wrap(gemma, keys{"hidden_size": 2560, "num_hidden_layers": 2, "intermediate_size": 96},
+			nil), "gemma3_text 262208 2560 8 4 256 131072 true [3 4] true"},
+		{"mistral", wrap(mistral, sizes(keys{"model_type": "mistral", "sliding_window": nil}), nil),
+			"mistral 64 32 4 4 8 0 true [3 4] true"},
+		{"ministral 3", wrap(mistral, sizes(keys{"model_type": "ministral3", "eos_token_id": 7}),
+			keys{"tie_word_embeddings": nil, "dtype": "float32"}), "ministral3 64 32 4 4 128 262144 true [7] false"},
+		{"the text's own head", wrap(mistral, sizes(keys{"tie_word_embeddings": false}),
+			keys{"tie_word_embeddings": nil}), "mistral 64 32 4 4 8 0 false [3 4] true"},
+		{"two heads", wrap(gemma, sizes(keys{"tie_word_embeddings": false}), nil), "tie_word_embeddings = true and in"},
+		{"another text", wrap(mistral, sizes(keys{"model_type": "llama"}), nil), `model_type = "llama"`},
+		{"quantized", wrap(mistral, sizes(nil), keys{"quantization_config": keys{"quant_method": "fp8"}}),
+			"quantization_config is not supported"},
+		{"no text", keys{"architectures": []string{mistral}}, "text_config"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := parseConfig(edited(t, tt.changes))
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = c.Arch.Type + " " + fmt.Sprint(c.Vocab, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.MaxPos, c.Tied, c.EOS,
+					c.BF16)
+			}
+			if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+	for stored, want := range map[string]string{"language_model.model.norm.weight": "model.norm.weight",
+		"model.language_model.norm.weight": "model.norm.weight", "language_model.lm_head.weight": HeadName,
+		"vision_tower.x": "", "model.multi_modal_projector.x": "", "lm_head.weight": HeadName} {
+		if got, _ := textName(stored); got != want {
+			t.Errorf("%s is %q, want %q", stored, got, want)
+		}
+	}
+}
