@@ -126,16 +126,17 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 	return a, err
 }
 
-// Arithmetics lists the names of all that this version computes on every processor.
+// Arithmetics lists the names of all that this version computes on every processor, and after them int8, with which
+// each is computed too. They go to the head of a fleet in a line of at most 256 bytes.
 func Arithmetics() []string {
 	var names []string
 	for name := range divisions() {
 		for _, o := range orders() {
-			names = append(names, arithmetic{name, o, false}.id(), arithmetic{name, o, true}.id())
+			names = append(names, arithmetic{name: name, order: o}.id())
 		}
 	}
 	slices.Sort(names)
-	return names
+	return append(names, BaseInt8)
 }
 
 // NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-5-blocked.
