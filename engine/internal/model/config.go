@@ -26,6 +26,7 @@ type Config struct {
 	MaxPos   int   // the model's context length; 0 if config.json has none
 	Tied     bool  // the head is the embedding; see ownHead
 	BF16     bool  // weights are bf16, otherwise f32
+	Wrapped  bool  // config.json has other models around this one of text
 	EOS, BOS []int // token ids of config.json, for the sampler
 
 	Sliding     []bool        // by layer: it attends to the last Window positions; nil is none
@@ -89,7 +90,7 @@ func CheckConfig(data []byte) error {
 }
 
 func parseConfig(data []byte) (Config, error) {
-	data, err := innerText(data)
+	data, wrapped, err := innerText(data)
 	if err != nil {
 		return Config{}, err
 	}
@@ -119,6 +120,7 @@ func parseConfig(data []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	c.Wrapped = wrapped
 	if err := h.family(&c, data); err != nil {
 		return Config{}, err
 	}

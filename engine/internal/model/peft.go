@@ -21,12 +21,12 @@ const (
 	PEFTWeightsFile = "adapter_model.safetensors"
 )
 
-// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name.
-func (l LoRA) PEFTConfig(base string) map[string]any {
+// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name and configuration.
+func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 	return map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
 		"lora_alpha":   l.Alpha,
 		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
-		"target_modules": l.Targets()}
+		"target_modules": l.modulesOn(c)}
 }
 
 // peftConfig is the part of adapter_config.json that is read, in addition to refusedPEFT. The modules come from the
@@ -141,7 +141,9 @@ func (a *PEFT) read(path string) error {
 	on := map[string]bool{}
 	for _, t := range f.Tensors() {
 		name := strings.Replace(t.Name, PEFTPrefix+UnembedName+".", PEFTPrefix+"lm_head.", 1)
-		name = strings.Replace(name, PEFTPrefix+"model.language_model.", PEFTPrefix+"model.", 1)
+		if text, ok := TextName(strings.TrimPrefix(name, PEFTPrefix)); ok && strings.HasPrefix(name, PEFTPrefix) {
+			name = PEFTPrefix + text
+		}
 		module, ok := peftModule(name)
 		if !ok {
 			if isBaseCopy(t.Name) || a.wholeHead && t.Name == PEFTPrefix+HeadName {
