@@ -108,34 +108,34 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 	}
 	m := checkpoint.Manifest{Format: checkpoint.Format, Numerics: e.NumericsID(), DType: root.Dtype(), ModelID: modelID,
 		BaseModel: baseModel, Fingerprint: print, LoRA: weights.SeamLoRA(a.LoRA)}
-	files := []checkpoint.File{checkpoint.JSONFile(checkpoint.AdapterConfig,
-		a.LoRA.PEFTConfig(baseModel, root.W.Config.Int8)),
+	config := a.LoRA.PEFTConfig(baseModel, root.W.Config)
+	files := []checkpoint.File{checkpoint.JSONFile(checkpoint.AdapterConfig, config),
 		checkpoint.TensorFile(checkpoint.AdapterFile, a.Tensors, false)}
 	p := tinker.Path{ModelID: modelID, Kind: tinker.KindState, Name: name}
 	return p.String(), e.store.Write(p, m, files)
 }
 
 // Export returns the files of a checkpoint that other programs need in another form than the engine's: an adapter on
-// the head of a tied model (see model.PEFT.Tied). Most checkpoints have none, nor has one whose base model is not
-// served.
+// the head of a tied model, or on a model with others around it (see merge.Foreign). Most checkpoints have none, nor has
+// one whose base model is not served.
 func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 	m, _, dir, err := e.store.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	b := e.memory.Find(m.BaseModel)
-	if b == nil || m.LoRA.Rank == 0 || !b.Config.Tied || b.Adapter != "" {
+	if b == nil || m.LoRA.Rank == 0 || !b.Config.Tied && !b.Config.Wrapped || b.Adapter != "" {
 		return nil, nil
 	}
 	a, err := model.ReadPEFT(dir)
 	if err != nil {
 		return nil, err
 	}
-	tied, err := merge.Tied(a, b.Dir)
-	if err != nil || tied == nil {
+	out, err := merge.Foreign(a, b.Dir)
+	if err != nil || out == nil {
 		return nil, err
 	}
-	config := tied.Config
+	config := out.Config
 	return []tinker.ExportFile{
 		{
 			Name:  checkpoint.AdapterConfig,
@@ -143,6 +143,6 @@ func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 			Write: func(w io.Writer) error { return checkpoint.CopyAll(w, config) },
 			Close: func() error { return nil },
 		},
-		{Name: checkpoint.AdapterFile, Size: tied.Size, Write: tied.Write, Close: tied.Close},
+		{Name: checkpoint.AdapterFile, Size: out.Size, Write: out.Write, Close: out.Close},
 	}, nil
 }

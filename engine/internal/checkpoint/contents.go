@@ -41,6 +41,11 @@ func CopiedFiles(dir string) ([]File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("engine: %w", err)
 		}
+		if name == "config.json" { // the weights are those of the text alone
+			if raw, err = model.TextConfig(raw); err != nil {
+				return nil, fmt.Errorf("engine: %s: %w", filepath.Join(dir, name), err)
+			}
+		}
 		files = append(files, File{name, func(w io.Writer) error { return CopyAll(w, raw) }})
 	}
 	return files, nil

@@ -98,11 +98,16 @@ func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
 	if !m.untie {
 		return list
 	}
+	is := func(t safetensors.Tensor, name string) bool {
+		text, ok := model.TextName(t.Name)
+		return ok && text == name
+	}
 	// a copy that was not in use
-	list = slices.DeleteFunc(list, func(t safetensors.Tensor) bool { return t.Name == model.HeadName })
-	if t, err := f.Tensor(model.EmbedName); err == nil {
-		t.Name = model.HeadName
-		list = append(list, t)
+	list = slices.DeleteFunc(list, func(t safetensors.Tensor) bool { return is(t, model.HeadName) })
+	if i := slices.IndexFunc(list, func(t safetensors.Tensor) bool { return is(t, model.EmbedName) }); i >= 0 {
+		head := list[i]
+		head.Name = model.BesideEmbedding(head.Name)
+		list = append(list, head)
 	}
 	return list
 }
@@ -112,8 +117,9 @@ const partRows = 64
 
 // merged returns the bytes of a tensor with its addition: W + B·A·Alpha/Rank, in float32, rounded to W's type.
 func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
-	p, ok := m.pairs[strings.TrimSuffix(t.Name, ".weight")]
-	if !ok {
+	name, text := model.TextName(t.Name)
+	p, ok := m.pairs[strings.TrimSuffix(name, ".weight")]
+	if !ok || !text {
 		return t.Data, nil
 	}
 	w, err := t.Floats()

@@ -48,13 +48,46 @@ func (l LoRA) modulesOn(c Config) []string {
 	if len(l.Modules) > 0 {
 		return list
 	}
-	if c.Arch.Delta && l.Attn {
+	if l.Attn {
 		list = append(list, deltaModules[:5]...)
 	}
 	if c.Arch.GateUp != "" && l.MLP {
 		list = append(list, path.Base(c.Arch.GateUp), path.Base(c.Arch.Down))
 	}
-	return list
+	has := c.modules()
+	return slices.DeleteFunc(list, func(name string) bool { return !slices.Contains(has, name) })
+}
+
+// modules returns the names of the linears of a model that can have an addition.
+func (c Config) modules() []string {
+	var list []string
+	for l := range c.Layers {
+		if l > 0 && c.linear(l) == c.linear(0) {
+			continue // of the first layer's kind; there are two at most
+		}
+		qkv, o, gateUp, down := targets(c, l)
+		for _, t := range []target{qkv, o, gateUp, down} {
+			for _, p := range t.outs {
+				list = append(list, p.name)
+			}
+		}
+		if l > 0 {
+			break
+		}
+	}
+	return append(list, "lm_head")
+}
+
+// CheckOn returns an error if the LoRA names linears that a model does not have.
+func (l LoRA) CheckOn(c Config) error {
+	has := c.modules()
+	for _, name := range l.Modules {
+		if !slices.Contains(has, name) {
+			return fmt.Errorf("LoRA on %q, which %s does not have; its modules are %s", name, c.Arch.Name,
+				strings.Join(has, ", "))
+		}
+	}
+	return nil
 }
 
 // check returns an error for an invalid LoRA.

@@ -27,6 +27,7 @@ type Config struct {
 	Tied     bool  // the head is the embedding; see ownHead
 	BF16     bool  // weights are bf16, otherwise f32
 	Int8     bool  // matrices are frozen in int8, and BF16 is set for everything else
+	Wrapped  bool  // config.json has other models around this one of text
 	EOS, BOS []int // token ids of config.json, for the sampler
 
 	Sliding     []bool        // by layer: it attends to the last Window positions; nil is none
@@ -90,7 +91,7 @@ func CheckConfig(data []byte) error {
 }
 
 func parseConfig(data []byte) (Config, error) {
-	data, err := innerText(data)
+	data, wrapped, err := innerText(data)
 	if err != nil {
 		return Config{}, err
 	}
@@ -120,6 +121,7 @@ func parseConfig(data []byte) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	c.Wrapped = wrapped
 	if err := h.family(&c, data); err != nil {
 		return Config{}, err
 	}

@@ -128,7 +128,7 @@ func TestWrapped(t *testing.T) {
 			c, err := parseConfig(edited(t, tt.changes))
 			got := fmt.Sprint(err)
 			if err == nil {
-				got = c.Arch.Type + " " + fmt.Sprint(c.Vocab, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.MaxPos, c.Tied, c.EOS,
+				got = fmt.Sprint(c.Arch.Type, " ", c.Vocab, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.MaxPos, c.Tied, c.EOS,
 					c.BF16)
 			}
 			if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
@@ -139,7 +139,7 @@ func TestWrapped(t *testing.T) {
 	for stored, want := range map[string]string{"language_model.model.norm.weight": "model.norm.weight",
 		"model.language_model.norm.weight": "model.norm.weight", "language_model.lm_head.weight": HeadName,
 		"vision_tower.x": "", "model.multi_modal_projector.x": "", "lm_head.weight": HeadName} {
-		if got, _ := textName(stored); got != want {
+		if got, _ := TextName(stored); got != want {
 			t.Errorf("%s is %q, want %q", stored, got, want)
 		}
 	}

@@ -31,7 +31,7 @@ func newFolderGolden(t *testing.T, k *kernel.Set, name string) folderGolden {
 		t.Fatal(err)
 	}
 	g := folderGolden{w: w, expect: readFloats(t, filepath.Join(dir, "expected.safetensors")),
-		lora: LoRA{Rank: 2, Alpha: 4, Modules: ModuleNames()}}
+		lora: LoRA{Rank: 2, Alpha: 4, Modules: w.Config.modules()}}
 	if c.Tied {
 		g.lora.Modules = g.lora.Modules[:len(g.lora.Modules)-1]
 	}

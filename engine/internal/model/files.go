@@ -47,7 +47,7 @@ func OpenFiles(dir string) (*Files, error) {
 		}
 		out.Shards = append(out.Shards, f)
 		for _, t := range f.Tensors() {
-			if name, ok := textName(t.Name); ok {
+			if name, ok := TextName(t.Name); ok {
 				out.tensors[name] = fileTensor{f, t}
 			}
 		}

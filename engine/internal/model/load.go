@@ -172,6 +172,16 @@ func Untied(config []byte) ([]byte, error) {
 	if err := json.Unmarshal(config, &all); err != nil {
 		return nil, err
 	}
-	all["tie_word_embeddings"] = json.RawMessage("false")
+	const key = "tie_word_embeddings"
+	all[key] = json.RawMessage("false")
+	var text map[string]json.RawMessage
+	if json.Unmarshal(all["text_config"], &text) == nil && text[key] != nil {
+		text[key] = all[key]
+		inner, err := json.Marshal(text)
+		if err != nil {
+			return nil, err
+		}
+		all["text_config"] = inner
+	}
 	return json.MarshalIndent(all, "", "  ")
 }

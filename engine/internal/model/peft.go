@@ -21,17 +21,16 @@ const (
 	PEFTWeightsFile = "adapter_model.safetensors"
 )
 
-// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name, whose matrices are in
-// int8 or not.
-func (l LoRA) PEFTConfig(base string, int8 bool) map[string]any {
-	c := map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
+// PEFTConfig returns the contents of adapter_config.json for l on the base model of that name and configuration.
+func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
+	config := map[string]any{"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": l.Rank,
 		"lora_alpha":   l.Alpha,
 		"lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
-		"target_modules": l.Targets()}
-	if int8 {
-		c[baseDtypeKey] = "int8"
+		"target_modules": l.modulesOn(c)}
+	if c.Int8 {
+		config[baseDtypeKey] = "int8"
 	}
-	return c
+	return config
 }
 
 // baseDtypeKey is the key of adapter_config.json that names the dtype of the base's matrices if it is not that of their
@@ -164,7 +163,9 @@ func (a *PEFT) read(path string) error {
 	on := map[string]bool{}
 	for _, t := range f.Tensors() {
 		name := strings.Replace(t.Name, PEFTPrefix+UnembedName+".", PEFTPrefix+"lm_head.", 1)
-		name = strings.Replace(name, PEFTPrefix+"model.language_model.", PEFTPrefix+"model.", 1)
+		if text, ok := TextName(strings.TrimPrefix(name, PEFTPrefix)); ok && strings.HasPrefix(name, PEFTPrefix) {
+			name = PEFTPrefix + text
+		}
 		module, ok := peftModule(name)
 		if !ok {
 			if isBaseCopy(t.Name) || a.wholeHead && t.Name == PEFTPrefix+HeadName {

@@ -33,19 +33,19 @@ func (h *hfConfig) wrapperOf() (wrapper, bool) {
 }
 
 // innerText returns the keys of the model of text in a config.json with other models around it, with the outer ones
-// that count for it; otherwise data.
-func innerText(data []byte) ([]byte, error) {
+// that count for it; otherwise data, which is not wrapped.
+func innerText(data []byte) (inner []byte, wrapped bool, err error) {
 	outer, h, err := readKeys(data)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	w, ok := h.wrapperOf()
 	if !ok {
-		return data, nil
+		return data, false, nil
 	}
 	var text map[string]json.RawMessage
 	if err := json.Unmarshal(outer["text_config"], &text); err != nil || text == nil {
-		return nil, fmt.Errorf("text_config of %s is missing or no object: %v", w.Name, err)
+		return nil, true, fmt.Errorf("text_config of %s is missing or no object: %v", w.Name, err)
 	}
 	for _, key := range []string{"eos_token_id", "bos_token_id", "dtype", "torch_dtype", "quantization_config"} {
 		if v, ok := outer[key]; ok && text[key] == nil {
@@ -53,17 +53,18 @@ func innerText(data []byte) ([]byte, error) {
 		}
 	}
 	if err := w.tie(outer, text); err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	delete(text, "architectures")
 	if text["model_type"] == nil {
 		text["model_type"] = json.RawMessage(`"` + w.Texts[0] + `"`)
 	}
 	if kind := strings.Trim(string(text["model_type"]), `"`); !slices.Contains(w.Texts, kind) {
-		return nil, fmt.Errorf("model_type = %q in text_config of %s is not supported; supported are %s", kind, w.Name,
+		return nil, true, fmt.Errorf("model_type = %q in text_config of %s is not supported; supported are %s", kind, w.Name,
 			strings.Join(w.Texts, ", "))
 	}
-	return json.Marshal(text)
+	data, err = json.Marshal(text)
+	return data, true, err
 }
 
 // tie writes to text whether its head is its embedding.
@@ -88,9 +89,9 @@ func towers() []string {
 		"multi_modal_projector.", "model.multi_modal_projector."}
 }
 
-// textName returns the name that a tensor of a folder has in a model of text: files of wrappers have one more part, in
+// TextName returns the name that a tensor of a folder has in a model of text: files of wrappers have one more part, in
 // the place where their release of transformers wrote it. Tensors of other models are not ok.
-func textName(name string) (text string, ok bool) {
+func TextName(name string) (text string, ok bool) {
 	for _, other := range towers() {
 		if strings.HasPrefix(name, other) {
 			return "", false
@@ -102,4 +103,38 @@ func textName(name string) (text string, ok bool) {
 		}
 	}
 	return strings.TrimPrefix(name, "language_model."), true
+}
+
+// PEFTName returns the name that Python's peft has for a tensor of an adapter on the model.
+func (c Config) PEFTName(name string) string {
+	if c.Wrapped {
+		return strings.Replace(name, PEFTPrefix+"model.", PEFTPrefix+"model.language_model.", 1)
+	}
+	return name
+}
+
+// TextConfig returns config.json without the models around the one of text, or data if there are none.
+func TextConfig(data []byte) ([]byte, error) {
+	text, wrapped, err := innerText(data)
+	if err != nil || !wrapped {
+		return data, err
+	}
+	all, h, err := readKeys(text)
+	if err != nil {
+		return nil, err
+	}
+	arch, err := h.arch()
+	if err != nil {
+		return nil, err
+	}
+	all["architectures"] = json.RawMessage(`["` + arch.Name + `"]`)
+	return json.MarshalIndent(all, "", "  ")
+}
+
+// BesideEmbedding returns the name of the head in a file where the embedding has that name.
+func BesideEmbedding(embed string) string {
+	if strings.HasPrefix(embed, "language_model.") {
+		return "language_model." + HeadName
+	}
+	return HeadName
 }

@@ -47,6 +47,9 @@ func (r *Run) createFrom(req tinker.CreateModelRequest) error {
 	if err := checkLoRA(r.LoRA, req.RandomInit); err != nil {
 		return err
 	}
+	if err := r.Model().CheckOn(b.Config); err != nil && !r.promised { // an older version accepted it
+		return tinker.Userf("engine: %w", err)
+	}
 	if err := checkOptimizer(req.OptimizerType, r.LoRA); err != nil {
 		return err
 	}

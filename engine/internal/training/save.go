@@ -77,8 +77,8 @@ func (r *Run) files(m checkpoint.Manifest) ([]checkpoint.File, error) {
 			files = append(files, checkpoint.TensorFile(checkpoint.MasterFile, r.Params, false))
 		}
 	} else {
-		files = append(files, checkpoint.JSONFile(checkpoint.AdapterConfig,
-			r.Model().PEFTConfig(r.Base.Name, r.Base.Config.Int8)),
+		config := r.Model().PEFTConfig(r.Base.Name, r.Base.Config)
+		files = append(files, checkpoint.JSONFile(checkpoint.AdapterConfig, config),
 			checkpoint.TensorFile(checkpoint.AdapterFile, r.Params, false))
 	}
 	if m.Optimizer {

@@ -32,7 +32,7 @@ func TestTiedPEFT(t *testing.T) {
 					x.Data[j] = float32(math.Sin(float64(i + j)))
 				}
 			}
-			tied, err := Tied(a, base)
+			tied, err := Foreign(a, base)
 			if err != nil || tied == nil {
 				t.Fatalf("%v, %v", tied, err)
 			}
@@ -76,7 +76,7 @@ func TestTiedPEFT(t *testing.T) {
 			}
 		})
 	}
-	if tied, err := Tied(model.PEFT{LoRA: model.LoRA{Rank: 2, Alpha: 4, Attn: true}}, base); tied != nil || err != nil {
+	if tied, err := Foreign(model.PEFT{LoRA: model.LoRA{Rank: 2, Alpha: 4, Attn: true}}, base); tied != nil || err != nil {
 		t.Errorf("an adapter that leaves the head alone: %v, %v", tied, err)
 	}
 }

@@ -18,13 +18,15 @@ import (
 // which have no lm_head; it expects the addition under Tinker's own name of the head, unembed_tokens, and ignores
 // everything that is not a LoRA. So such an adapter is exported with the addition under that name for tinker-cookbook,
 // and with the whole head as a saved module for peft.
+//
+// Peft loads a model whose text has others around it as the whole, and expects the names of the whole in its adapter.
+// They have one more part than the names of the text alone.
 
 // noModules is the target_modules with which peft accepts an adapter without modules.
 const noModules = "dummy-target-modules"
 
-// TiedPEFT is an adapter on the head of a tied model in the form that peft and tinker-cookbook load. The caller must
-// close it.
-type TiedPEFT struct {
+// ForeignPEFT is an adapter in the form that other programs load. The caller must close it.
+type ForeignPEFT struct {
 	Config []byte                // adapter_config.json
 	Size   int64                 // bytes of adapter_model.safetensors
 	Write  func(io.Writer) error // writes it
@@ -32,28 +34,28 @@ type TiedPEFT struct {
 }
 
 // Close closes the base model's files.
-func (t *TiedPEFT) Close() error { return t.files.Close() }
+func (t *ForeignPEFT) Close() error { return t.files.Close() }
 
-// Tied returns the adapter in the form that other programs load, for the model in folder base. It is nil if the
-// adapter is not on the head or the model is not tied.
-func Tied(a model.PEFT, base string) (*TiedPEFT, error) {
+// Foreign returns the adapter in the form that other programs load, for the model in folder base. It is nil if that is
+// the form it has: the adapter is not on the head of a tied model, and no other models are around the text.
+func Foreign(a model.PEFT, base string) (*ForeignPEFT, error) {
 	c, err := model.LoadConfig(base)
-	if err != nil || !c.Tied || !slices.Contains(a.LoRA.Targets(), "lm_head") {
+	head := c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")
+	if err != nil || !head && !c.Wrapped {
 		return nil, err
 	}
 	a.Tensors = slices.Clone(a.Tensors)
 	a.Fill(c)
-	pairs, err := a.Pairs(base, c)
-	if err != nil {
-		return nil, err
-	}
-	out := &TiedPEFT{}
+	out := &ForeignPEFT{}
 	if out.files, err = model.OpenFiles(base); err != nil {
 		return nil, err
 	}
-	embed, ok := out.files.Tensor(model.EmbedName)
-	if err = fmt.Errorf("model: the weights have no %s: %w", model.EmbedName, fs.ErrNotExist); ok {
-		err = out.fill(a, embed, pairs["lm_head"])
+	var parts []safetensors.Part
+	if head {
+		parts, err = out.head(a, base, c)
+	}
+	if err == nil {
+		err = out.fill(a, c, head, parts)
 	}
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
@@ -61,15 +63,31 @@ func Tied(a model.PEFT, base string) (*TiedPEFT, error) {
 	return out, nil
 }
 
-func (t *TiedPEFT) fill(a model.PEFT, embed safetensors.Tensor, p model.Pair) (err error) {
-	const head = model.PEFTPrefix + "lm_head."
+// head is the whole head with its addition.
+func (t *ForeignPEFT) head(a model.PEFT, base string, c model.Config) ([]safetensors.Part, error) {
+	pairs, err := a.Pairs(base, c)
+	if err != nil {
+		return nil, err
+	}
+	embed, ok := t.files.Tensor(model.EmbedName)
+	if !ok {
+		return nil, fmt.Errorf("model: the weights have no %s: %w", model.EmbedName, fs.ErrNotExist)
+	}
+	p := pairs["lm_head"]
 	whole := func(w io.Writer) error {
 		return writeHead(w, embed, p.A, p.B, float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
 	}
-	parts := []safetensors.Part{{Name: model.PEFTPrefix + model.HeadName, DType: safetensors.F32, Shape: embed.Shape,
-		Write: whole}}
+	return []safetensors.Part{{Name: model.PEFTPrefix + model.HeadName, DType: safetensors.F32, Shape: embed.Shape,
+		Write: whole}}, nil
+}
+
+func (t *ForeignPEFT) fill(a model.PEFT, c model.Config, head bool, parts []safetensors.Part) (err error) {
+	const at = model.PEFTPrefix + "lm_head."
 	for _, x := range a.Tensors {
-		name := strings.Replace(x.Name, head, model.PEFTPrefix+model.UnembedName+".", 1)
+		name := c.PEFTName(x.Name)
+		if head {
+			name = strings.Replace(name, at, model.PEFTPrefix+model.UnembedName+".", 1)
+		}
 		parts = append(
 			parts,
 			safetensors.Part{Name: name, DType: safetensors.F32, Shape: x.Shape, Write: func(w io.Writer) error {
@@ -81,11 +99,14 @@ func (t *TiedPEFT) fill(a model.PEFT, embed safetensors.Tensor, p model.Pair) (e
 	if t.Size, t.Write, err = safetensors.Stream(parts, map[string]string{"format": "pt"}); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	config := a.LoRA.PEFTConfig(a.Base, a.Int8)
-	targets := slices.DeleteFunc(slices.Clone(a.LoRA.Targets()), func(m string) bool { return m == "lm_head" })
-	config["target_modules"], config["modules_to_save"] = any(targets), []string{"lm_head"}
-	if len(targets) == 0 {
-		config["target_modules"] = noModules
+	c.Int8 = a.Int8
+	config := a.LoRA.PEFTConfig(a.Base, c)
+	if head {
+		targets := slices.DeleteFunc(config["target_modules"].([]string), func(m string) bool { return m == "lm_head" })
+		config["target_modules"], config["modules_to_save"] = any(targets), []string{"lm_head"}
+		if len(targets) == 0 {
+			config["target_modules"] = noModules
+		}
 	}
 	t.Config, err = json.MarshalIndent(config, "", "  ")
 	return err
