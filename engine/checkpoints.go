@@ -116,8 +116,8 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 }
 
 // Export returns the files of a checkpoint that other programs need in another form than the engine's: an adapter on
-// the head of a tied model, or on a model with others around it (see merge.Foreign). Most checkpoints have none, nor has
-// one whose base model is not served.
+// the head of a tied model, or on a model with others around it (see merge.Foreign). Most checkpoints have none. Nor
+// has one whose base model is not served.
 func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
 	m, _, dir, err := e.store.Read(path)
 	if err != nil {

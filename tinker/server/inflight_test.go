@@ -122,8 +122,8 @@ func TestInflightSampler(t *testing.T) {
 
 func (p *publisher) next() int64 { p.sessions++; return int64(p.sessions) + 100 }
 
-// A request that the end of a process interrupts keeps the weights of the tokens that it had drawn: drawn again, it has
-// the same bits. A lost answer is drawn again to the same bits.
+// A request that the end of a process interrupts keeps the weights that were noted for its tokens. A lost answer is
+// drawn again to the same bits.
 func TestInflightRestart(t *testing.T) {
 	r := newRig(t, Options{})
 	p := &publisher{rig: r, model: r.model(r.session(), 0)}
@@ -135,10 +135,10 @@ func TestInflightRestart(t *testing.T) {
 	noted := p.noted(a, 2)
 	r.restart()
 	p.train()
-	p.save("inflight") // does not move what was drawn before
+	p.save("inflight") // does not change the weights that are noted
 	got := r.samples(id)
-	for i, v := range noted {
-		if len(v) > 0 && !slices.Equal(got.Sequences[i].Versions, v) {
+	for i, v := range noted { // what had not moved may move later
+		if again := got.Sequences[i].Versions; !slices.Equal(again[:min(len(v), len(again))], v) {
 			t.Errorf("sample %d had %v, drawn again %v", i, v, got.Sequences[i].Versions)
 		}
 	}

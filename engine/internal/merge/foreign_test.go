@@ -76,7 +76,8 @@ func TestTiedPEFT(t *testing.T) {
 			}
 		})
 	}
-	if tied, err := Foreign(model.PEFT{LoRA: model.LoRA{Rank: 2, Alpha: 4, Attn: true}}, base); tied != nil || err != nil {
+	attention := model.LoRA{Rank: 2, Alpha: 4, Attn: true}
+	if tied, err := Foreign(model.PEFT{LoRA: attention}, base); tied != nil || err != nil {
 		t.Errorf("an adapter that leaves the head alone: %v, %v", tied, err)
 	}
 }

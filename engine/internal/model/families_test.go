@@ -128,8 +128,8 @@ func TestWrapped(t *testing.T) {
 			c, err := parseConfig(edited(t, tt.changes))
 			got := fmt.Sprint(err)
 			if err == nil {
-				got = fmt.Sprint(c.Arch.Type, " ", c.Vocab, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.MaxPos, c.Tied, c.EOS,
-					c.BF16)
+				got = fmt.Sprint(c.Arch.Type, " ", c.Vocab, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.MaxPos,
+					c.Tied, c.EOS, c.BF16)
 			}
 			if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
 				t.Errorf("got %s, want %s", got, tt.want)

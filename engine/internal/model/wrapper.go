@@ -60,8 +60,8 @@ func innerText(data []byte) (inner []byte, wrapped bool, err error) {
 		text["model_type"] = json.RawMessage(`"` + w.Texts[0] + `"`)
 	}
 	if kind := strings.Trim(string(text["model_type"]), `"`); !slices.Contains(w.Texts, kind) {
-		return nil, true, fmt.Errorf("model_type = %q in text_config of %s is not supported; supported are %s", kind, w.Name,
-			strings.Join(w.Texts, ", "))
+		return nil, true, fmt.Errorf("model_type = %q in text_config of %s is not supported; supported are %s",
+			kind, w.Name, strings.Join(w.Texts, ", "))
 	}
 	data, err = json.Marshal(text)
 	return data, true, err
