@@ -91,6 +91,12 @@ func ggufShape(c model.Config) modelfile.Shape {
 		s.Gemma = &modelfile.Gemma{Window: c.Window, Sliding: c.Sliding, LocalTheta: local.Theta, Query: c.QueryScalar,
 			LocalScaled: local.Llama3 != nil || local.Linear != 0 && local.Linear != 1}
 	}
+	switch {
+	case c.RoPE.YaRN != nil:
+		s.Beyond = "rope_type yarn"
+	case c.Sliding != nil && !c.Arch.Gemma:
+		s.Beyond = fmt.Sprintf("sliding_window = %d", c.Window)
+	}
 	return s
 }
 

@@ -36,7 +36,7 @@ func speaking(t *testing.T, family string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if family == "gemma3" && e.Name() == "config.json" { // llama.cpp has no other factor than this
+		if strings.HasPrefix(family, "gemma3") && e.Name() == "config.json" { // llama.cpp has no other factor than this
 			data = bytes.Replace(data, []byte(`"query_pre_attn_scalar": 20`), []byte(`"query_pre_attn_scalar": 16`), 1)
 		}
 		write(t, filepath.Join(dir, e.Name()), data)
@@ -64,7 +64,7 @@ func TestWriteGGUF(t *testing.T) {
 	for _, tt := range []struct{ base, adapter string }{{"llama32", "llama32-qv"}, {"llama31", "llama31-attn"},
 		{"llama32", "llama32-layers"}, {"qwen3", "qwen3-head"}, {"mistral", "mistral-rslora"}, {"qwen25", "qwen25-all"},
 		{"llama2", ""}, {"qwen2-t5", ""}, {"qwen3-t5", ""}, {"nemo", ""},
-		{"gemma3-t5", ""}, {"gemma3", "gemma3-all"}} {
+		{"gemma3-t5", ""}, {"gemma3", "gemma3-all"}, {"gemma3-nested", ""}} {
 		if testing.Short() && tt.base != "llama32" {
 			continue // for the race detector: the goroutines are the same for every family
 		}
@@ -113,8 +113,8 @@ func TestWriteGGUF(t *testing.T) {
 }
 
 // sameConfig compares the configurations of two folders in what a GGUF file says of a model: not the type of the
-// weights, which is bf16 again, nor whether a Llama is called Mistral; and the other folder names special tokens that
-// the tokenizer here lacks.
+// weights, which is bf16 again, nor whether others were around it or a Llama is called Mistral; and the other folder
+// names special tokens that the tokenizer here lacks.
 func sameConfig(t *testing.T, got, want string) {
 	t.Helper()
 	var both [2]model.Config
@@ -123,8 +123,8 @@ func sameConfig(t *testing.T, got, want string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.BF16, c.EOS, c.BOS = false, nil, nil; c.Arch.Type == "mistral" {
-			c.Arch.Name, c.Arch.Type = "LlamaForCausalLM", "llama"
+		if c.BF16, c.EOS, c.BOS, c.Wrapped = false, nil, nil, false; c.Arch.Type == "mistral" {
+			c.Arch.Name, c.Arch.Type, c.Arch.Windows = "LlamaForCausalLM", "llama", 0
 		}
 		both[i] = c
 	}
@@ -144,6 +144,30 @@ func TestGGUFRefusesGemma(t *testing.T) {
 	_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x.gguf"))
 	if err == nil || !strings.Contains(err.Error(), "query_pre_attn_scalar 20 cannot be written") {
 		t.Errorf("another factor: %v", err)
+	}
+}
+
+// What a file of its family cannot say is refused: llama.cpp would compute another model.
+func TestGGUFRefusesShapes(t *testing.T) {
+	for family, want := range map[string]string{"mistral-window": "sliding_window = ", "smollm3": `family "smollm3"`,
+		"granite": `family "granite"`, "granite4": `family "granitemoehybrid"`, "ministral3": `family "ministral3"`,
+		"qwen35": `family "qwen3_5_text"`} {
+		_, _, err := GGUF{Base: speaking(t, family), Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x"))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "as GGUF") {
+			t.Errorf("%s: %v, want %s", family, err, want)
+		}
+	}
+	dir := speaking(t, "llama2")
+	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	yarn := []byte(`, "rope_scaling": {"rope_type": "yarn", "factor": 4}}`)
+	config = append(bytes.TrimSuffix(bytes.TrimSpace(config), []byte("}")), yarn...)
+	write(t, filepath.Join(dir, "config.json"), config)
+	_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x.gguf"))
+	if err == nil || !strings.Contains(err.Error(), "rope_type yarn in a model of the family llama cannot") {
+		t.Errorf("yarn: %v", err)
 	}
 }
 
@@ -175,7 +199,7 @@ func adapterAlone(t *testing.T, g GGUF, refused bool) {
 	}
 }
 
-// stored are the tensors of a folder in bf16.
+// stored are the tensors of a folder's text in bf16.
 func stored(t *testing.T, dir string) map[string][]uint16 {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "model*.safetensors"))
@@ -193,8 +217,11 @@ func stored(t *testing.T, dir string) map[string][]uint16 {
 			if err != nil {
 				t.Fatal(err)
 			}
+			name, text := model.TextName(x.Name)
 			for _, v := range data {
-				all[x.Name] = append(all[x.Name], gguf.ToBF16(v))
+				if text {
+					all[name] = append(all[name], gguf.ToBF16(v))
+				}
 			}
 		}
 		if err := f.Close(); err != nil {

@@ -25,6 +25,7 @@ type Shape struct {
 	Llama3  *Llama3 // nil: not so
 	Tied    bool    // the head is the embedding
 	Gemma   *Gemma  // nil: of another family
+	Beyond  string  // what config.json says and a file of this family cannot, such as "rope_type yarn"; "": nothing
 }
 
 // Llama3 is RoPE's scaling of Llama 3.1: long wavelengths are divided by Factor, short ones stay.
@@ -56,6 +57,8 @@ func (s Shape) check() error {
 		return fmt.Errorf("models of the family %q cannot be written as GGUF; %s", s.Family, remedy)
 	}
 	switch {
+	case s.Beyond != "":
+		return fmt.Errorf("%s in a model of the family %s cannot be written as GGUF; %s", s.Beyond, s.Family, remedy)
 	case s.Context <= 0:
 		return errors.New("config.json has no max_position_embeddings, which a GGUF file must have; add it")
 	case s.Llama3 != nil && s.arch() != "llama":
