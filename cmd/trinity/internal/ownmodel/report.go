@@ -75,12 +75,12 @@ func scoreOf(rewards []float64) (s score, err error) {
 	s.mean = sum / n
 	spread := max(0, squares/n-float64(s.mean*s.mean))
 	if !yesNo {
-		half := z * math.Sqrt(spread/max(1, n-1))
+		half := float64(z * math.Sqrt(spread/max(1, n-1)))
 		s.low, s.high = s.mean-half, s.mean+half
 		return s, nil
 	}
 	middle := (s.mean + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(spread/n+z*z/(4*n*n))
+	half := float64(z / (1 + z*z/n) * math.Sqrt(spread/n+float64(z*z/(4*n*n))))
 	s.low, s.high = max(0, middle-half), min(1, middle+half)
 	return s, nil
 }
