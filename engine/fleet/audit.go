@@ -78,16 +78,16 @@ func (h *Head) audit(worker string) {
 	if len(list) == 0 {
 		return
 	}
-	h.spawn(func() {
+	h.line.work.Start(func() {
 		right, wrong := h.again(list)
-		if h.ctx.Err() != nil {
+		if h.line.ctx.Err() != nil {
 			return
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.counts.Audited += int64(right + len(wrong))
 		h.counts.UsedWrong += int64(len(wrong))
-		h.logf(worker, "%s", h.audited(worker, len(list), right, wrong))
+		h.line.logf(worker, "%s", audited(h.crew.name(worker), len(list), right, wrong))
 	})
 }
 
@@ -124,35 +124,25 @@ func (h *Head) again(list []usedAnswer) (right int, wrong []usedAnswer) {
 // sumOf is the SHA-256 of a used answer's task: of another worker's answer, or of the head's if none is there or the
 // other one, which may lie too, differs.
 func (h *Head) sumOf(a usedAnswer) (string, error) {
-	if err := h.offered(a.task); err != nil {
-		return "", err
+	for _, n := range a.task.Needs {
+		if _, err := h.shelf.find(n.Hash); err != nil {
+			return "", err
+		}
 	}
 	if h.o.Local == nil || h.Workers() > 0 {
-		r, err := h.Do(h.ctx, a.task)
+		r, err := h.Do(h.line.ctx, a.task)
 		if err != nil || r.sum == a.sum || r.Checked || h.o.Local == nil {
 			return r.sum, err
 		}
 	}
-	payload, err := h.computeHere(h.ctx, a.task)
+	payload, err := h.shelf.compute(h.line.ctx, h.o.Local, a.task)
 	return message.Hash(payload), err
 }
 
-// offered is an error if something that a task needs is not offered any more.
-func (h *Head) offered(t Task) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, n := range t.Needs {
-		if h.offers[n.Hash] == nil {
-			return fmt.Errorf("fleet: the head does not offer blob %.80q", n.Hash)
-		}
-	}
-	return nil
-}
-
 // audited is the line of the log about answers of a worker.
-func (h *Head) audited(worker string, all, right int, wrong []usedAnswer) string {
+func audited(worker string, all, right int, wrong []usedAnswer) string {
 	line := fmt.Sprintf("fleet: answers of worker %s that were used before it was set aside: %d, of which %d are "+
-		"right, %d wrong, %d cannot be computed again", h.name(worker), all, right, len(wrong), all-right-len(wrong))
+		"right, %d wrong, %d cannot be computed again", worker, all, right, len(wrong), all-right-len(wrong))
 	if len(wrong) == 0 {
 		return line
 	}

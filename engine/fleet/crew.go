@@ -1,17 +1,13 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
-	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/access"
-	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
-	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 )
 
 const (
@@ -37,189 +33,98 @@ type member struct {
 	past     schedule.Report // of its earlier times here
 }
 
-// name is a worker's readable name. The caller holds the lock.
-func (h *Head) name(worker string) string {
-	if m := h.crew[worker]; m != nil && m.about.Name != "" {
+// crew is the workers that are or were there, by id.
+type crew map[string]*member
+
+// has reports whether a worker is there.
+func (c crew) has(worker string) bool { return c[worker] != nil && c[worker].here }
+
+// active are the workers that take tasks. Those that are not trusted are refused, so they are not among them.
+func (c crew) active() iter.Seq2[string, *member] {
+	return func(yield func(string, *member) bool) {
+		for id, m := range c {
+			if m.here && m.paused == "" && !m.leaving && !m.draining && m.refused == "" && !yield(id, m) {
+				return
+			}
+		}
+	}
+}
+
+// name is a worker's readable name.
+func (c crew) name(worker string) string {
+	if m := c[worker]; m != nil && m.about.Name != "" {
 		return fmt.Sprintf("%s (%.8s)", m.about.Name, worker)
 	}
 	return fmt.Sprintf("%.8s", worker)
 }
 
-// refusal returns why a worker may not take part, or "".
-func (h *Head) refusal(worker string, a About) string {
-	if why := h.keys.Removed(worker); why != "" {
-		return why
+// namesOf lists the workers of answers.
+func (c crew) namesOf(answers []answer) string {
+	var names []string
+	for _, a := range answers {
+		names = append(names, c.name(a.worker))
 	}
-	if h.o.Version != "" && a.Version != h.o.Version {
-		return fmt.Sprintf("it is version %s and the head is %s; install trinity %s there",
-			cmp.Or(a.Version, "unknown"), h.o.Version, h.o.Version)
-	}
-	if h.o.Numerics != "" && a.Numerics != h.o.Numerics {
-		return fmt.Sprintf("its numerics are %q and the head's %q; answers would differ", a.Numerics, h.o.Numerics)
-	}
-	if h.o.Admit != nil {
-		if err := h.o.Admit(a); err != nil {
-			return err.Error()
+	return strings.Join(names, " and ")
+}
+
+// find finds a worker by its id, the beginning of it, or its name.
+func (c crew) find(worker string) (string, error) {
+	var found []string
+	for id, m := range c {
+		if id == worker {
+			return id, nil
+		}
+		if worker != "" && (strings.HasPrefix(id, worker) || m.about.Name == worker) {
+			found = append(found, id)
 		}
 	}
-	return ""
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", fmt.Errorf("fleet: no worker %q; trinity fleet lists them", worker)
+	}
+	return "", fmt.Errorf("fleet: %d workers are called %q; use the id", len(found), worker)
 }
 
-// onEnrol gives a worker credentials of its own.
-func (h *Head) onEnrol(m *nats.Msg) {
-	var e message.Enrolment
-	if _, err := message.Decode(m.Data, &e); err != nil || m.Subject != h.names.Enrol(e.Key) {
-		h.reply(m, message.Granted{Refused: "the request is malformed"})
-		return
+// makeRoom makes room for one more member. A client with the fleet's credentials can come under any number of keys, so
+// those that are gone are forgotten when there are too many.
+func (c crew) makeRoom() bool {
+	if len(c) >= mostCrew {
+		maps.DeleteFunc(c, func(_ string, m *member) bool { return !m.here })
 	}
-	e.About = e.About.Fit()
-	if why := h.refusal(e.Key, e.About); why != "" {
-		h.refuse(e.About, why)
-		h.reply(m, message.Granted{Refused: why})
-		return
-	}
-	if h.broker == nil && h.o.Signer == "" { // the cluster's users are its operator's
-		h.reply(m, message.Granted{})
-		return
-	}
-	text, err := h.keys.UserJWT(e.Key, e.About.Name, access.WorkerRights(h.names, e.Key))
-	if err != nil {
-		h.reply(m, message.Granted{Refused: err.Error()})
-		return
-	}
-	h.reply(m, message.Granted{JWT: text})
+	return len(c) < mostCrew
 }
 
-// onAnnounce admits a worker, and sends again what did not reach it.
-func (h *Head) onAnnounce(m *nats.Msg) {
-	worker := last(m.Subject)
-	var a message.Announcement
-	if _, err := message.Decode(m.Data, &a); err != nil {
-		h.bad(worker, err.Error())
-		h.reply(m, message.Welcome{Refused: err.Error()})
-		return
-	}
-	a.About = a.About.Fit()
-	if why := h.refusal(worker, a.About); why != "" {
-		h.refuse(a.About, why)
-		h.reply(m, message.Welcome{Refused: why})
-		return
-	}
-	again, ok := h.admit(worker, a.About, a.Holds)
-	if !ok {
-		return // it asks again
-	}
-	h.reply(m, message.Welcome{Head: h.start, Beat: h.o.Beat.Seconds(), Most: h.o.MaxAnswer})
-	for _, id := range again {
-		h.send(worker, id)
-	}
-}
-
-// refuse says that a worker is refused.
-func (h *Head) refuse(a About, why string) {
-	h.logf("", "fleet: worker %s is refused: %s", a.Name, why)
-}
-
-// onBeat notes that a worker is there, and sends again what did not reach it. Nobody is blamed for a malformed one: a
-// beat has no reply subject, which would tell who sent it.
-func (h *Head) onBeat(m *nats.Msg) {
-	worker := last(m.Subject)
-	var b message.Beat
-	if _, err := message.Decode(m.Data, &b); err != nil {
-		h.stray()
-		return
-	}
-	b.About, b.Paused = b.About.Fit(), foreign.Line(b.Paused)
-	if b.Gone {
-		h.gone(worker, "left")
-		return
-	}
-	if b.Head != h.start {
-		return // it has not announced itself to this head
-	}
-	again, known := h.beat(worker, b)
-	if !known {
-		h.returned(worker, b.About)
-	}
-	for _, id := range again {
-		h.send(worker, id)
-	}
-}
-
-// returned takes a worker in again that was thought to be lost.
-func (h *Head) returned(worker string, a About) {
-	h.mu.Lock()
-	m := h.crew[worker]
-	back := m != nil && m.refused == ""
-	h.mu.Unlock()
-	if back {
-		h.admit(worker, a, nil) // there is room for whom the head remembers
-	}
-}
-
-// bad counts a message that breaks the rules. Too many end a worker's part.
-func (h *Head) bad(worker, what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.counts.Strays++
-	m := h.crew[worker]
-	if m == nil {
-		return
-	}
-	m.bad++
-	what = foreign.Line(what)
-	h.logf(worker, "fleet: a message of worker %s is refused: %s", h.name(worker), what)
-	if m.bad == mostBad {
-		h.setAside(worker, fmt.Sprintf("%d of its messages were refused, the last because: %s", m.bad, what))
-	}
-}
-
-// last is the last token of a subject: there, a worker's id.
-func last(subject string) string {
-	for i := len(subject) - 1; i >= 0; i-- {
-		if subject[i] == '.' {
-			return subject[i+1:]
+// away lists the workers that take no tasks, and since when they were not there.
+func (c crew) away(now time.Time) (list []string) {
+	for id, m := range c {
+		switch {
+		case m.refused != "":
+		case m.here:
+			list = append(list, fmt.Sprintf("%s takes no tasks now", c.name(id)))
+		default:
+			list = append(list, fmt.Sprintf("%s was there %v ago", c.name(id), now.Sub(m.seen).Round(time.Second)))
 		}
 	}
-	return subject
+	return list
 }
 
-// stray counts a message that is none of whom its subject names.
-func (h *Head) stray() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.counts.Strays++
-}
-
-// genuine reports whether a message is from whom its subject names. The server lets nobody else publish there, but
-// anybody may name any subject for the reply to a request: what the server itself says to it, with an acknowledgement
-// or a chunk of JetStream, then comes here. Such messages have headers or no reply subject. Those of workers have no
-// headers, and the reply to a request goes to the sender's own inbox: the head may publish anywhere, and publishes
-// nowhere else for a worker.
-func (h *Head) genuine(m *nats.Msg) bool {
-	if len(m.Header) > 0 {
-		return false
+// status describes a worker, whose scheduler reports r, and returns the cost of all that it answered.
+func (m *member) status(id string, r schedule.Report, now time.Time) (WorkerStatus, float64) {
+	sum := m.past.Plus(r)
+	w := WorkerStatus{ID: id, About: m.about, State: "here", Why: m.paused, Given: r.Given, Done: sum.Done,
+		Speed: sum.Speed, Backlog: time.Duration(r.Backlog * float64(time.Second)), Lag: now.Sub(m.seen),
+		Trip: m.trip, Failures: m.failures, Bad: m.bad, Lost: m.lost, Since: m.since}
+	switch {
+	case m.refused != "":
+		w.State, w.Why = "removed", m.refused
+	case !m.here:
+		w.State = "lost"
+	case m.draining || m.leaving:
+		w.State = "draining"
+	case m.paused != "":
+		w.State = "paused"
 	}
-	who := last(m.Subject)
-	switch m.Subject {
-	case h.names.Beat(who):
-		return true
-	case h.names.Enrol(who):
-		who = "enrol." + who
-	}
-	return strings.HasPrefix(m.Reply, h.names.Inbox(who)+".")
-}
-
-// reply answers a genuine request.
-func (h *Head) reply(m *nats.Msg, v any) { h.replyWith(m, v, nil) }
-
-// replyWith answers a genuine request with a body.
-func (h *Head) replyWith(m *nats.Msg, v any, body []byte) {
-	data, err := message.Encode(v, body)
-	if err == nil {
-		err = m.Respond(data)
-	}
-	if err != nil {
-		h.warn(err)
-	}
+	return w, sum.Cost
 }

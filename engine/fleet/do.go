@@ -53,7 +53,7 @@ func (h *Head) Do(ctx context.Context, t Task) (Result, error) {
 	case <-ctx.Done():
 		h.leave(o)
 		return Result{}, ctx.Err()
-	case <-h.ctx.Done():
+	case <-h.line.ctx.Done():
 		return Result{}, ErrClosed
 	}
 }
@@ -62,19 +62,21 @@ func (h *Head) Do(ctx context.Context, t Task) (Result, error) {
 func (h *Head) enter(t Task) (*open, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.line.work.Ended() {
 		return nil, ErrClosed
 	}
 	if o := h.open[t.ID]; o != nil {
 		o.callers++
 		return o, nil
 	}
-	o := &open{Task: t, since: time.Now(), checked: h.chosen(t.ID), given: map[string]bool{},
-		reading: map[string]bool{}, callers: 1, done: make(chan struct{})}
+	o := &open{Task: t, since: time.Now(), checked: chosen(t.ID, h.line.keys.Secret, h.o.Verify),
+		given: map[string]bool{}, reading: map[string]bool{}, callers: 1, done: make(chan struct{})}
 	h.open[t.ID] = o
 	h.counts.TaskBytes += int64(len(t.Payload))
 	if len(t.Payload) > message.MaxInline {
-		h.lend(message.Hash(t.Payload), t.Payload)
+		h.shelf.offer(message.Hash(t.Payload), int64(len(t.Payload)), func() (io.ReadCloser, error) {
+			return readCloser{bytes.NewReader(t.Payload)}, nil
+		})
 	}
 	h.plan.Add(schedule.Task{ID: t.ID, Kind: t.Kind, Group: t.Group, Tenant: t.Tenant, Cost: t.Cost,
 		Shared: t.Shared, Checked: o.checked})
@@ -100,16 +102,11 @@ func (h *Head) end(o *open, r Result, err error) {
 		h.recent.add(o, r)
 	}
 	if len(o.Payload) > message.MaxInline {
-		h.withdraw(message.Hash(o.Payload))
+		h.shelf.withdraw(message.Hash(o.Payload))
 	}
 	h.plan.Done(o.ID, time.Now())
 	close(o.done)
 	h.wake()
-}
-
-// lend offers a payload as a blob. The caller holds the lock.
-func (h *Head) lend(hash string, data []byte) {
-	h.offer(hash, int64(len(data)), func() (io.ReadCloser, error) { return readCloser{bytes.NewReader(data)}, nil })
 }
 
 // readCloser is a reader of memory, which needs no closing.

@@ -5,7 +5,7 @@ import "testing"
 // StoredChunk is what the store has for a chunk; nil is nothing.
 func StoredChunk(t *testing.T, h *Head, hash string, i int) []byte {
 	t.Helper()
-	data, err := stored(t.Context(), h.nc, h.names.Blobs(), h.names.Chunk(hash, i))
+	data, err := stored(t.Context(), h.line.nc, h.line.names.Blobs(), h.line.names.Chunk(hash, i))
 	if err != nil {
 		return nil
 	}
@@ -15,12 +15,12 @@ func StoredChunk(t *testing.T, h *Head, hash string, i int) []byte {
 // DeleteStreams deletes everything that a head has in JetStream, as somebody with NATS's tools could.
 func DeleteStreams(t *testing.T, h *Head) {
 	t.Helper()
-	for _, s := range h.streams() {
-		if err := h.js.DeleteStream(t.Context(), s.Name); err != nil {
+	for _, s := range h.line.streams() {
+		if err := h.line.js.DeleteStream(t.Context(), s.Name); err != nil {
 			t.Log(err)
 		}
 	}
-	if err := h.js.DeleteKeyValue(t.Context(), h.names.Presence()); err != nil {
+	if err := h.line.js.DeleteKeyValue(t.Context(), h.line.names.Presence()); err != nil {
 		t.Log(err)
 	}
 }

@@ -12,27 +12,18 @@ import (
 )
 
 // serveMetrics answers GET /metrics until the head is closed. Anybody who reaches the address may read them.
-func (h *Head) serveMetrics() error {
-	l, err := net.Listen("tcp", h.o.Metrics)
+func (l *line) serveMetrics(status func() Status) (net.Addr, error) {
+	at, err := net.Listen("tcp", l.o.Metrics)
 	if err != nil {
-		return fmt.Errorf("fleet: cannot serve metrics on %s: %w", h.o.Metrics, err)
+		return nil, fmt.Errorf("fleet: cannot serve metrics on %s: %w", l.o.Metrics, err)
 	}
-	h.metrics = l.Addr()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		h.Status().WriteMetrics(w) // a reader that went away
+		status().WriteMetrics(w) // a reader that went away
 	})
-	h.running.Go(func() { web.Edge{Guard: &web.Guard{}}.Serve(h.ctx, nil, l, mux) })
-	return nil
-}
-
-// MetricsURL is where Prometheus reads; "": nowhere.
-func (h *Head) MetricsURL() string {
-	if h.metrics == nil {
-		return ""
-	}
-	return "http://" + h.metrics.String() + "/metrics"
+	l.work.Start(func() { web.Edge{Guard: &web.Guard{}}.Serve(l.ctx, nil, at, mux) })
+	return at.Addr(), nil
 }
 
 // WriteMetrics writes a fleet's numbers in the text format of Prometheus.

@@ -79,6 +79,23 @@ func (o HeadOptions) check() error {
 	return nil
 }
 
+// refusal returns why a worker that is as it says may not take part, or "".
+func (o HeadOptions) refusal(a About) string {
+	if o.Version != "" && a.Version != o.Version {
+		return fmt.Sprintf("it is version %s and the head is %s; install trinity %s there",
+			cmp.Or(a.Version, "unknown"), o.Version, o.Version)
+	}
+	if o.Numerics != "" && a.Numerics != o.Numerics {
+		return fmt.Sprintf("its numerics are %q and the head's %q; answers would differ", a.Numerics, o.Numerics)
+	}
+	if o.Admit != nil {
+		if err := o.Admit(a); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
 // JoinOptions say how a worker works.
 type JoinOptions struct {
 	URL        string          // of the head, such as nats://head:4222; "": the credentials'

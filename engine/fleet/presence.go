@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -27,8 +26,8 @@ func (h *Head) admit(worker string, a About, holds []string) (again []string, ok
 	defer h.mu.Unlock()
 	m := h.crew[worker]
 	if m == nil {
-		if !h.roomInCrew() {
-			h.logf("", "fleet: %d workers are there; worker %s has to wait", len(h.crew), a.Name)
+		if !h.crew.makeRoom() {
+			h.line.logf("", "fleet: %d workers are there; worker %s has to wait", len(h.crew), a.Name)
 			return nil, false
 		}
 		m = &member{}
@@ -37,7 +36,7 @@ func (h *Head) admit(worker string, a About, holds []string) (again []string, ok
 	now := time.Now()
 	again = h.missing(worker, holds, 0, now)
 	if !m.here {
-		h.logf(worker, "fleet: worker %s joined: %s, %s, %d threads", a.Name, a.Processor, a.Kernels, a.Threads)
+		h.line.logf(worker, "fleet: worker %s joined: %s, %s, %d threads", a.Name, a.Processor, a.Kernels, a.Threads)
 		m.since = now
 	}
 	m.about, m.here, m.seen, m.leaving = a, true, now, false
@@ -45,15 +44,6 @@ func (h *Head) admit(worker string, a About, holds []string) (again []string, ok
 	h.plan.Present(worker, m.trip, m.paused != "", m.draining)
 	h.wake()
 	return again, true
-}
-
-// roomInCrew makes room for one more member. A client with the fleet's credentials can come under any number of keys,
-// so the head forgets those that are gone when it knows too many. The caller holds the lock.
-func (h *Head) roomInCrew() bool {
-	if len(h.crew) >= mostCrew {
-		maps.DeleteFunc(h.crew, func(_ string, m *member) bool { return !m.here })
-	}
-	return len(h.crew) < mostCrew
 }
 
 // missing lists the tasks that a worker was given at least this long ago and does not hold, and notes that they are
@@ -101,6 +91,17 @@ func (h *Head) beat(worker string, b message.Beat) (again []string, known bool) 
 	return h.missing(worker, b.Holds, 2*h.o.Beat+2*m.trip, now), true
 }
 
+// returned takes a worker in again that was thought to be lost.
+func (h *Head) returned(worker string, a About) {
+	h.mu.Lock()
+	m := h.crew[worker]
+	back := m != nil && m.refused == ""
+	h.mu.Unlock()
+	if back {
+		h.admit(worker, a, nil) // there is room for whom the head remembers
+	}
+}
+
 // gone notes that a worker is no longer there. Its tasks go to others.
 func (h *Head) gone(worker, how string) {
 	h.mu.Lock()
@@ -119,21 +120,20 @@ func (h *Head) goneLocked(worker, how string) {
 	if len(ids) > 0 {
 		m.lost++
 	}
-	h.logf(worker, "fleet: worker %s %s; %d tasks go to others", h.name(worker), how, len(ids))
-	h.spawn(func() { h.clear(worker) })
+	h.line.logf(worker, "fleet: worker %s %s; %d tasks go to others", h.crew.name(worker), how, len(ids))
+	h.line.work.Start(func() { h.clear(worker) })
 	h.wake()
 }
 
 // loop runs the scheduler: when something happened, and now and then.
 func (h *Head) loop() {
-	defer h.running.Done()
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var looked time.Time
 	for {
 		select {
-		case <-h.ctx.Done():
+		case <-h.line.ctx.Done():
 			return
 		case <-h.kick:
 		case <-tick.C:
@@ -148,14 +148,14 @@ func (h *Head) loop() {
 		spent := time.Since(begun)
 		h.act(actions)
 		if spent > rareDecision {
-			wait(h.ctx, min(decisionRest*spent, every))
+			wait(h.line.ctx, min(decisionRest*spent, every))
 		}
 	}
 }
 
 // look finds workers that are lost, tasks that take too long, and says for whom the head waits.
 func (h *Head) look(now time.Time) {
-	h.pulse(false)
+	h.line.pulse(false)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, m := range h.crew {
@@ -193,21 +193,11 @@ func (h *Head) complain(now time.Time) {
 		return
 	}
 	h.waiting = now
-	var known []string
-	for id, m := range h.crew {
-		switch {
-		case m.refused != "":
-		case m.here:
-			known = append(known, fmt.Sprintf("%s takes no tasks now", h.name(id)))
-		default:
-			known = append(known, fmt.Sprintf("%s was there %v ago", h.name(id), now.Sub(m.seen).Round(time.Second)))
-		}
-	}
 	text := fmt.Sprintf("fleet: %d tasks wait for a worker; on another machine run: %s", h.plan.Open(), h.JoinLine())
-	if len(known) > 0 {
+	if known := h.crew.away(now); len(known) > 0 {
 		text += " (" + strings.Join(known, ", ") + ")"
 	}
-	h.logf("", "%s", text)
+	h.line.logf("", "%s", text)
 }
 
 // decide lets the scheduler give out tasks.
@@ -235,7 +225,7 @@ func (h *Head) act(actions []schedule.Action) {
 		case a.Verb == schedule.Give:
 			h.send(a.Worker, a.Task)
 		default:
-			h.control(a.Worker, message.Control{Cancel: a.Task})
+			h.line.control(a.Worker, message.Control{Cancel: a.Task})
 		}
 	}
 }

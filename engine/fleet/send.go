@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 )
 
@@ -17,20 +15,21 @@ func (h *Head) send(worker, id string) {
 	if o == nil {
 		return
 	}
-	t := message.Task{ID: id, Head: h.start, Kind: o.Kind, Needs: o.Needs, Cost: o.Cost, Group: o.Group,
+	t := message.Task{ID: id, Head: h.line.start, Kind: o.Kind, Needs: o.Needs, Cost: o.Cost, Group: o.Group,
 		Shared: o.Shared}
 	body := o.Payload
 	if len(body) > message.MaxInline {
 		t.Payload, body = &Need{Hash: message.Hash(body), Size: int64(len(body))}, nil
 	}
-	data, err := message.Encode(t, body)
-	if err == nil {
-		err = h.nc.Publish(h.names.Task(worker), data)
+	if err := h.line.publish(h.line.names.Task(worker), t, body); err != nil {
+		h.line.refused.Add(1)
 	}
-	if err != nil {
-		h.mu.Lock()
-		h.counts.Refused++
-		h.mu.Unlock()
+}
+
+// sendAll sends tasks to a worker.
+func (h *Head) sendAll(worker string, ids []string) {
+	for _, id := range ids {
+		h.send(worker, id)
 	}
 }
 
@@ -56,44 +55,13 @@ func (h *Head) resend() {
 	}
 }
 
-// control sends a message to one worker.
-func (h *Head) control(worker string, c message.Control) {
-	data, err := message.Encode(c, nil)
-	if err == nil {
-		err = h.nc.Publish(h.names.Control(worker), data)
-	}
-	if err != nil {
-		h.warn(err)
-	}
-}
-
-// pulse tells all workers that this head is there, or that it ends.
-func (h *Head) pulse(ends bool) {
-	data, err := message.Encode(message.Pulse{Head: h.start, Ends: ends}, nil)
-	if err == nil {
-		err = h.nc.Publish(h.names.Pulse(), data)
-	}
-	if err != nil {
-		h.warn(err)
-	}
-}
-
 // clear removes the answers that a worker stored.
 func (h *Head) clear(worker string) {
 	h.mu.Lock()
-	back := h.crew[worker] != nil && h.crew[worker].here
+	back := h.crew.has(worker)
 	h.mu.Unlock()
-	if back {
-		return
-	}
-	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
-	defer cancel()
-	s, err := h.js.Stream(ctx, h.names.Answers())
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject(h.names.AnswersOf(worker)))
-	}
-	if err != nil {
-		h.unwell(err)
+	if !back {
+		h.line.purge(h.line.names.Answers(), h.line.names.AnswersOf(worker))
 	}
 }
 
@@ -102,15 +70,15 @@ func (h *Head) begins(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o := h.open[id]
-	if o == nil || h.closed {
+	if o == nil || h.line.work.Ended() {
 		return
 	}
-	ctx, cancel := context.WithCancel(h.ctx)
+	ctx, cancel := context.WithCancel(h.line.ctx)
 	h.local[id] = cancel
-	h.spawn(func() {
+	h.line.work.Start(func() {
 		defer cancel()
 		begun := time.Now()
-		payload, err := h.computeHere(ctx, o.Task)
+		payload, err := h.shelf.compute(ctx, h.o.Local, o.Task)
 		h.ended(ctx, o, payload, err, time.Since(begun))
 	})
 }

@@ -52,15 +52,15 @@ func (h *Head) Status() Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.counts
-	s := Status{Job: h.names.Job, URL: h.place.URL, Open: len(h.open), Pending: h.plan.Pending(), Done: c.Done,
-		Checked: c.Checked, Unchecked: c.Unchecked, Copies: h.plan.Copies(), Resent: c.Resent, Refused: c.Refused,
-		Strays: c.Strays, Disputes: c.Disputes, Audited: c.Audited, UsedWrong: c.UsedWrong,
-		TaskBytes: c.TaskBytes, AnswerBytes: c.AnswerBytes, BlobBytes: c.BlobBytes}
+	s := Status{Job: h.line.names.Job, URL: h.URL(), Open: len(h.open), Pending: h.plan.Pending(), Done: c.Done,
+		Checked: c.Checked, Unchecked: c.Unchecked, Copies: h.plan.Copies(), Resent: c.Resent,
+		Refused: h.line.refused.Load(), Strays: h.line.strays.Load(), Disputes: c.Disputes, Audited: c.Audited,
+		UsedWrong: c.UsedWrong, TaskBytes: c.TaskBytes, AnswerBytes: c.AnswerBytes, BlobBytes: h.shelf.stored()}
 	now := time.Now()
 	total := 0.0
 	costs := map[string]float64{}
 	for id, m := range h.crew {
-		w, cost := h.worker(id, m, now)
+		w, cost := m.status(id, h.plan.Report(id, now), now)
 		total += cost
 		costs[id] = cost
 		s.Workers = append(s.Workers, w)
@@ -74,24 +74,4 @@ func (h *Head) Status() Status {
 		return cmp.Or(cmp.Compare(a.About.Name, b.About.Name), cmp.Compare(a.ID, b.ID))
 	})
 	return s
-}
-
-// worker describes one worker. The caller holds the lock.
-func (h *Head) worker(id string, m *member, now time.Time) (WorkerStatus, float64) {
-	r := h.plan.Report(id, now)
-	sum := m.past.Plus(r)
-	w := WorkerStatus{ID: id, About: m.about, State: "here", Why: m.paused, Given: r.Given, Done: sum.Done,
-		Speed: sum.Speed, Backlog: time.Duration(r.Backlog * float64(time.Second)), Lag: now.Sub(m.seen),
-		Trip: m.trip, Failures: m.failures, Bad: m.bad, Lost: m.lost, Since: m.since}
-	switch {
-	case m.refused != "":
-		w.State, w.Why = "removed", m.refused
-	case !m.here:
-		w.State = "lost"
-	case m.draining || m.leaving:
-		w.State = "draining"
-	case m.paused != "":
-		w.State = "paused"
-	}
-	return w, sum.Cost
 }

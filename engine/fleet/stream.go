@@ -19,38 +19,38 @@ const (
 )
 
 // streams are the head's streams in JetStream. Nothing in them is missed when it is lost.
-func (h *Head) streams() []jetstream.StreamConfig {
-	share := h.o.Store / 3
+func (l *line) streams() []jetstream.StreamConfig {
+	share := l.o.Store / 3
 	return []jetstream.StreamConfig{
-		{Name: h.names.Blobs(), Subjects: []string{h.names.AllChunks()}, Discard: jetstream.DiscardOld,
+		{Name: l.names.Blobs(), Subjects: []string{l.names.AllChunks()}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: share, MaxMsgsPerSubject: 1, AllowDirect: true,
-			Replicas: h.o.Replicas},
-		{Name: h.names.Answers(), Subjects: []string{h.names.AllAnswers()}, Discard: jetstream.DiscardOld,
+			Replicas: l.o.Replicas},
+		{Name: l.names.Answers(), Subjects: []string{l.names.AllAnswers()}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: share, MaxMsgsPerSubject: 1, AllowDirect: true,
-			Replicas: h.o.Replicas},
+			Replicas: l.o.Replicas},
 	}
 }
 
 // ensure makes the streams and the bucket where they are missing.
-func (h *Head) ensure(ctx context.Context) error {
-	for _, s := range h.streams() {
-		if _, err := h.js.CreateOrUpdateStream(ctx, s); err != nil {
+func (l *line) ensure(ctx context.Context) error {
+	for _, s := range l.streams() {
+		if _, err := l.js.CreateOrUpdateStream(ctx, s); err != nil {
 			return fmt.Errorf("fleet: stream %s: %w", s.Name, err)
 		}
 	}
-	_, err := h.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: h.names.Presence(), History: 1,
-		TTL: beatsKept * h.o.Beat, Storage: jetstream.MemoryStorage, Replicas: h.o.Replicas})
+	_, err := l.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.names.Presence(), History: 1,
+		TTL: beatsKept * l.o.Beat, Storage: jetstream.MemoryStorage, Replicas: l.o.Replicas})
 	if err != nil {
-		return fmt.Errorf("fleet: bucket %s: %w", h.names.Presence(), err)
+		return fmt.Errorf("fleet: bucket %s: %w", l.names.Presence(), err)
 	}
 	return nil
 }
 
 // empty removes what an earlier start of the head left in the streams: nobody asks for its answers, and its chunks are
 // stored again when somebody asks, from where their hashes are true.
-func (h *Head) empty(ctx context.Context) error {
-	for _, name := range []string{h.names.Blobs(), h.names.Answers()} {
-		s, err := h.js.Stream(ctx, name)
+func (l *line) empty(ctx context.Context) error {
+	for _, name := range []string{l.names.Blobs(), l.names.Answers()} {
+		s, err := l.js.Stream(ctx, name)
 		if err == nil {
 			err = s.Purge(ctx)
 		}
@@ -62,67 +62,77 @@ func (h *Head) empty(ctx context.Context) error {
 }
 
 // unwell notes that JetStream did not take something.
-func (h *Head) unwell(err error) {
-	if h.ctx.Err() != nil {
+func (l *line) unwell(err error) {
+	if l.ctx.Err() != nil {
 		return
 	}
-	h.mu.Lock()
-	h.counts.Refused++
-	h.mu.Unlock()
+	l.refused.Add(1)
 	select {
-	case h.mend <- struct{}{}:
+	case l.mend <- struct{}{}:
 	default:
 	}
 }
 
 // mending looks after JetStream: it makes again what is missing, and starts anew what does not work.
-func (h *Head) mending() {
-	defer h.running.Done()
+func (l *line) mending() {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	slow := 0
 	for {
 		select {
-		case <-h.ctx.Done():
+		case <-l.ctx.Done():
 			return
-		case <-h.mend:
+		case <-l.mend:
 		case <-tick.C:
 		}
-		err := h.probe()
-		if errors.Is(err, context.DeadlineExceeded) && !h.broken.Load() && slow < mostSlow {
+		err := l.probe()
+		if errors.Is(err, context.DeadlineExceeded) && !l.broken.Load() && slow < mostSlow {
 			slow++ // a busy server, unless it continues
-			wait(h.ctx, probePatience)
+			wait(l.ctx, probePatience)
 			continue
 		}
 		slow = 0
-		if err != nil && h.ctx.Err() == nil {
-			h.broken.Store(false)
-			h.logf("", "fleet: the store of NATS does not work (%v); making it again", err)
-			if err := h.rebuild(); err != nil && h.ctx.Err() == nil {
-				h.logf("", "fleet: the store of NATS cannot be made again: %v; trying on", err)
+		if err != nil && l.ctx.Err() == nil {
+			l.broken.Store(false)
+			l.logf("", "fleet: the store of NATS does not work (%v); making it again", err)
+			if err := l.rebuild(); err != nil && l.ctx.Err() == nil {
+				l.logf("", "fleet: the store of NATS cannot be made again: %v; trying on", err)
 			}
 		}
 	}
 }
 
-// probe reports whether every stream is there and takes messages.
-func (h *Head) probe() error {
-	ctx, cancel := context.WithTimeout(h.ctx, probePatience)
+// purge removes the messages of a subject from a stream.
+func (l *line) purge(stream, subject string) {
+	ctx, cancel := context.WithTimeout(l.ctx, mendPatience)
 	defer cancel()
-	for _, s := range h.streams() {
-		if _, err := h.js.Stream(ctx, s.Name); err != nil {
+	s, err := l.js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		l.unwell(err)
+	}
+}
+
+// probe reports whether every stream is there and takes messages.
+func (l *line) probe() error {
+	ctx, cancel := context.WithTimeout(l.ctx, probePatience)
+	defer cancel()
+	for _, s := range l.streams() {
+		if _, err := l.js.Stream(ctx, s.Name); err != nil {
 			return fmt.Errorf("stream %s: %w", s.Name, err)
 		}
 	}
-	if _, err := h.js.KeyValue(ctx, h.names.Presence()); err != nil {
-		return fmt.Errorf("bucket %s: %w", h.names.Presence(), err)
+	if _, err := l.js.KeyValue(ctx, l.names.Presence()); err != nil {
+		return fmt.Errorf("bucket %s: %w", l.names.Presence(), err)
 	}
-	for _, subject := range []string{h.names.Chunk("probe", 0), h.names.Answer("probe", "0", 0)} {
-		ack, err := h.js.Publish(ctx, subject, nil)
+	for _, subject := range []string{l.names.Chunk("probe", 0), l.names.Answer("probe", "0", 0)} {
+		ack, err := l.js.Publish(ctx, subject, nil)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
 		}
-		s, err := h.js.Stream(ctx, ack.Stream)
+		s, err := l.js.Stream(ctx, ack.Stream)
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", ack.Stream, err)
 		}
@@ -134,36 +144,36 @@ func (h *Head) probe() error {
 }
 
 // rebuild makes the streams again: what is missing, then all, then with a new store.
-func (h *Head) rebuild() error {
-	ctx, cancel := context.WithTimeout(h.ctx, 3*mendPatience)
+func (l *line) rebuild() error {
+	ctx, cancel := context.WithTimeout(l.ctx, 3*mendPatience)
 	defer cancel()
-	err := h.ensure(ctx)
-	if err == nil && h.probe() == nil {
+	err := l.ensure(ctx)
+	if err == nil && l.probe() == nil {
 		return nil
 	}
-	for _, s := range h.streams() {
-		if err := h.js.DeleteStream(ctx, s.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			h.warn(err)
+	for _, s := range l.streams() {
+		if err := l.js.DeleteStream(ctx, s.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			l.warn(err)
 		}
 	}
-	if err = h.ensure(ctx); err == nil && h.probe() == nil {
+	if err = l.ensure(ctx); err == nil && l.probe() == nil {
 		return nil
 	}
-	if h.broker == nil {
-		return errors.Join(err, h.probe())
+	if l.broker == nil {
+		return errors.Join(err, l.probe())
 	}
-	return h.restartBroker()
+	return l.restartBroker()
 }
 
 // restartBroker starts the embedded server with an empty store on the address that it had.
-func (h *Head) restartBroker() error {
-	if err := h.broker.Restart(true); err != nil {
+func (l *line) restartBroker() error {
+	if err := l.broker.Restart(true); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, mendPatience)
+	ctx, cancel := context.WithTimeout(l.ctx, mendPatience)
 	defer cancel()
-	for !h.nc.IsConnected() && ctx.Err() == nil {
+	for !l.nc.IsConnected() && ctx.Err() == nil {
 		time.Sleep(reconnectMin / 10)
 	}
-	return h.ensure(ctx)
+	return l.ensure(ctx)
 }

@@ -1,13 +1,11 @@
 package fleet
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
@@ -22,12 +20,12 @@ import (
 // then tells callers which of the answers they have were given by it and never compared. What they have used already is
 // computed again and compared, so that the log says whether anything was wrong.
 
-// chosen reports whether a task is computed twice.
-func (h *Head) chosen(id string) bool {
-	m := hmac.New(sha256.New, h.keys.Secret)
+// chosen reports whether a task is among the share that is computed twice.
+func chosen(id string, secret []byte, share float64) bool {
+	m := hmac.New(sha256.New, secret)
 	m.Write([]byte(id))
 	draw := float64(binary.BigEndian.Uint64(m.Sum(nil))>>11) / (1 << 53)
-	return draw < h.o.Verify
+	return draw < share
 }
 
 // Doubts reports whether an answer may be wrong: its worker was caught with a wrong answer after it had given this one,
@@ -56,7 +54,7 @@ func (h *Head) take(o *open, a answer) {
 func (h *Head) settle(o *open) {
 	switch {
 	case len(o.answers) == 0:
-	case h.unequal(o):
+	case unequal(o.answers):
 		h.dispute(o)
 	case len(o.answers) > 1 || o.answers[0].worker == Here:
 		if o.checked {
@@ -67,8 +65,8 @@ func (h *Head) settle(o *open) {
 		h.end(o, o.answers[0].result(false), nil)
 	case !h.plan.Possible(o.ID) && h.o.Local == nil:
 		h.counts.Unchecked++
-		h.logf("", "fleet: task %.12s was to be checked, but only worker %s is there", o.ID,
-			h.name(o.answers[0].worker))
+		h.line.logf("", "fleet: task %.12s was to be checked, but only worker %s is there", o.ID,
+			h.crew.name(o.answers[0].worker))
 		h.end(o, o.answers[0].result(false), nil)
 	}
 }
@@ -77,8 +75,8 @@ func (a answer) result(checked bool) Result {
 	return Result{Payload: a.payload, Worker: a.worker, Seconds: a.seconds, Checked: checked, sum: a.sum}
 }
 
-func (h *Head) unequal(o *open) bool {
-	return slices.ContainsFunc(o.answers, func(a answer) bool { return a.sum != o.answers[0].sum })
+func unequal(answers []answer) bool {
+	return slices.ContainsFunc(answers, func(a answer) bool { return a.sum != answers[0].sum })
 }
 
 // dispute finds out which of several answers is right.
@@ -97,17 +95,17 @@ func (h *Head) dispute(o *open) {
 		}
 	}
 	o.deciding = true
-	h.spawn(func() {
-		payload, err := h.computeHere(h.ctx, o.Task)
+	h.line.work.Start(func() {
+		payload, err := h.shelf.compute(h.line.ctx, h.o.Local, o.Task)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		o.deciding = false
-		if h.open[o.ID] != o || h.ctx.Err() != nil {
+		if h.open[o.ID] != o || h.line.ctx.Err() != nil {
 			return
 		}
 		if err != nil {
 			h.end(o, Result{}, fmt.Errorf("fleet: %s answered task %.12s differently, and the head cannot decide: "+
-				"%w", h.namesOf(o.answers), o.ID, err))
+				"%w", h.crew.namesOf(o.answers), o.ID, err))
 			return
 		}
 		h.judge(o, answer{worker: Here, payload: payload, sum: message.Hash(payload)})
@@ -119,12 +117,12 @@ func (h *Head) judge(o *open, right answer) {
 	answers := o.answers
 	h.counts.Disputes++
 	h.counts.Checked++
-	all := h.namesOf(answers)
+	all := h.crew.namesOf(answers)
 	h.end(o, right.result(true), nil)
 	for _, a := range answers {
 		if a.sum != right.sum {
 			h.setAside(a.worker, fmt.Sprintf("its answer to task %.12s (%s) is wrong; answers of %s were compared and "+
-				"%s decided", o.ID, o.Kind, all, h.name(right.worker)))
+				"%s decided", o.ID, o.Kind, all, h.crew.name(right.worker)))
 		}
 	}
 }
@@ -147,7 +145,7 @@ func (h *Head) vote(o *open) {
 	}
 	// Nobody can tell who is right: neither is trusted.
 	h.counts.Disputes++
-	answers, all := o.answers, h.namesOf(o.answers)
+	answers, all := o.answers, h.crew.namesOf(o.answers)
 	for _, a := range answers {
 		h.setAside(a.worker, fmt.Sprintf("the answers of %s to task %.12s differ and nobody is left to decide", all,
 			o.ID))
@@ -160,7 +158,7 @@ func (h *Head) setAside(worker, reason string) {
 		return
 	}
 	h.liars[worker] = true
-	h.logf(worker, "fleet: worker %s is set aside: %s", h.name(worker), reason)
+	h.line.logf(worker, "fleet: worker %s is set aside: %s", h.crew.name(worker), reason)
 	for _, o := range h.open {
 		n := len(o.answers)
 		o.answers = slices.DeleteFunc(o.answers, func(a answer) bool { return a.worker == worker })
@@ -170,40 +168,6 @@ func (h *Head) setAside(worker, reason string) {
 	}
 	h.expel(worker, reason)
 	h.audit(worker)
-}
-
-// namesOf lists the workers of answers.
-func (h *Head) namesOf(answers []answer) string {
-	var names []string
-	for _, a := range answers {
-		names = append(names, h.name(a.worker))
-	}
-	return strings.Join(names, " and ")
-}
-
-// computeHere computes a task with Local.
-func (h *Head) computeHere(ctx context.Context, t Task) ([]byte, error) {
-	var held []func()
-	defer func() {
-		for _, release := range held {
-			release()
-		}
-	}()
-	have := func(hash string) (string, error) {
-		h.mu.Lock()
-		o := h.offers[hash]
-		h.mu.Unlock()
-		if o == nil {
-			return "", fmt.Errorf("fleet: the head does not offer blob %.80q", hash)
-		}
-		path, release, err := h.blobs.Path(ctx, Need{Hash: hash, Size: o.size}, h.readChunk)
-		if err != nil {
-			return "", err
-		}
-		held = append(held, release)
-		return path, nil
-	}
-	return h.o.Local(ctx, t, have)
 }
 
 // recent are the tasks that ended last, so that answers that come late are compared too.
@@ -255,14 +219,14 @@ func (h *Head) compareLate(id string, a answer) {
 	}
 	h.counts.Disputes++
 	if h.o.Local == nil || e.task.Payload == nil {
-		h.logf(a.worker, "fleet: the answers of workers %s and %s to task %.12s differ", h.name(e.worker),
-			h.name(a.worker), id)
+		h.line.logf(a.worker, "fleet: the answers of workers %s and %s to task %.12s differ", h.crew.name(e.worker),
+			h.crew.name(a.worker), id)
 		return
 	}
-	h.spawn(func() {
-		payload, err := h.computeHere(h.ctx, e.task)
+	h.line.work.Start(func() {
+		payload, err := h.shelf.compute(h.line.ctx, h.o.Local, e.task)
 		if err != nil {
-			h.warn(err)
+			h.line.warn(err)
 			return
 		}
 		h.mu.Lock()

@@ -33,111 +33,106 @@ type storing struct {
 	err  error
 }
 
-// onWant stores the chunks that a worker did not find, or sends it one.
-func (h *Head) onWant(m *nats.Msg) {
-	worker := last(m.Subject)
-	var w message.Want
-	if _, err := message.Decode(m.Data, &w); err != nil {
-		h.bad(worker, err.Error())
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.wants[worker] >= mostWants {
+// want stores the chunks that a worker did not find, or sends it one, and answers m. bad is told of what the worker may
+// not want.
+func (s *shelf) want(m *nats.Msg, worker string, w message.Want, bad func(worker, what string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wants[worker] >= mostWants {
 		return // it asks again
 	}
-	h.wants[worker]++
-	o := h.offers[w.Hash]
-	h.spawn(func() {
-		defer h.wanted(worker)
+	s.wants[worker]++
+	o := s.offers[w.Hash]
+	s.line.work.Start(func() {
+		defer s.wanted(worker)
 		key := storeKey{w.Hash, w.First / blob.Block * blob.Block}
 		switch {
 		case o == nil:
-			h.reply(m, message.Stored{Error: "the head does not offer blob " + w.Hash})
+			s.line.reply(m, message.Stored{Error: "the head does not offer blob " + w.Hash})
 		case w.First >= blob.Chunks(o.size) && (w.First > 0 || w.Direct):
-			h.bad(worker, fmt.Sprintf("it wants chunk %d of a blob of %d bytes", w.First, o.size))
-			h.reply(m, message.Stored{Error: fmt.Sprintf("the blob has no chunk %d", w.First)})
+			bad(worker, fmt.Sprintf("it wants chunk %d of a blob of %d bytes", w.First, o.size))
+			s.line.reply(m, message.Stored{Error: fmt.Sprintf("the blob has no chunk %d", w.First)})
 		case w.Direct:
-			h.sendChunk(m, w, key, o)
+			s.sendChunk(m, w, key, o)
 		default:
-			h.reply(m, h.awaitStored(key, o))
+			s.line.reply(m, s.awaitStored(key, o))
 		}
 	})
 }
 
 // wanted notes that a worker's request for chunks was answered.
-func (h *Head) wanted(worker string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.wants[worker]--; h.wants[worker] == 0 {
-		delete(h.wants, worker)
+func (s *shelf) wanted(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wants[worker]--; s.wants[worker] == 0 {
+		delete(s.wants, worker)
 	}
 }
 
 // sendChunk answers with a chunk. A worker that asks got another one from the store, so the store is repaired too.
-func (h *Head) sendChunk(m *nats.Msg, w message.Want, key storeKey, o *offer) {
-	block, err := h.blocks.get(key, func() ([][]byte, error) { return readBlock(key, o) })
+func (s *shelf) sendChunk(m *nats.Msg, w message.Want, key storeKey, o *offer) {
+	block, err := s.blocks.get(key, func() ([][]byte, error) { return readBlock(key, o) })
 	if err != nil {
-		h.reply(m, message.Stored{Error: err.Error(), Again: true})
+		s.line.reply(m, message.Stored{Error: err.Error(), Again: true})
 		return
 	}
 	chunk := block[w.First-key.first]
-	h.replyWith(m, message.Stored{Size: o.size}, chunk)
-	got, err := stored(h.ctx, h.nc, h.names.Blobs(), h.names.Chunk(w.Hash, w.First))
+	s.line.replyWith(m, message.Stored{Size: o.size}, chunk)
+	got, err := stored(s.line.ctx, s.line.nc, s.line.names.Blobs(), s.line.names.Chunk(w.Hash, w.First))
 	if err != nil || bytes.Equal(got, chunk) {
 		return // what is missing is stored when it is asked for
 	}
-	h.logf("", "fleet: chunk %d of blob %.12s in NATS is not what the head stored; it is stored again. Whoever holds "+
-		"credentials of a worker or of the cluster can do that: see docs/guide/fleet.md", w.First, w.Hash)
-	if _, err := h.js.Publish(h.ctx, h.names.Chunk(w.Hash, w.First), chunk); err != nil {
-		h.unwell(err)
+	s.line.logf("", "fleet: chunk %d of blob %.12s in NATS is not what the head stored; it is stored again. Whoever "+
+		"holds credentials of a worker or of the cluster can do that: see docs/guide/fleet.md", w.First, w.Hash)
+	if _, err := s.line.js.Publish(s.line.ctx, s.line.names.Chunk(w.Hash, w.First), chunk); err != nil {
+		s.line.unwell(err)
 	}
 }
 
 // awaitStored stores a block of chunks, with others who ask meanwhile, and returns the answer.
-func (h *Head) awaitStored(key storeKey, o *offer) message.Stored {
-	h.mu.Lock()
-	s := h.storing[key]
-	if s == nil {
-		s = &storing{done: make(chan struct{})}
-		h.storing[key] = s
-		h.spawn(func() { h.store(key, o, s) })
+func (s *shelf) awaitStored(key storeKey, o *offer) message.Stored {
+	s.mu.Lock()
+	b := s.storing[key]
+	if b == nil {
+		b = &storing{done: make(chan struct{})}
+		s.storing[key] = b
+		s.line.work.Start(func() { s.store(key, o, b) })
 	}
-	h.mu.Unlock()
+	s.mu.Unlock()
 	reply := message.Stored{Size: o.size}
 	select {
-	case <-s.done:
-		if s.err != nil {
-			reply.Error, reply.Again = s.err.Error(), true
+	case <-b.done:
+		if b.err != nil {
+			reply.Error, reply.Again = b.err.Error(), true
 		}
-	case <-h.ctx.Done():
+	case <-s.line.ctx.Done():
 		reply.Error, reply.Again = ErrClosed.Error(), true
 	}
 	return reply
 }
 
 // store puts a block of a blob's chunks into the stream.
-func (h *Head) store(key storeKey, o *offer, s *storing) {
-	if s.err = h.stores.Acquire(h.ctx, 1); s.err == nil {
-		s.err = h.storeBlock(key, o)
-		h.stores.Release(1)
+func (s *shelf) store(key storeKey, o *offer, b *storing) {
+	if b.err = s.stores.Acquire(s.line.ctx, 1); b.err == nil {
+		b.err = s.storeBlock(key, o)
+		s.stores.Release(1)
 	}
-	h.mu.Lock()
-	delete(h.storing, key)
-	h.mu.Unlock()
-	close(s.done)
+	s.mu.Lock()
+	delete(s.storing, key)
+	s.mu.Unlock()
+	close(b.done)
 }
 
-func (h *Head) storeBlock(key storeKey, o *offer) error {
+func (s *shelf) storeBlock(key storeKey, o *offer) error {
 	block, err := readBlock(key, o)
 	if err != nil {
 		return err
 	}
 	var acks []jetstream.PubAckFuture
 	for i, chunk := range block {
-		ack, err := h.js.PublishAsync(h.names.Chunk(key.hash, key.first+i), chunk)
+		ack, err := s.line.js.PublishAsync(s.line.names.Chunk(key.hash, key.first+i), chunk)
 		if err != nil {
-			h.unwell(err)
+			s.line.unwell(err)
 			return fmt.Errorf("fleet: blob %s, chunk %d: %w", key.hash, key.first+i, err)
 		}
 		acks = append(acks, ack)
@@ -150,13 +145,13 @@ func (h *Head) storeBlock(key storeKey, o *offer) error {
 			return err
 		case <-late:
 			return errors.New("fleet: the store of NATS does not answer")
-		case <-h.ctx.Done():
+		case <-s.line.ctx.Done():
 			return ErrClosed
 		}
 	}
-	h.mu.Lock()
-	h.counts.BlobBytes += int64(len(acks)) * blob.Chunk
-	h.mu.Unlock()
+	s.mu.Lock()
+	s.bytes += int64(len(acks)) * blob.Chunk
+	s.mu.Unlock()
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Package lifetime ends the goroutines of an engine.
+// Package lifetime ends the goroutines of an engine, or of a fleet's head.
 package lifetime
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Group is the goroutines of an engine. None begins after close, and wait returns when all have ended.
+// Group is the goroutines that end together. None begins after close, and wait returns when all have ended.
 type Group struct {
 	ctx    context.Context // ends with close
 	cancel context.CancelCauseFunc
