@@ -31,12 +31,15 @@ func writeModel(t testing.TB, bf16, tied bool) string {
 }
 
 // writeDelta is writeModel for Qwen3.5: a layer with a delta rule and one with attention.
-func writeDelta(t testing.TB, bf16, tied bool) string {
+func writeDelta(t testing.TB, bf16, tied bool) string { return writeLongDelta(t, bf16, tied, context_) }
+
+// writeLongDelta is writeDelta for sequences of that many positions.
+func writeLongDelta(t testing.TB, bf16, tied bool, positions int) string {
 	return writeShape(t, bf16, tied, map[string]any{"architectures": []string{"Qwen3_5ForCausalLM"},
 		"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2, "full_attention_interval": 2,
 		"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 48,
 		"linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8, "linear_value_head_dim": 12,
-		"max_position_embeddings": context_}, 8)
+		"max_position_embeddings": positions}, 8)
 }
 
 func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) string {

@@ -139,6 +139,49 @@ func TestPrefixesAreShared(t *testing.T) {
 	}
 }
 
+// Of a model with memories, a long prompt is computed from the last kept memory on. The samples are those of an engine
+// that keeps nothing, and of one that must forget some.
+func TestPrefixesWithMemory(t *testing.T) {
+	dir := writeLongDelta(t, true, true, 1024)
+	prompt := tokens(3, 700)
+	answer := tokens(8, 40)
+	requests := []struct {
+		name   string
+		prompt []int32
+		hits   int
+	}{
+		{"new", prompt, 0},
+		{"the same", prompt, 672},
+		{"the next turn", slices.Concat(prompt, answer), 672},
+		{"the turn after it", slices.Concat(prompt, answer, answer), 736},
+		{"another end", slices.Concat(prompt[:600], answer), 512},
+		{"another beginning", slices.Concat(answer, prompt[:600]), 0},
+		{"short", prompt[:200], 0},
+		{"short, again", prompt[:200], 0},
+	}
+	var want []tinker.SampleResponse
+	for _, bytes := range []int64{1, 100 << 10, 1 << 24} {
+		e := open(t, Options{CacheBytes: bytes, Models: map[string]Model{baseName: {Dir: dir}}})
+		s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range requests {
+			got := draw(t, s, sampleRequest(3, 12, 5, q.prompt))
+			if len(want) == i {
+				want = append(want, got)
+			}
+			if hits := got.PromptCacheHitTokens; bytes == 1<<24 && hits != q.hits || !sameSamples(got, want[i]) {
+				t.Errorf("%d bytes, %s: %d tokens hit, want %d; same samples %v", bytes, q.name, hits, q.hits,
+					sameSamples(got, want[i]))
+			}
+		}
+		if c := cacheOf(e); bytes == 1<<24 && c.Alloc(c.Limit(), false) == nil {
+			t.Errorf("%d pages in use, and not all are free for others", c.InUse())
+		}
+	}
+}
+
 // Cached prefixes of unreachable weights are released.
 func TestForgottenWeights(t *testing.T) {
 	e := open(t, Options{})

@@ -62,14 +62,7 @@ func (c *Cache) InUse() int {
 func (c *Cache) Alloc(n int, force bool) []*Page {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.used+n > c.limit {
-		p := c.prefix.evict()
-		if p == nil {
-			break
-		}
-		c.drop(p)
-	}
-	if c.used+n > c.limit && !force {
+	if !c.fits(n) && !force {
 		return nil
 	}
 	pages := make([]*Page, n)
@@ -77,6 +70,13 @@ func (c *Cache) Alloc(n int, force bool) []*Page {
 		pages[i] = c.take()
 	}
 	return pages
+}
+
+// fits evicts cached prefixes until n more pages fit, and reports whether they do; c.mu is held.
+func (c *Cache) fits(n int) bool {
+	for c.used+n > c.limit && c.evict() {
+	}
+	return c.used+n <= c.limit
 }
 
 // take returns a zeroed page; c.mu is held.

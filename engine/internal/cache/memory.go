@@ -4,16 +4,20 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 
 // Models with delta rules have a memory of each sequence beside its pages. It counts as so many pages.
 
-// Remembers reports whether sequences have memories. Their pages are not kept as prefixes: a prefix would need the
-// memory at its end.
+// Remembers reports whether sequences have memories. A prefix of theirs is of use if the memory at its end was kept.
 func (c *Cache) Remembers() bool { return c.memory.Layers > 0 }
 
-// Memory returns a memory without positions. If it does not fit and force is not set, it returns nil.
+// Memory returns a memory without positions. If it does not fit, it evicts cached prefixes; if that is not enough and force is not set, it returns nil.
 func (c *Cache) Memory(force bool) *nn.Memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.remember(force)
+}
+
+// remember is Memory; c.mu is held.
+func (c *Cache) remember(force bool) *nn.Memory {
 	n := c.memoryPages()
-	if c.used+n > c.limit && !force {
+	if !c.fits(n) && !force {
 		return nil
 	}
 	c.used += n
@@ -30,6 +34,11 @@ func (c *Cache) Memory(force bool) *nn.Memory {
 func (c *Cache) Forgotten(m *nn.Memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forgotten(m)
+}
+
+// forgotten is Forgotten; c.mu is held.
+func (c *Cache) forgotten(m *nn.Memory) {
 	n := c.memoryPages()
 	c.used -= n
 	if c.used+len(c.free)+(len(c.memories)+1)*n <= c.limit {

@@ -3,6 +3,8 @@ package cache
 import (
 	"container/list"
 	"slices"
+
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
 // prefixTable finds pages by the tokens up to their end. An entry's key has the id of the previous page's entry, so
@@ -25,7 +27,8 @@ type prefixEntry struct {
 	version uint64
 	id      uint64 // never used again
 	page    *Page
-	users   []string // who kept it, of Scope; at most maxUsers
+	memory  *nn.Memory // after the page; nil if it was not kept
+	users   []string   // who kept it, of Scope; at most maxUsers
 }
 
 // Scope says whose prefixes are looked for and kept.
@@ -69,51 +72,107 @@ func (t *prefixTable) touch(path []*list.Element) {
 	}
 }
 
-// evict removes the least recently used page that only the table holds and returns it, nil if there is none.
-func (t *prefixTable) evict() *Page {
-	for e := t.order.Back(); e != nil; e = e.Prev() {
+// evict removes the least recently used memory, or page that only the table holds, and reports whether there was one;
+// c.mu is held.
+func (c *Cache) evict() bool {
+	for e := c.prefix.order.Back(); e != nil; e = e.Prev() {
 		en := e.Value.(*prefixEntry)
+		if en.memory != nil {
+			c.forgotten(en.memory)
+			en.memory = nil
+			return true
+		}
 		if en.page.refs == 1 {
-			return t.remove(e)
+			c.remove(e)
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-func (t *prefixTable) remove(e *list.Element) *Page {
-	en := t.order.Remove(e).(*prefixEntry)
-	delete(t.entries, en.key)
-	return en.page
+// remove removes an entry; c.mu is held.
+func (c *Cache) remove(e *list.Element) {
+	en := c.prefix.order.Remove(e).(*prefixEntry)
+	delete(c.prefix.entries, en.key)
+	if en.memory != nil {
+		c.forgotten(en.memory)
+	}
+	c.drop(en.page)
 }
 
-// Lookup returns the cached pages of the longest prefix of tokens in a scope, each with one more reference, and the
-// number of the first of them that the user kept. It returns only full pages, and never all tokens: the last one must
-// be computed.
-func (c *Cache) Lookup(s Scope, tokens []int32) (pages []*Page, own int) {
+// Prefix is what the cache has of a sequence. The pages have one more reference each, and the memory, if sequences
+// have some, is the caller's.
+type Prefix struct {
+	Pages  []*Page
+	Memory *nn.Memory // after the pages; nil without any
+	Own    int        // the first of the pages, which the user kept
+}
+
+// Lookup returns the longest known prefix of tokens in a scope. It has only full pages, and never all tokens: the last
+// one must be computed.
+func (c *Cache) Lookup(s Scope, tokens []int32) (p Prefix) {
 	if len(tokens) <= PageLen {
-		return nil, 0
+		return p
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var path []*list.Element
-	c.prefix.walk(s, tokens[:len(tokens)-1], func(_ int, e *list.Element) {
+	deepest := 0 // pages up to the last memory
+	c.prefix.walk(s, tokens[:len(tokens)-1], func(i int, e *list.Element) {
+		path = append(path, e)
+		if e.Value.(*prefixEntry).memory != nil {
+			deepest = i + 1
+		}
+	})
+	c.prefix.touch(path)
+	if c.Remembers() {
+		path = path[:deepest]
+		if p.Memory = c.copied(path); p.Memory == nil {
+			return p
+		}
+	}
+	for _, e := range path {
 		en := e.Value.(*prefixEntry)
-		if own == len(pages) && slices.Contains(en.users, s.User) {
-			own++
+		if p.Own == len(p.Pages) && slices.Contains(en.users, s.User) {
+			p.Own++
 		}
 		en.use(s.User)
 		en.page.refs++
-		pages, path = append(pages, en.page), append(path, e)
-	})
-	c.prefix.touch(path)
-	return pages, own
+		p.Pages = append(p.Pages, en.page)
+	}
+	return p
+}
+
+// copied returns a copy of the memory at the end of a path, nil if there is none or no room; c.mu is held.
+func (c *Cache) copied(path []*list.Element) *nn.Memory {
+	if len(path) == 0 {
+		return nil
+	}
+	m, end := c.remember(false), path[len(path)-1].Value.(*prefixEntry)
+	switch {
+	case m == nil:
+	case end.memory == nil: // evicted to make room
+		c.forgotten(m)
+		return nil
+	default:
+		m.Copy(end.memory)
+	}
+	return m
 }
 
 // Keep adds the full pages of tokens to the cache. pages are the caller's. If the cache has another page with the same
-// content, Keep replaces the caller's page in pages by that one.
-func (c *Cache) Keep(s Scope, tokens []int32, pages []*Page) {
+// content, Keep replaces the caller's page in pages by that one. m, if sequences have memories, is the one after the
+// tokens, which end with a page; without room for a copy of it nothing is kept.
+func (c *Cache) Keep(s Scope, tokens []int32, pages []*Page, m *nn.Memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var own *nn.Memory
+	if m != nil {
+		if own = c.remember(false); own == nil {
+			return
+		}
+		own.Copy(m)
+	}
 	t := &c.prefix
 	k := prefixKey{version: s.Version, room: s.Room}
 	path := make([]*list.Element, 0, len(tokens)/PageLen)
@@ -137,6 +196,14 @@ func (c *Cache) Keep(s Scope, tokens []int32, pages []*Page) {
 		k = prefixKey{parent: e.Value.(*prefixEntry).id}
 	}
 	t.touch(path)
+	if own == nil {
+		return
+	}
+	if end := path[len(path)-1].Value.(*prefixEntry); end.memory == nil {
+		end.memory = own
+	} else {
+		c.forgotten(own)
+	}
 }
 
 // Forget removes the cached prefixes of a version of the weights, which has no sampler any more.
@@ -146,7 +213,7 @@ func (c *Cache) Forget(version uint64) {
 	for e := c.prefix.order.Front(); e != nil; {
 		next := e.Next()
 		if e.Value.(*prefixEntry).version == version {
-			c.drop(c.prefix.remove(e))
+			c.remove(e)
 		}
 		e = next
 	}

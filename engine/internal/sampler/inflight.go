@@ -221,7 +221,7 @@ func (l *sequence) pure(n int) int {
 }
 
 // rest is the number of tokens that one version computes next. The last token of a sample is computed alone, so that
-// its weights can follow.
+// its weights can follow. A memory that is kept ends a pass.
 func (l *sequence) rest() int {
 	end := len(l.tokens)
 	if l.s.flight != nil && !l.prompting() && end-l.done > 1 {
@@ -231,6 +231,9 @@ func (l *sequence) rest() int {
 		if m.at > l.done {
 			end = min(end, m.at)
 		}
+	}
+	if mark := l.mark(l.done); mark > 0 && l.cache().Remembers() {
+		end = min(end, mark)
 	}
 	return end - l.done
 }

@@ -79,15 +79,16 @@ func (l *sequence) resume() {
 		return
 	}
 	l.asked = true
-	if l.prompting() && l.s.wantsPrompt() || l.cache().Remembers() {
+	if l.prompting() && l.s.wantsPrompt() {
 		return
 	}
-	pages, own := l.cache().Lookup(l.s.scope, l.tokens[:l.pure(len(l.tokens)-1)+1])
-	l.add(pages)
+	p := l.cache().Lookup(l.s.scope, l.tokens[:l.pure(len(l.tokens)-1)+1])
+	l.add(p.Pages)
+	l.memory = p.Memory
 	l.done = len(l.pages) * cache.PageLen
 	if l.prompting() && !l.s.looked { // later it finds the pages that it kept itself
 		l.s.looked = true
-		l.s.out.PromptCacheHitTokens = own * cache.PageLen
+		l.s.out.PromptCacheHitTokens = p.Own * cache.PageLen
 	}
 }
 
@@ -139,13 +140,29 @@ func (l *sequence) drop() {
 func (l *sequence) computed() {
 	before := l.done / cache.PageLen
 	l.done += l.take
-	if l.done/cache.PageLen == before || l.cache().Remembers() {
+	if l.done/cache.PageLen == before || l.memory != nil && (l.done != l.mark(l.done-l.take) || l.pure(l.done) < l.done) {
 		return
 	}
-	l.cache().Keep(l.s.scope, l.tokens[:l.pure(l.done)], l.pages)
+	l.cache().Keep(l.s.scope, l.tokens[:l.pure(l.done)], l.pages, l.memory)
 	for i, p := range l.pages {
 		l.view[i] = &p.Page
 	}
+}
+
+const (
+	markEvery = 512 // positions between two memories that are kept of a long prompt
+	markFrom  = 256 // positions below which computing again costs less than keeping a memory
+)
+
+// mark is the first position after done at which the sequence's memory is kept: of its prompt, every 512 positions and
+// the last full page that a prompt beginning with the same tokens can use; 0 is none.
+func (l *sequence) mark(done int) int {
+	last := (len(l.s.prompt) - 1) / cache.PageLen * cache.PageLen
+	next := min(last, (done/markEvery+1)*markEvery)
+	if last < markFrom || next <= done {
+		return 0
+	}
+	return next
 }
 
 // fork makes the sequence of the next sample, which has drawn its first token. The last sample takes over the prompt's
