@@ -200,6 +200,7 @@ func (p *pass) checkMemory() error {
 	for _, i := range p.roots {
 		s := p.seqs[i]
 		switch {
+		case len(s.Tokens) == 0: // none of its rows teaches
 		case s.Memory == nil && s.Pos > 0:
 			return fmt.Errorf("model: sequence %d begins at position %d without a memory of those before", i, s.Pos)
 		case s.Memory != nil && (len(s.Memory.Data) != want || len(s.Next) > 0):

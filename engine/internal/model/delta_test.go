@@ -2,6 +2,7 @@ package model
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,5 +61,19 @@ func TestQwen35Refusals(t *testing.T) {
 		if err := CheckConfig([]byte(changed)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want an error about %s", tt.by, err, tt.want)
 		}
+	}
+}
+
+// A backward leaves out a sequence that continues another one and teaches nothing.
+func TestUntaughtBranch(t *testing.T) {
+	r, k := newRunner(t, 1)
+	m := newExact(t, k, false, slices.IndexFunc(architectures, func(a Arch) bool { return a.Delta }))
+	trunk := taught{tokens: m.tokens("trunk", 43), weights: make([]float32, 43)}
+	trunk.weights[5] = 1
+	longer := taught{append(slices.Clone(trunk.tokens), 22, 2), append(slices.Clone(trunk.weights), 0, 0)}
+	_, want := m.teach(t, r, r.NewTape(false), 1, []taught{trunk, trunk}, 1<<20)
+	_, got := m.teach(t, r, r.NewTape(false), 1, []taught{trunk, longer}, 1<<20)
+	for i, x := range want.T {
+		sameBits(t, x.Name, got.T[i].Data, x.Data)
 	}
 }
