@@ -78,6 +78,9 @@ func ownWays(c *Config) {
 		c.Unrotated = []bool{false, true}
 	case "granite", "granitemoehybrid":
 		c.EmbedScale, c.ResidualScale, c.LogitScale, c.QueryScalar = 1.5, 0.4, 0.3, 100
+	case "phi3":
+		c.RoPE.Dim, c.RoPE.Scale, c.RoPE.Divide = 6, 1.25, []float32{1, 1.2, 2}
+		c.Sliding, c.Window = []bool{true, true}, 11
 	case "ministral":
 		c.Sliding, c.Window = []bool{true, false}, 9
 	case "ministral3":

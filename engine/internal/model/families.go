@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -23,9 +25,8 @@ type Arch struct {
 	Keys     []string // of refusedKeys, those that it reads
 	Defaults string   // keys that config.json may leave out, and their values in transformers
 
-	// The matrix that has gate and up, and the one after it, as folder and name below the layer. Without them they are
-	// mlp/gate_proj, mlp/up_proj and mlp/down_proj.
-	GateUp, Down string
+	QKV          string // the matrix that has q, k and v; without it they are q_proj, k_proj and v_proj
+	GateUp, Down string // see mlpNames
 }
 
 // windows says which layers slide if sliding_window is narrower than the context.
@@ -60,11 +61,20 @@ var architectures = []Arch{
 			"num_local_experts"},
 		Defaults: `{"num_local_experts": 8, "shared_intermediate_size": 1024, "position_embedding_type": "none"}`,
 		GateUp:   "shared_mlp/input_linear", Down: "shared_mlp/output_linear"},
+	{Name: "Phi3ForCausalLM", Type: "phi3", Windows: allSlide, QKV: "qkv_proj", GateUp: "mlp/gate_up_proj",
+		Down: "mlp/down_proj", Keys: []string{"partial_rotary_factor"}, Defaults: `{"rms_norm_eps": 1e-5,
+			"max_position_embeddings": 4096, "original_max_position_embeddings": 4096}`},
 	{Name: "MinistralForCausalLM", Type: "ministral", Windows: typesSlide},
 	{Name: "Ministral3ForCausalLM", Type: "ministral3", Windows: allSlide, Defaults: `{"head_dim": 128,
 		"rms_norm_eps": 1e-5, "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn",
 			"rope_theta": 1000000, "factor": 16, "original_max_position_embeddings": 16384, "mscale": 1,
 			"mscale_all_dim": 1, "llama_4_scaling_beta": 0.1}}`},
+}
+
+// mlpNames are the matrix that has gate and up, or both of them, and the one after, and their folders below a layer.
+func (a Arch) mlpNames() (at string, gateUp []string, afterAt, down string) {
+	first, second := cmp.Or(a.GateUp, "mlp/gate_proj,up_proj"), cmp.Or(a.Down, "mlp/down_proj")
+	return path.Dir(first) + ".", strings.Split(path.Base(first), ","), path.Dir(second) + ".", path.Base(second)
 }
 
 // arch returns the family by architectures, or by model_type if that is missing. transformers goes by model_type, so

@@ -20,7 +20,15 @@ func TestFamilyKeys(t *testing.T) {
 	yarn := func(c Config) any { return fmt.Sprintf("%+v %v %v %v", *c.RoPE.YaRN, c.RoPE.Scale, c.Warm, c.WarmFrom) }
 	slide, full := "sliding_attention", "full_attention"
 	mixed := []string{slide, full, slide, full}
-	const hybrid, smol = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM"
+	long := func(c Config) any { return fmt.Sprint(c.RoPE.Divide, c.RoPE.Dim, c.RoPE.Scale, c.MaxPos) }
+	phiKeys := func(changes keys) keys {
+		scaling := keys{"type": "longrope", "short_factor": []float64{1, 1.5}, "long_factor": []float64{2, 3}}
+		for k, v := range changes {
+			scaling[k] = v
+		}
+		return keys{"rope_scaling": scaling, "partial_rotary_factor": 0.25, "original_max_position_embeddings": 64}
+	}
+	const hybrid, smol, phi = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM", "Phi3ForCausalLM"
 	dense := keys{"num_local_experts": 0, "layer_types": []string{"attention", "attention", "attention", "attention"}}
 	with := func(key string, value any) keys {
 		all := of(hybrid, dense)
@@ -67,6 +75,20 @@ func TestFamilyKeys(t *testing.T) {
 		{"granite 4: unsaid layers", with("layer_types", nil), kinds, "layer_types is missing"},
 		{"granite 4: mamba", with("layer_types", []string{"mamba", "mamba", "attention", "mamba"}), kinds,
 			`layer_types has "mamba"`},
+		{"phi: one part of a head", of(phi, keys{"partial_rotary_factor": 0.5}), long, "[] 8 0 128"},
+		{"phi: as saved by transformers 5", of(phi, keys{"rope_parameters": keys{"partial_rotary_factor": 0.5}}), long,
+			"[] 8 0 128"},
+		{"phi: longrope", of(phi, phiKeys(nil)), long, "[1 1.5] 4 1.0801234497346435 64"},
+		{"phi: both lists alike", of(phi, phiKeys(keys{"long_factor": []int{2, 3}, "short_factor": []int{2, 3}})),
+			long, "[2 3] 4 1.0801234497346435 128"},
+		{"phi: a factor", of(phi, phiKeys(keys{"factor": 8})), long, "[1 1.5] 4 1.224744871391589 64"},
+		{"phi: a factor of cosines", of(phi, phiKeys(keys{"attention_factor": 3})), long, "[1 1.5] 4 3 64"},
+		{"phi: the older name", of(phi, phiKeys(keys{"type": "su"})), long, "[1 1.5] 4 1.0801234497346435 64"},
+		{"phi: a short list", of(phi, phiKeys(keys{"short_factor": []int{1}})), long, "short_factor of rope_type " +
+			"longrope has 1 numbers, want 2"},
+		{"phi: no list", of(phi, phiKeys(keys{"long_factor": nil})), long, "long_factor of rope_type longrope has 0"},
+		{"phi: a bad list", of(phi, phiKeys(keys{"short_factor": []int{1, 0}})), long, "must be 2 positive numbers"},
+		{"phi: a window", of(phi, keys{"sliding_window": 64}), kinds, "[] [true true true true] 64"},
 		{"ministral 3: rope", of("Ministral3ForCausalLM", nil), yarn,
 			"{Factor:16 Fast:32 Slow:1 OriginalMax:16384 Whole:true} 1 0.1 16384"},
 		{"yarn: what it leaves out", keys{"rope_scaling": keys{"rope_type": "yarn", "factor": 4, "truncate": false}},

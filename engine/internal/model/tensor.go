@@ -118,6 +118,9 @@ type projection struct {
 }
 
 func attnInputs(c Config) []projection {
+	if c.Arch.QKV != "" {
+		return []projection{{c.Arch.QKV, c.qWidth() + 2*c.KVDim(), 0}}
+	}
 	return []projection{{"q_proj", c.qWidth(), 0}, {"k_proj", c.KVDim(), c.qWidth()},
 		{"v_proj", c.KVDim(), c.qWidth() + c.KVDim()}}
 }
