@@ -20,9 +20,9 @@ type LoRA struct {
 
 // ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
 func ModuleNames() []string {
-	return []string{"q_proj", "k_proj", "v_proj", "qkv_proj", "o_proj", "in_proj_q", "in_proj_k", "in_proj_v",
-		"in_proj_z", "out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "gate_up_proj", "down_proj",
-		"input_linear", "output_linear", "lm_head"}
+	return []string{"q_proj", "k_proj", "v_proj", "qkv_proj", "o_proj", "in_proj", "in_proj_q", "in_proj_k",
+		"in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "gate_up_proj",
+		"down_proj", "input_linear", "output_linear", "w1", "w3", "w2", "lm_head"}
 }
 
 // deltaModules are the linears of a delta rule among ModuleNames. LoRA.Attn means all but the last two.
@@ -170,11 +170,7 @@ func (t target) specs(rank int) []spec {
 // targets returns the fused linears of layer l in the order qkv, o, gateUp, down.
 func targets(c Config, l int) (qkv, o, gateUp, down target) {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	inputs := attnInputs(c)
-	if c.linear(l) {
-		inputs = deltaInputs(c)
-	}
-	qkv = target{at + c.mixer(l), c.Dim, inputs}
+	qkv = target{at + c.mixer(l), c.Dim, c.mixerInputs(l)}
 	o = target{at + c.mixer(l), c.outWidth(l), []projection{{c.outName(l), c.Dim, 0}}}
 	first, names, second, last := c.Arch.mlpNames()
 	gateUp = target{at + first, c.Dim, nil}

@@ -38,6 +38,10 @@ func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
 		m.c.Layers, m.c.Linear, m.c.RoPE.Dim = 3, []bool{true, false, true}, 6
 		m.c.Delta = nn.Delta{Keys: 2, Values: 4, KeyDim: 10, ValueDim: 12, Taps: 4, Eps: 1e-6}
 	}
+	if m.c.Arch.Conv {
+		m.c.Layers, m.c.Linear = 3, []bool{true, false, true}
+		m.c.Conv = nn.ShortConv{Dim: 40, Taps: 3}
+	}
 	ownWays(&m.c)
 	full := RandomTensors(m.c, 3)
 	for _, x := range full {

@@ -17,6 +17,7 @@ type Arch struct {
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
 	Gemma   bool   // see gemma.go
 	Delta   bool   // see deltaconfig.go
+	Conv    bool   // see conv.go
 	Scaled  bool   // see granite.go
 
 	NoRoPE  bool // some layers may not rotate
@@ -64,6 +65,10 @@ var architectures = []Arch{
 	{Name: "Phi3ForCausalLM", Type: "phi3", Windows: allSlide, QKV: "qkv_proj", GateUp: "mlp/gate_up_proj",
 		Down: "mlp/down_proj", Keys: []string{"partial_rotary_factor"}, Defaults: `{"rms_norm_eps": 1e-5,
 			"max_position_embeddings": 4096, "original_max_position_embeddings": 4096}`},
+	{Name: "Lfm2ForCausalLM", Type: "lfm2", QKNorm: true, Conv: true, GateUp: "feed_forward/w1,w3",
+		Down: "feed_forward/w2", Defaults: `{"vocab_size": 65536, "hidden_size": 2560, "intermediate_size": 12288,
+			"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "rope_theta": 1000000,
+			"max_position_embeddings": 128000, "tie_word_embeddings": true, "eos_token_id": 2, "bos_token_id": 1}`},
 	{Name: "MinistralForCausalLM", Type: "ministral", Windows: typesSlide},
 	{Name: "Ministral3ForCausalLM", Type: "ministral3", Windows: allSlide, Defaults: `{"head_dim": 128,
 		"rms_norm_eps": 1e-5, "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn",

@@ -51,7 +51,7 @@ func (g folderGolden) of(kind, name string) []float32 {
 // goldenFolders are the folders of testdata/families with gradients.
 func goldenFolders() []string {
 	return []string{"qwen35", "qwen35-gva", "smollm3", "granite4", "ministral3", "mistral-window", "ministral",
-		"granite", "gemma3-nested", "phi4mini"}
+		"granite", "gemma3-nested", "phi4mini", "lfm2"}
 }
 
 // Hidden states, gradients of an adapter on every linear, and the greedy continuation of a family are those of

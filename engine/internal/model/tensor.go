@@ -21,7 +21,6 @@ func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.Name, t.Shape) }
 // Names of the parameters outside the layers.
 const (
 	EmbedName = "model.embed_tokens.weight"
-	normName  = "model.norm.weight"
 	HeadName  = "lm_head.weight"
 )
 
@@ -82,12 +81,13 @@ func parameters(c Config) []spec {
 		}
 		switch {
 		case c.linear(l):
-			for _, s := range deltaVectors(c) {
+			for _, s := range mixerVectors(c) {
 				add(s.name, s.shape...)
 			}
 		case c.Arch.QKNorm:
-			add("self_attn.q_norm.weight", c.HeadDim)
-			add("self_attn.k_norm.weight", c.HeadDim)
+			query, key := c.headNorms()
+			add(query, c.HeadDim)
+			add(key, c.HeadDim)
 		}
 		add(mixer+c.outName(l)+".weight", c.Dim, c.outWidth(l))
 		if afterAttn != "" {
@@ -104,7 +104,7 @@ func parameters(c Config) []spec {
 			add(afterMLP, c.Dim)
 		}
 	}
-	list = append(list, spec{normName, []int{c.Dim}})
+	list = append(list, spec{c.finalNorm(), []int{c.Dim}})
 	if !c.Tied {
 		list = append(list, spec{HeadName, []int{c.Vocab, c.Dim}})
 	}
@@ -147,7 +147,8 @@ func RandomTensors(c Config, seed uint64) []Tensor {
 		case strings.HasSuffix(s.name, ".bias"):
 			std = 0
 		case strings.HasSuffix(s.name, "o_proj.weight"), strings.HasSuffix(s.name, "out_proj.weight"),
-			strings.HasSuffix(s.name, "down_proj.weight"), strings.HasSuffix(s.name, "output_linear.weight"):
+			strings.HasSuffix(s.name, "down_proj.weight"), strings.HasSuffix(s.name, "output_linear.weight"),
+			strings.HasSuffix(s.name, ".w2.weight"):
 			std /= math.Sqrt(float64(2 * c.Layers))
 		}
 		if std > 0 {
