@@ -41,8 +41,8 @@ func (h *hfConfig) convolutions(c *Config, data []byte) error {
 		return errors.New("conv_bias = true is not supported")
 	}
 	if t.Multiple < 1 || t.FF < 1 || t.FF > 1<<24 || t.Factor != nil && !(*t.Factor > 0 && *t.Factor < 1<<10) {
-		return fmt.Errorf("block_multiple_of = %d, intermediate_size or block_ff_dim = %d and block_ffn_dim_multiplier "+
-			"do not give a width", t.Multiple, t.FF)
+		return fmt.Errorf("block_multiple_of = %d, intermediate_size or block_ff_dim = %d and "+
+			"block_ffn_dim_multiplier do not give a width", t.Multiple, t.FF)
 	}
 	if t.Tied != nil {
 		c.Tied = *t.Tied

@@ -9,15 +9,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/internal/elementary"
 )
 
-// The rope_type "longrope" of Phi-3.5 and Phi-4-mini (arXiv 2402.13753, and _compute_longrope_parameters of Hugging Face
-// transformers 5.24) has a divisor for the frequency of each pair, in two lists. transformers takes short_factor until
-// a call reaches past original_max_position_embeddings, and then long_factor, for new positions: keys that it has
-// cached keep the short one. So a logit would depend on how its sequence was cut into calls.
+// The rope_type "longrope" of Phi-3.5 and Phi-4-mini (arXiv 2402.13753, and _compute_longrope_parameters of Hugging
+// Face transformers 5.24) divides the frequency of each pair by a number of one of two lists. transformers takes
+// short_factor until a call reaches past original_max_position_embeddings, and then long_factor for new positions;
+// cached keys keep the short one. So a logit would depend on how its sequence was cut into calls.
 //
-// Here the list is a function of config.json alone. It is short_factor, and the model's context ends with
-// original_max_position_embeddings, so that every sequence has transformers' numbers. Where both lists are equal, the
-// context is that of max_position_embeddings: a copy of the folder whose short_factor is its long_factor takes long
-// sequences, and gives other numbers for short ones.
+// Here the list is a function of config.json alone: short_factor. The context ends at original_max_position_embeddings,
+// so every sequence has transformers' numbers. If both lists are equal, the context is max_position_embeddings. So a
+// copy of the folder with long_factor in place of short_factor takes long sequences; short ones then get its numbers.
 
 // longRoPE reads rope_type longrope.
 func (h *hfConfig) longRoPE(c *Config, s *hfRoPE) error {
