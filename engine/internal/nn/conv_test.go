@@ -1,7 +1,9 @@
 package nn
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
@@ -70,46 +72,58 @@ func TestShortConvIsTheSum(t *testing.T) {
 	}
 }
 
-// A sequence has the same bits in one call and in calls of any lengths, which find the positions before in its pages,
-// also in copies of the pages of another one that it continues.
+// call computes the rows of the trunk and its first branch from pos to end-1, in a call that has no others.
+func (c convCase) call(k *kernel.Set, y Rows, pages []*Page, pos, end int) {
+	prev := slices.Clone(c.prev)
+	prev[pos] = -1
+	c.forward(k, y, []Stretch{{From: pos, To: end, Pos: pos, Pages: pages, Layer: 1}}, prev)
+}
+
+func sameResult(t *testing.T, what string, got, want Rows) {
+	t.Helper()
+	for i, v := range want.Data {
+		if math.Float32bits(got.Data[i]) != math.Float32bits(v) {
+			t.Fatalf("%s: row %d differs", what, i/want.Cols)
+		}
+	}
+}
+
+// A sequence has the same bits in one call and in calls of any lengths, which find the positions before in its pages or
+// in copies of them. So has another one that begins with the first page alone.
 func TestShortConvInAnyCalls(t *testing.T) {
 	k, _ := set(t)
 	for _, taps := range []int{1, 3, 4} {
 		c := newConvCase(taps)
-		want := c.rows(c.Dim)
-		c.forward(k, want, c.all, c.prev)
-		alone := make([]int, 73) // each call knows its own rows alone
+		whole := c.rows(c.Dim)
+		c.forward(k, whole, c.all, c.prev)
+		want := whole.Slice(0, 67)
 		for _, n := range []int{1, 2, 3, 31, 32, 33} {
-			got := c.rows(c.Dim)
-			pages := newConvCase(taps).all[0].Pages
+			got, pages := c.rows(c.Dim), newConvCase(taps).all[0].Pages
 			for pos := 0; pos < 67; pos += n {
-				end := min(pos+n, 67)
-				for t := range alone {
-					if alone[t] = t - 1; t == pos {
-						alone[t] = -1
-					}
+				for i, p := range pages {
+					pages[i] = &Page{Data: slices.Clone(p.Data)}
 				}
-				for i, p := range pages { // as a fork does, and the cache of prefixes
-					pages[i] = &Page{Data: append([]float32(nil), p.Data...)}
-				}
-				c.forward(k, got, []Stretch{{From: pos, To: end, Pos: pos, Pages: pages, Layer: 1}}, alone)
+				c.call(k, got, pages, pos, min(pos+n, 67))
 			}
-			for i, v := range want.Slice(0, 67).Data {
-				if math.Float32bits(got.Data[i]) != math.Float32bits(v) {
-					t.Fatalf("%d taps, calls of %d: row %d differs", taps, n, i/c.Dim)
-				}
-			}
+			sameResult(t, fmt.Sprintf("%d taps, calls of %d", taps, n), got.Slice(0, 67), want)
+			clear(got.Slice(32, 67).Data)
+			c.call(k, got, append(pages[:1:1], newConvCase(taps).all[0].Pages[1:]...), 32, 67)
+			sameResult(t, fmt.Sprintf("%d taps, calls of %d, a prefix", taps, n), got.Slice(0, 67), want)
 		}
-		tree, got := newConvCase(taps), c.rows(c.Dim)
-		tree.forward(k, got, tree.all[:3], tree.prev)
-		tree.prev[68] = -1 // its branch has one row; the others of its window are the trunk's
-		tree.all[3].Pages = tree.all[2].Pages
-		tree.forward(k, got, tree.all[3:], tree.prev)
-		for i, v := range want.Data {
-			if math.Float32bits(got.Data[i]) != math.Float32bits(v) {
-				t.Fatalf("%d taps, a branch is continued: row %d differs", taps, i/c.Dim)
-			}
-		}
+	}
+}
+
+// A branch that begins within a page has what it needs of the trunk in its own page, too.
+func TestShortConvContinuesABranch(t *testing.T) {
+	k, _ := set(t)
+	for _, taps := range []int{1, 3, 4} {
+		c := newConvCase(taps)
+		want, got := c.rows(c.Dim), c.rows(c.Dim)
+		c.forward(k, want, c.all, c.prev)
+		c.forward(k, got, c.all[:3], c.prev)
+		c.all[3].Pages, c.prev[68] = c.all[2].Pages, -1 // of a branch with one row
+		c.forward(k, got, c.all[3:], c.prev)
+		sameResult(t, fmt.Sprint(taps), got, want)
 	}
 }
 
