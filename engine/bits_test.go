@@ -60,7 +60,7 @@ func bits(t *testing.T, p kernel.Path) []string {
 			continue // the path has the other order alone
 		}
 		for _, k := range kinds {
-			if k.delta {
+			if k.write != nil {
 				continue
 			}
 			e := open(t, Options{BaseDtype: k.base,

@@ -16,14 +16,15 @@ type trainingKind struct {
 	name       string
 	bf16, tied bool
 	rank       int
-	delta      bool   // Qwen3.5
 	base       string // Options.BaseDtype
+
+	write func(t testing.TB, bf16, tied bool) (dir string) // nil is writeModel
 }
 
 // model makes a folder of a small model.
 func (k trainingKind) model(t testing.TB) string {
-	if k.delta {
-		return writeDelta(t, k.bf16, k.tied)
+	if k.write != nil {
+		return k.write(t, k.bf16, k.tied)
 	}
 	return writeModel(t, k.bf16, k.tied)
 }
@@ -34,9 +35,11 @@ var kinds = []trainingKind{
 	{name: "bf16 full", bf16: true, tied: true}, {name: "f32 full"},
 	{name: "int8 LoRA", bf16: true, tied: true, rank: 8, base: BaseInt8},
 	{name: "int8 LoRA of f32", rank: 3, base: BaseInt8},
-	{name: "delta rules, LoRA", bf16: true, tied: true, rank: 8, delta: true},
-	{name: "delta rules, full", bf16: true, delta: true},
-	{name: "delta rules, int8 LoRA", bf16: true, tied: true, rank: 8, delta: true, base: BaseInt8},
+	{name: "delta rules, LoRA", bf16: true, tied: true, rank: 8, write: writeDelta},
+	{name: "delta rules, full", bf16: true, write: writeDelta},
+	{name: "delta rules, int8 LoRA", bf16: true, tied: true, rank: 8, write: writeDelta, base: BaseInt8},
+	{name: "convolutions, LoRA", bf16: true, tied: true, rank: 8, write: writeConv},
+	{name: "convolutions, full", bf16: true, write: writeConv},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.

@@ -151,7 +151,7 @@ func TestGGUFRefusesGemma(t *testing.T) {
 func TestGGUFRefusesShapes(t *testing.T) {
 	for family, want := range map[string]string{"mistral-window": "sliding_window = ", "smollm3": `family "smollm3"`,
 		"granite": `family "granite"`, "granite4": `family "granitemoehybrid"`, "ministral3": `family "ministral3"`,
-		"qwen35": `family "qwen3_5_text"`} {
+		"qwen35": `family "qwen3_5_text"`, "phi4mini": `family "phi3"`, "lfm2": `family "lfm2"`} {
 		_, _, err := GGUF{Base: speaking(t, family), Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x"))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "as GGUF") {
 			t.Errorf("%s: %v, want %s", family, err, want)

@@ -42,6 +42,15 @@ func writeLongDelta(t testing.TB, bf16, tied bool, positions int) string {
 		"max_position_embeddings": positions}, 8)
 }
 
+// writeConv is writeModel for LFM2: two layers with a convolution around one with attention.
+func writeConv(t testing.TB, bf16, tied bool) string {
+	return writeShape(t, bf16, tied, map[string]any{"architectures": []string{"Lfm2ForCausalLM"},
+		"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 3,
+		"layer_types": []string{"conv", "full_attention", "conv"}, "num_attention_heads": 4,
+		"num_key_value_heads": 2, "intermediate_size": 48, "block_auto_adjust_ff_dim": false,
+		"max_position_embeddings": context_}, 8)
+}
+
 func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) string {
 	t.Helper()
 	if c["architectures"] == nil {

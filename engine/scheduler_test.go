@@ -31,6 +31,11 @@ func TestSamplesWithMemoryDoNotDependOnCompany(t *testing.T) {
 	samplesAreAlone(t, writeDelta(t, true, true))
 }
 
+// So it is with convolutions, whose state is in the pages.
+func TestSamplesWithConvolutionsDoNotDependOnCompany(t *testing.T) {
+	samplesAreAlone(t, writeConv(t, true, true))
+}
+
 func samplesAreAlone(t *testing.T, dir string) {
 	type work struct {
 		client int
@@ -116,14 +121,22 @@ func TestPrefixesOfTenants(t *testing.T) {
 }
 
 func TestPrefixesAreShared(t *testing.T) {
-	e := open(t, Options{CacheBytes: 1 << 21})
+	for seed, dir := range map[uint64]string{2: writeModel(t, true, true), 3: writeConv(t, true, true)} {
+		e := open(t, Options{CacheBytes: 1 << 21, Models: map[string]Model{baseName: {Dir: dir}}})
+		prefixesAreShared(t, e, seed)
+	}
+}
+
+// prefixesAreShared draws with a seed whose second answer is long.
+func prefixesAreShared(t *testing.T, e *Engine, seed uint64) {
+	t.Helper()
 	s, err := e.SamplingClient(testContext(t), tinker.SamplingClientRequest{BaseModel: baseName})
 	if err != nil {
 		t.Fatal(err)
 	}
 	prompt := tokens(3, 70)
-	first := draw(t, s, sampleRequest(2, 40, 2, prompt))
-	again := draw(t, s, sampleRequest(2, 40, 2, prompt))
+	first := draw(t, s, sampleRequest(2, 40, seed, prompt))
+	again := draw(t, s, sampleRequest(2, 40, seed, prompt))
 	if first.PromptCacheHitTokens != 0 || again.PromptCacheHitTokens != 64 || !sameSamples(first, again) {
 		t.Errorf("hits %d then %d, want 0 then 64; same %v", first.PromptCacheHitTokens, again.PromptCacheHitTokens,
 			sameSamples(first, again))

@@ -30,6 +30,8 @@ func TestMerge(t *testing.T) {
 		{"llama31-attn", "llama31", false, 6},
 		{"qwen3-head", "qwen3", false, 2},
 		{"mistral-rslora", "mistral", false, 5},
+		{"phi4mini-all", "phi4mini", true, 2},
+		{"lfm2-all", "lfm2", true, 2},
 	} {
 		t.Run(tt.adapter, func(t *testing.T) {
 			dir := filepath.Join("..", "model", "testdata", "peft", tt.adapter)

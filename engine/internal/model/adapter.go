@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strings"
 
@@ -21,21 +20,21 @@ type LoRA struct {
 
 // ModuleNames returns the names of all linears that can have an addition, in the order of the computation.
 func ModuleNames() []string {
-	return []string{"q_proj", "k_proj", "v_proj", "o_proj", "in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z",
-		"out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "down_proj", "input_linear", "output_linear",
-		"lm_head"}
+	return []string{"q_proj", "k_proj", "v_proj", "qkv_proj", "o_proj", "in_proj", "in_proj_q", "in_proj_k",
+		"in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a", "gate_proj", "up_proj", "gate_up_proj",
+		"down_proj", "input_linear", "output_linear", "w1", "w3", "w2", "lm_head"}
 }
 
 // deltaModules are the linears of a delta rule among ModuleNames. LoRA.Attn means all but the last two.
 var deltaModules = []string{"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a"}
 
-// Targets returns the names of the linears that have an addition, in models without delta rules if the flags count.
+// Targets returns the names of the linears that have an addition, in models with Llama's linears if the flags count.
 func (l LoRA) Targets() []string {
+	on := map[string]bool{"q_proj": l.Attn, "k_proj": l.Attn, "v_proj": l.Attn, "o_proj": l.Attn, "gate_proj": l.MLP,
+		"up_proj": l.MLP, "down_proj": l.MLP, "lm_head": l.Unembed}
 	var list []string
-	for i, name := range ModuleNames() {
-		group := []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 3}[i]
-		on := len(l.Modules) == 0 && []bool{l.Attn, false, l.MLP, l.Unembed}[group]
-		if on || slices.Contains(l.Modules, name) {
+	for _, name := range ModuleNames() {
+		if len(l.Modules) == 0 && on[name] || slices.Contains(l.Modules, name) {
 			list = append(list, name)
 		}
 	}
@@ -44,43 +43,58 @@ func (l LoRA) Targets() []string {
 
 // modulesOn returns the names of the linears of a model that have an addition. The flags mean what the model has.
 func (l LoRA) modulesOn(c Config) []string {
-	list := l.Targets()
 	if len(l.Modules) > 0 {
-		return list
+		return l.Targets()
 	}
+	var list []string
+	mixer, mlp := c.modules()
 	if l.Attn {
-		list = append(list, deltaModules[:5]...)
+		list = slices.DeleteFunc(mixer, func(name string) bool { return slices.Contains(deltaModules[5:], name) })
 	}
-	if c.Arch.GateUp != "" && l.MLP {
-		list = append(list, path.Base(c.Arch.GateUp), path.Base(c.Arch.Down))
+	if l.MLP {
+		list = append(list, mlp...)
 	}
-	has := c.modules()
-	return slices.DeleteFunc(list, func(name string) bool { return !slices.Contains(has, name) })
+	if l.Unembed {
+		list = append(list, "lm_head")
+	}
+	return list
 }
 
-// modules returns the names of the linears of a model that can have an addition.
-func (c Config) modules() []string {
-	var list []string
+// modules returns the names of the linears of a model's layers that can have an addition: of what stands for attention,
+// and of the MLP.
+func (c Config) modules() (mixer, mlp []string) {
 	for l := range c.Layers {
 		if l > 0 && c.linear(l) == c.linear(0) {
 			continue // of the first layer's kind; there are two at most
 		}
 		qkv, o, gateUp, down := targets(c, l)
-		for _, t := range []target{qkv, o, gateUp, down} {
-			for _, p := range t.outs {
-				list = append(list, p.name)
-			}
-		}
+		mixer, mlp = o.names(qkv.names(mixer)), down.names(gateUp.names(mlp))
 		if l > 0 {
 			break
 		}
 	}
-	return append(list, "lm_head")
+	return mixer, mlp
+}
+
+// names adds the names of t's projections to a list that lacks them.
+func (t target) names(list []string) []string {
+	for _, p := range t.outs {
+		if !slices.Contains(list, p.name) {
+			list = append(list, p.name)
+		}
+	}
+	return list
+}
+
+// allModules returns the names of all linears of a model that can have an addition.
+func (c Config) allModules() []string {
+	mixer, mlp := c.modules()
+	return append(append(mixer, mlp...), "lm_head")
 }
 
 // CheckOn returns an error if the LoRA names linears that a model does not have.
 func (l LoRA) CheckOn(c Config) error {
-	has := c.modules()
+	has := c.allModules()
 	for _, name := range l.Modules {
 		if !slices.Contains(has, name) {
 			return fmt.Errorf("LoRA on %q, which %s does not have; its modules are %s", name, c.Arch.Name,
@@ -156,18 +170,15 @@ func (t target) specs(rank int) []spec {
 // targets returns the fused linears of layer l in the order qkv, o, gateUp, down.
 func targets(c Config, l int) (qkv, o, gateUp, down target) {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	inputs := attnInputs(c)
-	if c.linear(l) {
-		inputs = deltaInputs(c)
-	}
-	qkv = target{at + c.mixer(l), c.Dim, inputs}
+	qkv = target{at + c.mixer(l), c.Dim, c.mixerInputs(l)}
 	o = target{at + c.mixer(l), c.outWidth(l), []projection{{c.outName(l), c.Dim, 0}}}
-	gateUp = target{at + "mlp.", c.Dim, []projection{{"gate_proj", c.FF, 0}, {"up_proj", c.FF, c.FF}}}
-	down = target{at + "mlp.", c.FF, []projection{{"down_proj", c.Dim, 0}}}
-	if a := c.Arch; a.GateUp != "" {
-		gateUp.at, gateUp.outs = at+path.Dir(a.GateUp)+".", []projection{{path.Base(a.GateUp), 2 * c.FF, 0}}
-		down.at, down.outs = at+path.Dir(a.Down)+".", []projection{{path.Base(a.Down), c.Dim, 0}}
+	first, names, second, last := c.Arch.mlpNames()
+	gateUp = target{at + first, c.Dim, nil}
+	for i, name := range names {
+		out := 2 * c.FF / len(names)
+		gateUp.outs = append(gateUp.outs, projection{name, out, i * out})
 	}
+	down = target{at + second, c.FF, []projection{{last, c.Dim, 0}}}
 	return qkv, o, gateUp, down
 }
 

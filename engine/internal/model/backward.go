@@ -39,13 +39,15 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 	if c.Arch.QKNorm {
 		d.dNormed.Resize(T, c.QDim()+c.KVDim())
 	}
+	if c.Linear != nil {
+		d.dmixed.Resize(T, c.linearOut())
+		d.ddelta.Resize(T, c.linearIn())
+		d.dconv.Resize(T, c.channels())
+	}
 	if c.Arch.Delta {
-		n := c.Delta.Values * c.Delta.ValueDim
-		d.dmixed.Resize(T, max(c.QDim(), n))
+		d.dmixed.Resize(T, max(c.QDim(), c.linearOut()))
 		d.dwide.Resize(T, c.qWidth()+2*c.KVDim())
-		d.ddelta.Resize(T, c.Delta.Width())
-		d.dconv.Resize(T, c.Delta.Channels())
-		d.dgated.Resize(T, n)
+		d.dgated.Resize(T, c.linearOut())
 		d.dlog.Resize(T, c.Delta.Values)
 	}
 	if c.changesSums() {
@@ -75,6 +77,9 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	}
 	tape.attach(p)
 	p.plant()
+	if r.err = p.checkBeginnings(); r.err != nil {
+		return
+	}
 	d := &r.back
 	d.resize(w.Config, p.rows(), p.rank)
 	d.tasks = d.tasks[:0]

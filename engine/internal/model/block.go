@@ -199,7 +199,7 @@ func (p *pass) attendHeads(l, a, b int, on nn.Products) {
 func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	dy := p.residualBackward(d.do, d.dh, s.o, w.afterAttn, s.invO, a, b, on)
-	p.linearBackward(a, b, on, w.o, d.answered(p.w.Config), dy, d.dmidO,
+	p.linearBackward(a, b, on, w.o, d.answered(p.w.Config, l), dy, d.dmidO,
 		func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
 	if p.w.Config.Arch.Delta && !p.w.Config.linear(l) {
 		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.gateBackward(l, a, b) })

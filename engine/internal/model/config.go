@@ -42,9 +42,10 @@ type Config struct {
 	// Warm scales queries by 1 + Warm·log(1 + ⌊position/WarmFrom⌋).
 	Warm, WarmFrom float64
 
-	// Of Qwen3.5: layers that Linear names have a delta rule.
-	Linear []bool // by layer
+	// Of Qwen3.5 and LFM2: layers that Linear names have no attention, but a delta rule or a convolution.
+	Linear []bool // by layer; nil is none
 	Delta  nn.Delta
+	Conv   nn.ShortConv
 }
 
 // QDim and KVDim are the widths of all query heads and of all key heads.
@@ -53,7 +54,11 @@ func (c Config) KVDim() int { return c.KVHeads * c.HeadDim }
 
 // Pages is the shape of the model's KV pages.
 func (c Config) Pages() nn.PageShape {
-	return nn.PageShape{Layers: c.fullLayers(), KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
+	shape := nn.PageShape{Layers: c.fullLayers(), KVHeads: c.KVHeads, HeadDim: c.HeadDim, BF16: c.BF16}
+	if c.Arch.Conv {
+		shape.Convs, shape.Conv = c.Layers-shape.Layers, c.Conv
+	}
+	return shape
 }
 
 // LoadConfig reads config.json of the model folder dir. If this package would compute the model wrongly, the error
@@ -153,6 +158,8 @@ func (h *hfConfig) family(c *Config, data []byte) (err error) {
 		return h.gemma(c)
 	case a.Delta:
 		return h.delta(c, data)
+	case a.Conv:
+		return h.convolutions(c, data)
 	case a.Scaled:
 		if err := h.granite(c); err != nil {
 			return err
@@ -190,6 +197,11 @@ func (c Config) check() error {
 	}
 	if c.Arch.Delta {
 		if err := c.checkDelta(); err != nil {
+			return err
+		}
+	}
+	if c.Arch.Conv {
+		if err := c.checkConv(); err != nil {
 			return err
 		}
 	}

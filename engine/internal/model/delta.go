@@ -52,10 +52,14 @@ func (p *pass) eachDelta(l int, f func(on nn.Products, ws *nn.Workspace, root, h
 	})
 }
 
-// recur computes the delta rule of layer l, if it has one.
+// recur computes what layer l has for attention, if it has none.
 func (p *pass) recur(l int) {
 	c := p.w.Config
-	if !c.linear(l) {
+	switch {
+	case !c.linear(l):
+		return
+	case c.Arch.Conv:
+		p.convolve(l)
 		return
 	}
 	p.eachDelta(l, func(on nn.Products, ws *nn.Workspace, root, head int) {
@@ -66,6 +70,10 @@ func (p *pass) recur(l int) {
 // recurBackward computes d.dIn of a mixer from the gradient of its result.
 func (p *pass) recurBackward(l int) {
 	d := &p.back
+	if p.w.Config.Arch.Conv {
+		p.convolveBackward(l)
+		return
+	}
 	p.eachDelta(l, func(on nn.Products, ws *nn.Workspace, root, head int) {
 		g := nn.DeltaGrads{DY: d.dmixed, DIn: d.ddelta, DConv: d.dconv, DNormed: d.dgated, DLog: d.dlog}
 		p.w.Config.Delta.Backward(on, ws, &p.w.layers[l].delta.DeltaWeights, p.layers[l].delta, g, p.stretches, p.prev,
@@ -186,12 +194,24 @@ func (p *pass) dMixed(l int) nn.Rows {
 	return p.back.dqkv
 }
 
-// answered is the gradient of what enters the last linear of a mixer.
-func (d *backBuffers) answered(c Config) nn.Rows {
-	if c.Arch.Delta {
+// answered is the gradient of what enters the last linear of layer l's mixer.
+func (d *backBuffers) answered(c Config, l int) nn.Rows {
+	if c.Arch.Delta || c.linear(l) {
 		return d.dmixed
 	}
 	return d.datt
+}
+
+// checkBeginnings returns an error for sequences that a backward cannot begin: layers without attention have lost what
+// they kept of the positions before.
+func (p *pass) checkBeginnings() error {
+	for _, i := range p.roots {
+		if s := p.seqs[i]; p.w.Config.Linear != nil && s.Pos > 0 && len(s.Tokens) > 0 {
+			return fmt.Errorf("model: a backward of sequence %d begins at position %d; in %s it must begin at 0", i,
+				s.Pos, p.w.Config.Arch.Name)
+		}
+	}
+	return nil
 }
 
 // checkMemory returns an error for sequences whose memory does not fit.

@@ -50,7 +50,7 @@ func TestQwen35Refusals(t *testing.T) {
 		{`"attention_bias": false`, `"attention_bias": true`, "attention_bias"},
 		{`"full_attention"`, `"sliding_attention"`, "layer_types"},
 		{`"linear_num_value_heads": 2`, `"linear_num_value_heads": 3`, "linear_num_value_heads = 3"},
-		{`"rope_type": "default"`, `"rope_type": "linear", "factor": 2`, "partial_rotary_factor"},
+		{`"rope_type": "default"`, `"rope_type": "linear", "factor": 2`, "a scaled rotation"},
 		{`"partial_rotary_factor": 0.25`, `"partial_rotary_factor": 2`, "partial_rotary_factor"},
 		{`"tie_word_embeddings": true`, `"tie_word_embeddings": false`, "tie_word_embeddings"},
 	} {

@@ -18,15 +18,13 @@ import (
 
 // hfText is the keys of Qwen3.5's config.json beside those of hfConfig.
 type hfText struct {
-	Every      *int     `json:"full_attention_interval"`
-	Keys       *int     `json:"linear_num_key_heads"`
-	Values     *int     `json:"linear_num_value_heads"`
-	KeyDim     *int     `json:"linear_key_head_dim"`
-	ValueDim   *int     `json:"linear_value_head_dim"`
-	Taps       *int     `json:"linear_conv_kernel_dim"`
-	Partial    *float64 `json:"partial_rotary_factor"`
-	OutputGate *bool    `json:"attn_output_gate"`
-	RoPE       *hfRoPE  `json:"rope_parameters"`
+	Every      *int  `json:"full_attention_interval"`
+	Keys       *int  `json:"linear_num_key_heads"`
+	Values     *int  `json:"linear_num_value_heads"`
+	KeyDim     *int  `json:"linear_key_head_dim"`
+	ValueDim   *int  `json:"linear_value_head_dim"`
+	Taps       *int  `json:"linear_conv_kernel_dim"`
+	OutputGate *bool `json:"attn_output_gate"`
 }
 
 // delta reads the keys of Qwen3.5.
@@ -62,31 +60,22 @@ func (h *hfConfig) delta(c *Config, data []byte) error {
 			return fmt.Errorf("layer_types has %q; supported are linear_attention and full_attention", kind)
 		}
 	}
-	return h.deltaRoPE(c, t)
+	return h.deltaRoPE(c)
 }
 
-func (h *hfConfig) deltaRoPE(c *Config, t hfText) (err error) {
-	partial := 0.25
-	if t.Partial != nil {
-		partial = *t.Partial
-	}
-	c.RoPE = nn.RoPEConfig{Dim: c.HeadDim, Theta: 10000}
+func (h *hfConfig) deltaRoPE(c *Config) (err error) {
+	c.RoPE = nn.RoPEConfig{Theta: 10000}
 	if h.Theta != nil {
 		c.RoPE.Theta = *h.Theta
 	}
-	if r := t.RoPE; r != nil {
-		if r.Partial != 0 {
-			partial, r.Partial = r.Partial, 0
-		}
-		if c.RoPE, err = r.config(c.RoPE); err != nil {
-			return err
-		}
+	if c.RoPE.Dim, err = h.rotated(c, h.RopeParams, 0.25); err != nil {
+		return err
 	}
-	c.RoPE.Dim = int(float64(c.HeadDim) * partial)
-	if c.RoPE.Dim < 2 || c.RoPE.Dim%2 != 0 || c.RoPE.Dim > c.HeadDim || c.RoPE.Linear != 0 || c.RoPE.Llama3 != nil ||
-		h.RopeScaling != nil {
-		return fmt.Errorf("partial_rotary_factor = %v, or a scaled rotation, is not supported for %s", partial,
-			c.Arch.Name)
+	if c.RoPE, err = h.RopeParams.config(c.RoPE); err != nil {
+		return err
+	}
+	if c.RoPE.Linear != 0 || c.RoPE.Llama3 != nil || h.RopeScaling != nil {
+		return fmt.Errorf("a scaled rotation (rope_type, rope_scaling) is not supported for %s", c.Arch.Name)
 	}
 	return nil
 }

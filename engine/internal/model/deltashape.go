@@ -7,8 +7,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// linear reports whether layer l has a delta rule, and place counts the layers of its kind before it.
-func (c Config) linear(l int) bool { return c.Arch.Delta && c.Linear[l] }
+// linear reports whether layer l has no attention, and place counts the layers of its kind before it.
+func (c Config) linear(l int) bool { return c.Linear != nil && c.Linear[l] }
 func (c Config) place(l int) (n int) {
 	for i := range l {
 		if c.linear(i) == c.linear(l) {
@@ -30,6 +30,9 @@ func (c Config) fullLayers() (n int) {
 
 // Memory is the shape of what a sequence keeps beside its pages; without layers if that is nothing.
 func (c Config) Memory() nn.MemoryShape {
+	if !c.Arch.Delta {
+		return nn.MemoryShape{}
+	}
 	return nn.MemoryShape{Delta: c.Delta, Layers: c.Layers - c.fullLayers()}
 }
 
@@ -52,9 +55,40 @@ func (c Config) qWidth() int {
 // outWidth is the width of what leaves a layer's mixer.
 func (c Config) outWidth(l int) int {
 	if c.linear(l) {
-		return c.Delta.Values * c.Delta.ValueDim
+		return c.linearOut()
 	}
 	return c.QDim()
+}
+
+// linearIn and linearOut are the widths of what a layer without attention projects, and of what leaves its mixer.
+func (c Config) linearIn() int {
+	if c.Arch.Conv {
+		return 3 * c.Dim
+	}
+	return c.Delta.Width()
+}
+
+func (c Config) linearOut() int {
+	if c.Arch.Conv {
+		return c.Dim
+	}
+	return c.Delta.Values * c.Delta.ValueDim
+}
+
+// channels is the width of a layer's convolution.
+func (c Config) channels() int {
+	if c.Arch.Conv {
+		return c.Dim
+	}
+	return c.Delta.Channels()
+}
+
+// mixerInputs are the projections of a mixer's input that a LoRA may be added to.
+func (c Config) mixerInputs(l int) []projection {
+	if c.linear(l) && c.Arch.Delta {
+		return deltaInputs(c)
+	}
+	return storedInputs(c, l)
 }
 
 // deltaInputs are the projections of a delta rule that a LoRA may be added to.
@@ -68,8 +102,11 @@ func deltaInputs(c Config) []projection {
 
 // storedInputs are the projections of a mixer's input as files have them.
 func storedInputs(c Config, l int) []projection {
-	if !c.linear(l) {
+	switch {
+	case !c.linear(l):
 		return attnInputs(c)
+	case c.Arch.Conv:
+		return []projection{{"in_proj", 3 * c.Dim, 0}}
 	}
 	d := c.Delta
 	vd := d.Values * d.ValueDim
@@ -78,8 +115,11 @@ func storedInputs(c Config, l int) []projection {
 		{"in_proj_a", d.Values, z + vd + d.Values}}
 }
 
-// deltaVectors lists the parameters of a delta rule outside its linears.
-func deltaVectors(c Config) []spec {
+// mixerVectors lists the parameters of a layer without attention outside its linears.
+func mixerVectors(c Config) []spec {
+	if c.Arch.Conv {
+		return []spec{{convName, []int{c.Dim, 1, c.Conv.Taps}}}
+	}
 	d := c.Delta
 	return []spec{{"linear_attn.conv1d.weight", []int{d.Channels(), 1, d.Taps}}, {"linear_attn.A_log", []int{d.Values}},
 		{"linear_attn.dt_bias", []int{d.Values}}, {"linear_attn.norm.weight", []int{d.ValueDim}}}
@@ -97,14 +137,17 @@ func withoutDelta(list []string) []string {
 
 // mixer and outName are where the linears of layer l's mixer are, and the last of them.
 func (c Config) mixer(l int) string {
-	if c.linear(l) {
-		return "linear_attn."
+	switch {
+	case !c.linear(l):
+		return "self_attn."
+	case c.Arch.Conv:
+		return "conv."
 	}
-	return "self_attn."
+	return "linear_attn."
 }
 
 func (c Config) outName(l int) string {
-	if c.linear(l) {
+	if c.linear(l) || c.Arch.Conv {
 		return "out_proj"
 	}
 	return "o_proj"

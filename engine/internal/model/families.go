@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -15,6 +17,7 @@ type Arch struct {
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
 	Gemma   bool   // see gemma.go
 	Delta   bool   // see deltaconfig.go
+	Conv    bool   // see conv.go
 	Scaled  bool   // see granite.go
 
 	NoRoPE  bool // some layers may not rotate
@@ -23,9 +26,8 @@ type Arch struct {
 	Keys     []string // of refusedKeys, those that it reads
 	Defaults string   // keys that config.json may leave out, and their values in transformers
 
-	// The matrix that has gate and up, and the one after it, as folder and name below the layer. Without them they are
-	// mlp/gate_proj, mlp/up_proj and mlp/down_proj.
-	GateUp, Down string
+	QKV          string // the matrix that has q, k and v; without it they are q_proj, k_proj and v_proj
+	GateUp, Down string // see mlpNames
 }
 
 // windows says which layers slide if sliding_window is narrower than the context.
@@ -60,11 +62,24 @@ var architectures = []Arch{
 			"num_local_experts"},
 		Defaults: `{"num_local_experts": 8, "shared_intermediate_size": 1024, "position_embedding_type": "none"}`,
 		GateUp:   "shared_mlp/input_linear", Down: "shared_mlp/output_linear"},
+	{Name: "Phi3ForCausalLM", Type: "phi3", Windows: allSlide, QKV: "qkv_proj", GateUp: "mlp/gate_up_proj",
+		Down: "mlp/down_proj", Keys: []string{"partial_rotary_factor"}, Defaults: `{"rms_norm_eps": 1e-5,
+			"max_position_embeddings": 4096, "original_max_position_embeddings": 4096}`},
+	{Name: "Lfm2ForCausalLM", Type: "lfm2", QKNorm: true, Conv: true, GateUp: "feed_forward/w1,w3",
+		Down: "feed_forward/w2", Defaults: `{"vocab_size": 65536, "hidden_size": 2560, "intermediate_size": 12288,
+			"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "rope_theta": 1000000,
+			"max_position_embeddings": 128000, "tie_word_embeddings": true, "eos_token_id": 2, "bos_token_id": 1}`},
 	{Name: "MinistralForCausalLM", Type: "ministral", Windows: typesSlide},
 	{Name: "Ministral3ForCausalLM", Type: "ministral3", Windows: allSlide, Defaults: `{"head_dim": 128,
 		"rms_norm_eps": 1e-5, "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn",
 			"rope_theta": 1000000, "factor": 16, "original_max_position_embeddings": 16384, "mscale": 1,
 			"mscale_all_dim": 1, "llama_4_scaling_beta": 0.1}}`},
+}
+
+// mlpNames are the matrix that has gate and up, or both of them, and the one after, and their folders below a layer.
+func (a Arch) mlpNames() (at string, gateUp []string, afterAt, down string) {
+	first, second := cmp.Or(a.GateUp, "mlp/gate_proj,up_proj"), cmp.Or(a.Down, "mlp/down_proj")
+	return path.Dir(first) + ".", strings.Split(path.Base(first), ","), path.Dir(second) + ".", path.Base(second)
 }
 
 // arch returns the family by architectures, or by model_type if that is missing. transformers goes by model_type, so

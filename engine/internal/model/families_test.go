@@ -11,6 +11,10 @@ func TestFamilyKeys(t *testing.T) {
 	type keys = map[string]any
 	of := func(class string, changes keys) keys {
 		all := keys{"architectures": []string{class}, "num_hidden_layers": 4}
+		if class == "Lfm2ForCausalLM" {
+			all["intermediate_size"], all["rms_norm_eps"], all["rope_theta"] = 72, nil, nil
+			all["block_multiple_of"], all["tie_word_embeddings"] = 16, nil
+		}
 		for k, v := range changes {
 			all[k] = v
 		}
@@ -20,7 +24,17 @@ func TestFamilyKeys(t *testing.T) {
 	yarn := func(c Config) any { return fmt.Sprintf("%+v %v %v %v", *c.RoPE.YaRN, c.RoPE.Scale, c.Warm, c.WarmFrom) }
 	slide, full := "sliding_attention", "full_attention"
 	mixed := []string{slide, full, slide, full}
-	const hybrid, smol = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM"
+	long := func(c Config) any { return fmt.Sprint(c.RoPE.Divide, c.RoPE.Dim, c.RoPE.Scale, c.MaxPos) }
+	phiKeys := func(changes keys) keys {
+		scaling := keys{"type": "longrope", "short_factor": []float64{1, 1.5}, "long_factor": []float64{2, 3}}
+		for k, v := range changes {
+			scaling[k] = v
+		}
+		return keys{"rope_scaling": scaling, "partial_rotary_factor": 0.25, "original_max_position_embeddings": 64}
+	}
+	mixers := func(c Config) any { return fmt.Sprint(c.Linear, c.Conv.Taps, c.FF, c.Eps, c.RoPE.Theta, c.Tied) }
+	const lfm = "Lfm2ForCausalLM"
+	const hybrid, smol, phi = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM", "Phi3ForCausalLM"
 	dense := keys{"num_local_experts": 0, "layer_types": []string{"attention", "attention", "attention", "attention"}}
 	with := func(key string, value any) keys {
 		all := of(hybrid, dense)
@@ -67,6 +81,36 @@ func TestFamilyKeys(t *testing.T) {
 		{"granite 4: unsaid layers", with("layer_types", nil), kinds, "layer_types is missing"},
 		{"granite 4: mamba", with("layer_types", []string{"mamba", "mamba", "attention", "mamba"}), kinds,
 			`layer_types has "mamba"`},
+		{"phi: one part of a head", of(phi, keys{"partial_rotary_factor": 0.5}), long, "[] 8 0 128"},
+		{"phi: as saved by transformers 5", of(phi, keys{"rope_parameters": keys{"partial_rotary_factor": 0.5}}), long,
+			"[] 8 0 128"},
+		{"phi: longrope", of(phi, phiKeys(nil)), long, "[1 1.5] 4 1.0801234497346435 64"},
+		{"phi: both lists alike", of(phi, phiKeys(keys{"long_factor": []int{2, 3}, "short_factor": []int{2, 3}})),
+			long, "[2 3] 4 1.0801234497346435 128"},
+		{"phi: a factor", of(phi, phiKeys(keys{"factor": 8})), long, "[1 1.5] 4 1.224744871391589 64"},
+		{"phi: a factor of cosines", of(phi, phiKeys(keys{"attention_factor": 3})), long, "[1 1.5] 4 3 64"},
+		{"phi: the older name", of(phi, phiKeys(keys{"type": "su"})), long, "[1 1.5] 4 1.0801234497346435 64"},
+		{"phi: a short list", of(phi, phiKeys(keys{"short_factor": []int{1}})), long, "short_factor of rope_type " +
+			"longrope has 1 numbers, want 2"},
+		{"phi: no list", of(phi, phiKeys(keys{"long_factor": nil})), long, "long_factor of rope_type longrope has 0"},
+		{"phi: a bad list", of(phi, phiKeys(keys{"short_factor": []int{1, 0}})), long, "must be 2 positive numbers"},
+		{"phi: a window", of(phi, keys{"sliding_window": 64}), kinds, "[] [true true true true] 64"},
+		{"lfm2: no kinds", of(lfm, nil), mixers, "[false false false false] 3 48 1e-05 1e+06 true"},
+		{"lfm2: a list", of(lfm, keys{"full_attn_idxs": []int{1}}), mixers,
+			"[true false true true] 3 48 1e-05 1e+06 true"},
+		{"lfm2: 350M's width", of(lfm, keys{"block_ff_dim": 6656, "block_multiple_of": 256, "norm_eps": 0.1,
+			"tie_embedding": false, "rope_parameters": keys{"rope_theta": 7}}), mixers,
+			"[false false false false] 3 4608 0.1 7 false"},
+		{"lfm2: a factor", of(lfm, keys{"block_ffn_dim_multiplier": 2.5}), mixers,
+			"[false false false false] 3 128 1e-05 1e+06 true"},
+		{"lfm2: the width itself", of(lfm, keys{"block_auto_adjust_ff_dim": false, "conv_L_cache": 4}), mixers,
+			"[false false false false] 4 72 1e-05 1e+06 true"},
+		{"lfm2: no width", of(lfm, keys{"block_multiple_of": 0}), mixers, "block_multiple_of = 0"},
+		{"lfm2: biases", of(lfm, keys{"conv_bias": true}), mixers, "conv_bias = true"},
+		{"lfm2: another kind", of(lfm, keys{"layer_types": mixed}), mixers, `layer_types has "sliding_attention"`},
+		{"lfm2: fewer kinds", of(lfm, keys{"layer_types": []string{"conv"}}), mixers, "layer_types has 1 kinds"},
+		{"lfm2: many taps", of(lfm, keys{"conv_L_cache": 9}), mixers, "conv_L_cache = 9"},
+		{"lfm2: experts", of("Lfm2MoeForCausalLM", nil), mixers, `"Lfm2MoeForCausalLM"`},
 		{"ministral 3: rope", of("Ministral3ForCausalLM", nil), yarn,
 			"{Factor:16 Fast:32 Slow:1 OriginalMax:16384 Whole:true} 1 0.1 16384"},
 		{"yarn: what it leaves out", keys{"rope_scaling": keys{"rope_type": "yarn", "factor": 4, "truncate": false}},
@@ -141,6 +185,19 @@ func TestWrapped(t *testing.T) {
 		"vision_tower.x": "", "model.multi_modal_projector.x": "", "lm_head.weight": HeadName} {
 		if got, _ := TextName(stored); got != want {
 			t.Errorf("%s is %q, want %q", stored, got, want)
+		}
+	}
+}
+
+// A head of its own is written to every key that ties it.
+func TestUntied(t *testing.T) {
+	for _, key := range []string{"tie_word_embeddings", "tie_embedding"} {
+		data, err := Untied(edited(t, map[string]any{"architectures": []string{"Lfm2ForCausalLM"}, key: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := parseConfig(data); err != nil || c.Tied {
+			t.Errorf("%s: tied %v, %v", key, c.Tied, err)
 		}
 	}
 }

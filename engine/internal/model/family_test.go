@@ -37,6 +37,8 @@ var families = []struct {
 	{"ministral", "MinistralForCausalLM", false, false, 1},
 	{"granite", "GraniteForCausalLM", false, false, 1},
 	{"gemma3-nested", "Gemma3ForCausalLM", false, true, 2},
+	{"lfm2", "Lfm2ForCausalLM", false, true, 1},
+	{"phi4mini", "Phi3ForCausalLM", false, true, 1},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's

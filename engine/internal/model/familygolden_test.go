@@ -31,7 +31,7 @@ func newFolderGolden(t *testing.T, k *kernel.Set, name string) folderGolden {
 		t.Fatal(err)
 	}
 	g := folderGolden{w: w, expect: readFloats(t, filepath.Join(dir, "expected.safetensors")),
-		lora: LoRA{Rank: 2, Alpha: 4, Modules: w.Config.modules()}}
+		lora: LoRA{Rank: 2, Alpha: 4, Modules: w.Config.allModules()}}
 	if c.Tied {
 		g.lora.Modules = g.lora.Modules[:len(g.lora.Modules)-1]
 	}
@@ -51,7 +51,7 @@ func (g folderGolden) of(kind, name string) []float32 {
 // goldenFolders are the folders of testdata/families with gradients.
 func goldenFolders() []string {
 	return []string{"qwen35", "qwen35-gva", "smollm3", "granite4", "ministral3", "mistral-window", "ministral",
-		"granite", "gemma3-nested"}
+		"granite", "gemma3-nested", "phi4mini", "lfm2"}
 }
 
 // Hidden states, gradients of an adapter on every linear, and the greedy continuation of a family are those of

@@ -138,7 +138,25 @@ func (c Config) normNames() (attn, afterAttn, mlp, afterMLP string) {
 		return "input_layernorm.weight", "post_attention_layernorm.weight", "pre_feedforward_layernorm.weight",
 			"post_feedforward_layernorm.weight"
 	}
+	if c.Arch.Conv {
+		return "operator_norm.weight", "", "ffn_norm.weight", ""
+	}
 	return "input_layernorm.weight", "", "post_attention_layernorm.weight", ""
+}
+
+// headNorms are the names of the norms of each query and each key, and finalNorm is that of the last hidden state.
+func (c Config) headNorms() (query, key string) {
+	if c.Arch.Conv {
+		return "self_attn.q_layernorm.weight", "self_attn.k_layernorm.weight"
+	}
+	return "self_attn.q_norm.weight", "self_attn.k_norm.weight"
+}
+
+func (c Config) finalNorm() string {
+	if c.Arch.Conv {
+		return "model.embedding_norm.weight"
+	}
+	return "model.norm.weight"
 }
 
 // angles is the rotation of layer l; nil is none.

@@ -23,6 +23,8 @@ type hfConfig struct {
 	RopeScaling   *hfRoPE         `json:"rope_scaling"`
 	RopeParams    *hfRoPE         `json:"rope_parameters"` // transformers 5 writes theta and scaling here
 	MaxPos        int             `json:"max_position_embeddings"`
+	OriginalMax   float64         `json:"original_max_position_embeddings"` // of Phi, beside rope_scaling
+	Partial       *float64        `json:"partial_rotary_factor"`
 	Tied          *bool           `json:"tie_word_embeddings"`
 	TorchDType    string          `json:"torch_dtype"`
 	DType         string          `json:"dtype"`
@@ -70,6 +72,9 @@ type hfRoPE struct {
 	MScaleAll   float64  `json:"mscale_all_dim"`
 	Truncate    *bool    `json:"truncate"`
 	Warm        float64  `json:"llama_4_scaling_beta"`
+
+	Short []float32 `json:"short_factor"` // of longrope
+	Long  []float32 `json:"long_factor"`
 
 	raw    json.RawMessage
 	keys   int      // how many there are

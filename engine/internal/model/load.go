@@ -174,6 +174,9 @@ func Untied(config []byte) ([]byte, error) {
 	}
 	const key = "tie_word_embeddings"
 	all[key] = json.RawMessage("false")
+	if older := "tie_embedding"; all[older] != nil { // of LFM2, where it wins
+		all[older] = all[key]
+	}
 	var text map[string]json.RawMessage
 	if json.Unmarshal(all["text_config"], &text) == nil && text[key] != nil {
 		text[key] = all[key]

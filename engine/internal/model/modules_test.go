@@ -1,6 +1,7 @@
 package model
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,31 @@ func TestTargets(t *testing.T) {
 		}
 		if g := tt.l.grouped(); !slices.Equal(g.Targets(), tt.l.Targets()) {
 			t.Errorf("%+v grouped is %+v", tt.l, g)
+		}
+	}
+}
+
+// The flags mean what a model has, and a name that it lacks is refused beside those that it has.
+func TestModulesOfFamilies(t *testing.T) {
+	all := LoRA{Attn: true, MLP: true, Unembed: true}
+	for name, want := range map[string]string{
+		"qwen3":    "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head",
+		"granite4": "q_proj k_proj v_proj o_proj input_linear output_linear lm_head",
+		"lfm2":     "in_proj out_proj q_proj k_proj v_proj w1 w3 w2 lm_head",
+		"phi4mini": "qkv_proj o_proj gate_up_proj down_proj lm_head",
+		"qwen35": "in_proj_q in_proj_k in_proj_v in_proj_z out_proj q_proj k_proj v_proj o_proj gate_proj up_proj " +
+			"down_proj lm_head",
+	} {
+		c, err := LoadConfig(filepath.Join("testdata", "families", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(all.modulesOn(c), " "); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		err = LoRA{Modules: []string{"fc1"}}.CheckOn(c)
+		if err == nil || name != "qwen35" && !strings.Contains(err.Error(), strings.ReplaceAll(want, " ", ", ")) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights 
 	for l := range c.Layers {
 		w.layers = append(w.layers, p.layer(l))
 	}
-	w.norm = p.norm(normName)
+	w.norm = p.norm(c.finalNorm())
 	return w
 }
 
@@ -138,10 +138,13 @@ func (p packer) layer(l int) layer {
 			p.vector(attn+"v_proj.bias"))
 	}
 	switch {
+	case p.c.linear(l) && p.c.Arch.Conv:
+		out.conv = p.conv(at)
 	case p.c.linear(l):
 		out.delta = p.delta(at)
 	case p.c.Arch.QKNorm:
-		out.qNorm, out.kNorm = p.norm(attn+"q_norm.weight"), p.norm(attn+"k_norm.weight")
+		query, key := p.c.headNorms()
+		out.qNorm, out.kNorm = p.norm(at+query), p.norm(at+key)
 	}
 	return out
 }

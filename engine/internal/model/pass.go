@@ -20,7 +20,7 @@ type pass struct {
 	table    *nn.RoPETable
 	local    *nn.RoPETable // of sliding layers, or nil
 	layers   []acts
-	// of a backward and of delta rules:
+	// of a backward and of layers without attention:
 	stretches []nn.Stretch // the sequences
 	roots     []int        // the sequences that continue none
 	prev      []int        // of each row: the one of the position before, -1 for none
@@ -59,8 +59,10 @@ func (r *Runner) newPass(w *Weights, seqs []Seq) (*pass, error) {
 	if err := p.findForks(); err != nil {
 		return nil, err
 	}
-	if w.Config.Arch.Delta {
+	if w.Config.Linear != nil {
 		p.plant()
+	}
+	if w.Config.Arch.Delta {
 		if err := p.checkMemory(); err != nil {
 			return nil, err
 		}

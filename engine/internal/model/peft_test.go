@@ -22,6 +22,10 @@ func TestPEFT(t *testing.T) {
 		{"gemma3-all", "gemma3", LoRA{Rank: 4, Alpha: 8, Attn: true, MLP: true}},
 		{"qwen25-all", "qwen25", LoRA{Rank: 8, Alpha: 16, Attn: true, MLP: true}},
 		{"qwen3-head", "qwen3", LoRA{Rank: 2, Alpha: 6, Modules: []string{"gate_proj", "down_proj", "lm_head"}}},
+		{"phi4mini-all", "phi4mini", LoRA{Rank: 3, Alpha: 6, Modules: []string{"qkv_proj", "o_proj", "gate_up_proj",
+			"down_proj"}}},
+		{"lfm2-all", "lfm2", LoRA{Rank: 3, Alpha: 6, Modules: []string{"q_proj", "k_proj", "v_proj", "in_proj",
+			"out_proj", "w1", "w3", "w2"}}},
 		// ranks of 2, 5, 4 and 1, at scales of 3, 6/5, 5/2, 5/4 and 6
 		{"qwen3-pattern", "qwen3", LoRA{Rank: 5, Alpha: 7.5, Modules: []string{"q_proj", "o_proj", "up_proj"}}},
 		// of two layers the second

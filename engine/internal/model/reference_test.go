@@ -114,7 +114,7 @@ func (r reference) loss(tokens []int32, weights []float32) (loss float64) {
 			if r.c.Tied {
 				head = EmbedName
 			}
-			logits := r.linear("lm_head", head, r.norm(r.weights[normName], x))
+			logits := r.linear("lm_head", head, r.norm(r.weights[r.c.finalNorm()], x))
 			sum := 0.0
 			for _, v := range logits {
 				sum += math.Exp(v)

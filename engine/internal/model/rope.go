@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
@@ -20,14 +22,20 @@ func (h *hfConfig) rope(c *Config) (err error) {
 	if s == nil || s.keys == 0 {
 		s = h.RopeParams
 	}
+	if slices.Contains(c.Arch.Keys, "partial_rotary_factor") {
+		if c.RoPE.Dim, err = h.rotated(c, s, 1); err != nil {
+			return err
+		}
+	}
 	if s == nil {
 		return nil
 	}
 	if len(s.nested) > 0 {
 		return fmt.Errorf("rope_parameters for each kind of layer (%s) are not supported", strings.Join(s.nested, ", "))
 	}
-	if s.OriginalMax == 0 {
-		s.OriginalMax = float64(h.MaxPos)
+	s.OriginalMax = cmp.Or(h.OriginalMax, s.OriginalMax, float64(h.MaxPos)) // in transformers' order
+	if len(s.Short) > 0 || s.kind() == "longrope" {
+		return h.longRoPE(c, s)
 	}
 	if c.RoPE, err = s.config(c.RoPE); err != nil || s.Warm == 0 {
 		return err
@@ -38,6 +46,25 @@ func (h *hfConfig) rope(c *Config) (err error) {
 	}
 	return nil
 }
+
+// rotated reads how much of each head is rotated, and takes it out of s, which may be nil.
+func (h *hfConfig) rotated(c *Config, s *hfRoPE, otherwise float64) (dim int, err error) {
+	part := otherwise
+	if h.Partial != nil {
+		part = *h.Partial
+	}
+	if s != nil && s.Partial != 0 {
+		part, s.Partial = s.Partial, 0
+	}
+	dim = int(float64(c.HeadDim) * part)
+	if dim < 2 || dim%2 != 0 || dim > c.HeadDim {
+		return 0, fmt.Errorf("partial_rotary_factor = %v of head_dim = %d is not supported", part, c.HeadDim)
+	}
+	return dim, nil
+}
+
+// kind is the type of scaling.
+func (s *hfRoPE) kind() string { return cmp.Or(s.Type, s.OldType) }
 
 // config is r with what s says, which may be nil.
 func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
@@ -50,11 +77,7 @@ func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
 	if s.Partial != 0 && s.Partial != 1 {
 		return r, fmt.Errorf("partial_rotary_factor = %v is not supported", s.Partial)
 	}
-	typ := s.Type
-	if typ == "" {
-		typ = s.OldType
-	}
-	switch typ {
+	switch typ := s.kind(); typ {
 	case "default", "":
 		return r, nil
 	case "linear":
@@ -67,7 +90,8 @@ func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
 	case "yarn":
 		s.yarn(&r)
 	default:
-		return r, fmt.Errorf("rope_type = %q is not supported; supported are default, linear, llama3, yarn", typ)
+		return r, fmt.Errorf("rope_type = %q is not supported; supported are default, linear, llama3, yarn, "+
+			"longrope", typ)
 	}
 	return r, r.Check()
 }

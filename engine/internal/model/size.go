@@ -40,8 +40,11 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()
 	}
-	if c.Arch.Delta {
+	switch {
+	case c.Arch.Delta:
 		layer += c.qWidth() + 2*c.Delta.Width() + 3*c.Delta.Values*c.Delta.ValueDim
+	case c.Linear != nil:
+		layer += c.linearOut() + c.linearIn() + c.channels()
 	}
 	if c.changesSums() {
 		layer += 2 * c.Dim

@@ -85,26 +85,26 @@ func (t *Tape) attach(p *pass) {
 // acts is the activations of one layer that its backward needs. T rows; Q, G, F as in layer; r is the largest rank of
 // the call's adapters.
 type acts struct {
-	x              nn.Rows   // [T,D] input
-	inv1           []float32 // [T]
-	n1             nn.Rows   // [T,D] normed input
-	qkv            nn.Rows   // [T,Q+G+G] as projected; k and v as stored, unless keys are normed
-	invQK          nn.Rows   // [T,Heads+KVHeads], with QK-norm
-	q              nn.Rows   // [T,Q] normed, rotated and scaled
-	att            nn.Rows   // [T,Q]
-	o              nn.Rows   // [T,D] of attention, before a norm that follows it
-	invO           []float32 // [T] of that norm
-	h              nn.Rows   // [T,D] after attention
-	inv2           []float32 // [T]
-	n2             nn.Rows   // [T,D]
-	gateUp         nn.Rows   // [T,F+F]
-	act            nn.Rows   // [T,F]
-	mlp            nn.Rows   // [T,D] of the MLP, before a norm that follows it
-	invMLP         []float32 // [T] of that norm
-	midQKV, midO   nn.Rows   // [T,3r], [T,r]
-	midGU, midDown nn.Rows   // [T,2r], [T,r]
-	gated          nn.Rows   // [T,Q] attention times its gates
-	delta          nn.DeltaRows
+	x              nn.Rows      // [T,D] input
+	inv1           []float32    // [T]
+	n1             nn.Rows      // [T,D] normed input
+	qkv            nn.Rows      // [T,Q+G+G] as projected; k and v as stored, unless keys are normed
+	invQK          nn.Rows      // [T,Heads+KVHeads], with QK-norm
+	q              nn.Rows      // [T,Q] normed, rotated and scaled
+	att            nn.Rows      // [T,Q]
+	o              nn.Rows      // [T,D] of attention, before a norm that follows it
+	invO           []float32    // [T] of that norm
+	h              nn.Rows      // [T,D] after attention
+	inv2           []float32    // [T]
+	n2             nn.Rows      // [T,D]
+	gateUp         nn.Rows      // [T,F+F]
+	act            nn.Rows      // [T,F]
+	mlp            nn.Rows      // [T,D] of the MLP, before a norm that follows it
+	invMLP         []float32    // [T] of that norm
+	midQKV, midO   nn.Rows      // [T,3r], [T,r]
+	midGU, midDown nn.Rows      // [T,2r], [T,r]
+	gated          nn.Rows      // [T,Q] attention times its gates
+	delta          nn.DeltaRows // of layers without attention; a convolution has In and Y
 }
 
 // column is one matrix of acts and its width.
@@ -118,10 +118,11 @@ func (a *acts) columns(c Config, rank, l int) []column {
 	list := []column{{&a.n1, c.Dim}, {&a.h, c.Dim}, {&a.n2, c.Dim},
 		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, c.inputs() * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
 		{&a.midDown, rank}}
-	if c.Arch.Delta && (l < 0 || c.linear(l)) {
-		n := c.Delta.Values * c.Delta.ValueDim
-		list = append(list, column{&a.delta.In, c.Delta.Width()}, column{&a.delta.Err, n}, column{&a.delta.Out, n},
-			column{&a.delta.Y, n})
+	if c.Linear != nil && (l < 0 || c.linear(l)) {
+		list = append(list, column{&a.delta.In, c.linearIn()}, column{&a.delta.Y, c.linearOut()})
+		if c.Arch.Delta {
+			list = append(list, column{&a.delta.Err, c.linearOut()}, column{&a.delta.Out, c.linearOut()})
+		}
 	}
 	if l >= 0 && c.linear(l) {
 		return list

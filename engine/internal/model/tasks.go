@@ -169,11 +169,14 @@ func (p *pass) fullTasks(l int, g *Grads) {
 		p.addNorm(g.of(at+afterMLP), d.dOut, s.mlp, s.invMLP)
 	}
 	switch {
+	case c.linear(l) && c.Arch.Conv:
+		p.convTask(l, g.of(at+convName))
 	case c.linear(l):
 		p.deltaTasks(l, g)
 	case c.Arch.QKNorm:
-		p.addHeadNorm(g.of(at+"self_attn.q_norm.weight"), s, 0, c.Heads)
-		p.addHeadNorm(g.of(at+"self_attn.k_norm.weight"), s, c.Heads, c.Heads+c.KVHeads)
+		query, key := c.headNorms()
+		p.addHeadNorm(g.of(at+query), s, 0, c.Heads)
+		p.addHeadNorm(g.of(at+key), s, c.Heads, c.Heads+c.KVHeads)
 	}
 }
 
@@ -234,7 +237,7 @@ func (p *pass) headTasks(rows []int) {
 			continue
 		}
 		d.add(u.grads.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)
-		if out := u.grads.of(normName); out != nil {
+		if out := u.grads.of(c.finalNorm()); out != nil {
 			d.tasks = append(d.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
 				tmp := make([]float32, len(out))
 				for i, t := range rows {

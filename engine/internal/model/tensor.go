@@ -21,7 +21,6 @@ func (t Tensor) String() string { return fmt.Sprintf("%s%v", t.Name, t.Shape) }
 // Names of the parameters outside the layers.
 const (
 	EmbedName = "model.embed_tokens.weight"
-	normName  = "model.norm.weight"
 	HeadName  = "lm_head.weight"
 )
 
@@ -82,12 +81,13 @@ func parameters(c Config) []spec {
 		}
 		switch {
 		case c.linear(l):
-			for _, s := range deltaVectors(c) {
+			for _, s := range mixerVectors(c) {
 				add(s.name, s.shape...)
 			}
 		case c.Arch.QKNorm:
-			add("self_attn.q_norm.weight", c.HeadDim)
-			add("self_attn.k_norm.weight", c.HeadDim)
+			query, key := c.headNorms()
+			add(query, c.HeadDim)
+			add(key, c.HeadDim)
 		}
 		add(mixer+c.outName(l)+".weight", c.Dim, c.outWidth(l))
 		if afterAttn != "" {
@@ -104,7 +104,7 @@ func parameters(c Config) []spec {
 			add(afterMLP, c.Dim)
 		}
 	}
-	list = append(list, spec{normName, []int{c.Dim}})
+	list = append(list, spec{c.finalNorm(), []int{c.Dim}})
 	if !c.Tied {
 		list = append(list, spec{HeadName, []int{c.Vocab, c.Dim}})
 	}
@@ -118,6 +118,9 @@ type projection struct {
 }
 
 func attnInputs(c Config) []projection {
+	if c.Arch.QKV != "" {
+		return []projection{{c.Arch.QKV, c.qWidth() + 2*c.KVDim(), 0}}
+	}
 	return []projection{{"q_proj", c.qWidth(), 0}, {"k_proj", c.KVDim(), c.qWidth()},
 		{"v_proj", c.KVDim(), c.qWidth() + c.KVDim()}}
 }
@@ -144,7 +147,8 @@ func RandomTensors(c Config, seed uint64) []Tensor {
 		case strings.HasSuffix(s.name, ".bias"):
 			std = 0
 		case strings.HasSuffix(s.name, "o_proj.weight"), strings.HasSuffix(s.name, "out_proj.weight"),
-			strings.HasSuffix(s.name, "down_proj.weight"), strings.HasSuffix(s.name, "output_linear.weight"):
+			strings.HasSuffix(s.name, "down_proj.weight"), strings.HasSuffix(s.name, "output_linear.weight"),
+			strings.HasSuffix(s.name, ".w2.weight"):
 			std /= math.Sqrt(float64(2 * c.Layers))
 		}
 		if std > 0 {

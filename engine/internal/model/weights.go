@@ -32,7 +32,8 @@ type layer struct {
 	gateUp       *nn.Linear    // [F+F, D]
 	down         *nn.Linear    // [D, F]
 	afterMLP     []float32     // [D], or nil
-	delta        *deltaWeights // or nil: then it has attention
+	delta        *deltaWeights // or nil
+	conv         []float32     // [Taps,D], or nil; without either it has attention
 }
 
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
@@ -58,7 +59,7 @@ func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute)
 // NewWeights of them gives the same model, unless it is in int8.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
-	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), normName: c.stored(w.norm)}
+	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), c.finalNorm(): c.stored(w.norm)}
 	w.embed.Unpack(data[EmbedName])
 	split := func(l *nn.Linear, f fused) {
 		K := l.Inputs()
@@ -74,16 +75,19 @@ func (w *Weights) Tensors() []Tensor {
 	}
 	for i, l := range w.layers {
 		at := fmt.Sprintf("model.layers.%d.", i)
-		attn := at + "self_attn."
+		query, key := c.headNorms()
 		first, afterAttn, second, afterMLP := c.normNames()
 		data[at+first], data[at+second] = c.stored(l.norm1), c.stored(l.norm2)
 		if afterAttn != "" {
 			data[at+afterAttn], data[at+afterMLP] = c.stored(l.afterAttn), c.stored(l.afterMLP)
 		}
-		if l.delta != nil {
+		switch {
+		case l.conv != nil:
+			data[at+convName] = storedConv(c, l.conv)
+		case l.delta != nil:
 			l.delta.store(c, at, data)
-		} else {
-			data[attn+"q_norm.weight"], data[attn+"k_norm.weight"] = c.stored(l.qNorm), c.stored(l.kNorm)
+		default:
+			data[at+query], data[at+key] = c.stored(l.qNorm), c.stored(l.kNorm)
 		}
 		for j, f := range blockLinears(c, i) {
 			split([]*nn.Linear{l.qkv, l.o, l.gateUp, l.down}[j], f)

@@ -66,6 +66,7 @@ type Workspace struct {
 	width                int // of their scores
 	few                  []float32
 	delta                deltaSpace
+	conv                 []float32
 
 	Rows      [2]Rows   // for the caller
 	Stretches []Stretch // likewise

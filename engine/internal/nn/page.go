@@ -11,10 +11,13 @@ import (
 type PageShape struct {
 	Layers, KVHeads, HeadDim int
 	BF16                     bool
+
+	Convs int // layers with a convolution instead
+	Conv  ShortConv
 }
 
 // Floats returns the length of a page's Data.
-func (s PageShape) Floats() int { return s.Layers * s.KVHeads * (s.keys() + s.values()) }
+func (s PageShape) Floats() int { return s.Layers*s.KVHeads*(s.keys()+s.values()) + s.tails() }
 
 // keys and values are the words of one layer's head: K is one panel, of 32 positions by HeadDim, V is chunks panels,
 // of HeadDim by 32 positions.

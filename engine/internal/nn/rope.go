@@ -18,6 +18,7 @@ type RoPEConfig struct {
 	Llama3 *Llama3Scaling // or nil
 	YaRN   *YaRNScaling   // or nil
 	Scale  float64        // multiplies cosines and sines; 0 is 1
+	Divide []float32      // [Dim/2] divides the frequency of each pair; nil does not
 }
 
 // Llama3Scaling is the rope_type "llama3" of Llama 3.1 and later: frequencies whose wavelength is long compared with
@@ -39,6 +40,11 @@ func (c RoPEConfig) Check() error {
 	if c.Scale < 0 || math.IsNaN(c.Scale) || math.IsInf(c.Scale, 0) {
 		return fmt.Errorf("rope attention_factor = %v must be positive", c.Scale)
 	}
+	for _, d := range c.Divide {
+		if !(d > 0) || math.IsInf(float64(d), 0) || len(c.Divide) != c.Dim/2 {
+			return fmt.Errorf("rope factors %v must be %d positive numbers", c.Divide, c.Dim/2)
+		}
+	}
 	if c.YaRN != nil && !(c.Theta > 1) {
 		return fmt.Errorf("rope_theta = %v must be greater than 1 for rope_type yarn", c.Theta)
 	}
@@ -49,7 +55,11 @@ func (c RoPEConfig) Check() error {
 func (c RoPEConfig) frequencies() []float32 {
 	f := make([]float32, c.Dim/2)
 	for i := range f {
-		f[i] = 1 / float32(elementary.Pow(c.Theta, float64(float32(2*i)/float32(c.Dim))))
+		power := float32(elementary.Pow(c.Theta, float64(float32(2*i)/float32(c.Dim))))
+		if c.Divide != nil {
+			power *= c.Divide[i]
+		}
+		f[i] = 1 / power
 		if c.Linear > 0 {
 			f[i] /= float32(c.Linear)
 		}

@@ -1,11 +1,11 @@
 """Makes the folders beside it: adapters as Python's peft saves them, and the logits they give.
 
-    python adapters.py       (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2)
+    python adapters.py       [NAME…]  (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2; phi4mini and lfm2: 2.15.0, 5.24.0)
 
 Each is of the model in ../families that its name begins with. expected.safetensors is as there, of the model in float32 with the
 adapter on it.
 """
-import os, shutil
+import os, shutil, sys
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
@@ -21,6 +21,8 @@ ADAPTERS = {  # name: LoraConfig, dtype of the file
     "gemma3-all": (dict(r=4, lora_alpha=8, target_modules="all-linear"), torch.float32),
     "qwen3-pattern": (dict(r=4, lora_alpha=6, target_modules=["q_proj", "o_proj", "up_proj"], rank_pattern={r"0\.self_attn\.(q|o)_proj": 2, "q_proj": 5, "up_proj": 1},
                            alpha_pattern={"layers.1.mlp.up_proj": 3, "o_proj": 5}), torch.float32),
+    "phi4mini-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
+    "lfm2-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
     "llama31-attn": (dict(r=3, lora_alpha=5, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]), torch.float32),
 }
 
@@ -57,5 +59,5 @@ def make(name, config, dtype):
 if __name__ == "__main__":
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     torch.set_num_threads(1)
-    for name, (config, dtype) in ADAPTERS.items():
-        make(name, config, dtype)
+    for name in sys.argv[1:] or ADAPTERS:
+        make(name, *ADAPTERS[name])
