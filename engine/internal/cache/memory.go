@@ -7,7 +7,8 @@ import "github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 // Remembers reports whether sequences have memories. A prefix of theirs is of use if the memory at its end was kept.
 func (c *Cache) Remembers() bool { return c.memory.Layers > 0 }
 
-// Memory returns a memory without positions. If it does not fit, it evicts cached prefixes; if that is not enough and force is not set, it returns nil.
+// Memory returns a memory without positions. If it does not fit, it evicts cached prefixes; if that is not enough and
+// force is not set, it returns nil.
 func (c *Cache) Memory(force bool) *nn.Memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -140,7 +140,10 @@ func (l *sequence) drop() {
 func (l *sequence) computed() {
 	before := l.done / cache.PageLen
 	l.done += l.take
-	if l.done/cache.PageLen == before || l.memory != nil && (l.done != l.mark(l.done-l.take) || l.pure(l.done) < l.done) {
+	if l.done/cache.PageLen == before {
+		return
+	}
+	if l.memory != nil && (l.done != l.mark(l.done-l.take) || l.pure(l.done) < l.done) {
 		return
 	}
 	l.cache().Keep(l.s.scope, l.tokens[:l.pure(l.done)], l.pages, l.memory)
