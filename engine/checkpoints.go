@@ -119,7 +119,9 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 // the head of a tied model, or on a model with others around it (see merge.Foreign). Most checkpoints have none. Nor
 // has one whose base model is not served.
 func (e *Engine) Export(path string) ([]tinker.ExportFile, error) {
-	m, _, dir, err := e.store.Read(path)
+	view := e.store.View()
+	defer view.Close()
+	m, _, dir, err := view.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,9 @@ func closeFiles(files []opened) (err error) {
 
 // open opens the files of a checkpoint, which are then read whatever becomes of it, and compares their checksums.
 func (s *Store) open(path string) (m Manifest, files []opened, err error) {
-	defer s.Reading()()
-	m, _, dir, err := s.Read(path)
+	v := s.View()
+	defer v.Close()
+	m, _, dir, err := v.Read(path)
 	if err != nil {
 		return m, nil, err
 	}

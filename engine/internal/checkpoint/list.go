@@ -15,15 +15,17 @@ import (
 
 // List describes the checkpoints by path. A damaged one is left out and logged, once per reason.
 func (s *Store) List(log *slog.Logger) ([]tinker.Checkpoint, error) {
-	paths, err := s.all()
+	v := s.View()
+	defer v.Close()
+	paths, err := v.all()
 	if err != nil {
 		return nil, err
 	}
 	list := make([]tinker.Checkpoint, 0, len(paths))
 	for _, p := range paths {
-		c, err := s.Describe(p.String())
+		c, err := v.describe(p.String())
 		if errors.Is(err, tinker.ErrNotFound) {
-			continue // deleted or expired meanwhile
+			continue // expired, or deleted by another program
 		}
 		if err != nil {
 			if s.damageIsNew(p.String(), err) {
@@ -48,7 +50,13 @@ func (s *Store) damageIsNew(path string, why error) bool {
 
 // Describe describes one checkpoint.
 func (s *Store) Describe(path string) (tinker.Checkpoint, error) {
-	m, p, dir, err := s.Read(path)
+	v := s.View()
+	defer v.Close()
+	return v.describe(path)
+}
+
+func (v View) describe(path string) (tinker.Checkpoint, error) {
+	m, p, dir, err := v.Read(path)
 	if err != nil {
 		return tinker.Checkpoint{}, err
 	}
@@ -81,13 +89,14 @@ func unlisted(path string, err error) error {
 
 // Verify reads every checkpoint below dir. It returns their number and the damage.
 func Verify(dir string) (found int, damaged, err error) {
-	s := Store{dir: dir, now: func() time.Time { return time.Time{} }}
-	paths, err := s.all()
+	v := (&Store{dir: dir, now: func() time.Time { return time.Time{} }}).View()
+	defer v.Close()
+	paths, err := v.all()
 	if err != nil {
 		return 0, nil, err
 	}
 	for _, p := range paths {
-		m, _, folder, err := s.Read(p.String())
+		m, _, folder, err := v.Read(p.String())
 		for name := range m.Files {
 			err = errors.Join(err, m.Check(folder, name))
 		}

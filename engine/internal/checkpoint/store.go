@@ -43,11 +43,16 @@ func New(dir string, files disk.FS, now func() time.Time, beside bool) (*Store, 
 	return s, s.tidy()
 }
 
-// Reading keeps the names of checkpoints as they are until done is called.
-func (s *Store) Reading() (done func()) {
+// View is a time in which checkpoints stay as they are: one that is replaced is not there for a moment.
+type View struct{ s *Store }
+
+// View begins a view, in which nothing is saved or deleted. Close ends it.
+func (s *Store) View() View {
 	s.mu.RLock()
-	return s.mu.RUnlock
+	return View{s}
 }
+
+func (v View) Close() { v.s.mu.RUnlock() }
 
 const (
 	Unfinished = "~new" // being written
@@ -61,17 +66,23 @@ func (s *Store) folder(p tinker.Path) string {
 // Escape turns any model id into a file name without path separators or dots.
 func Escape(modelID string) string { return strings.ReplaceAll(url.QueryEscape(modelID), ".", "%2E") }
 
-// Read returns a checkpoint's manifest and folder. A missing or expired checkpoint is ErrNotFound. The caller calls
-// reading first if it reads from the folder.
-func (s *Store) Read(path string) (m Manifest, p tinker.Path, dir string, err error) {
-	return s.readAt(path, s.now())
+// Read returns a checkpoint's manifest and folder. A missing or expired checkpoint is ErrNotFound.
+func (v View) Read(path string) (m Manifest, p tinker.Path, dir string, err error) {
+	return v.readAt(path, v.s.now())
 }
 
-func (s *Store) readAt(path string, now time.Time) (m Manifest, p tinker.Path, dir string, err error) {
+// Read is Read of a view that has ended.
+func (s *Store) Read(path string) (m Manifest, p tinker.Path, dir string, err error) {
+	v := s.View()
+	defer v.Close()
+	return v.Read(path)
+}
+
+func (v View) readAt(path string, now time.Time) (m Manifest, p tinker.Path, dir string, err error) {
 	if p, err = tinker.ParsePath(path); err != nil {
 		return m, p, "", err
 	}
-	dir = s.folder(p)
+	dir = v.s.folder(p)
 	raw, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, p, dir, tinker.Userf("engine: checkpoint %s: %w", path, tinker.ErrNotFound)
@@ -244,10 +255,10 @@ func (s *Store) tidy() error {
 }
 
 // all returns the paths of the checkpoints, sorted.
-func (s *Store) all() ([]tinker.Path, error) {
-	found, err := disk.Glob(s.dir, "*/*/*/"+manifestFile)
+func (v View) all() ([]tinker.Path, error) {
+	found, err := disk.Glob(v.s.dir, "*/*/*/"+manifestFile)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %s: %w", s.dir, err)
+		return nil, fmt.Errorf("engine: %s: %w", v.s.dir, err)
 	}
 	var paths []tinker.Path
 	for _, f := range found {
@@ -264,13 +275,15 @@ func (s *Store) all() ([]tinker.Path, error) {
 
 // Expired returns the paths of the checkpoints whose time to live has ended by now.
 func (s *Store) Expired(now time.Time) ([]tinker.Path, error) {
-	paths, err := s.all()
+	v := s.View()
+	defer v.Close()
+	paths, err := v.all()
 	if err != nil {
 		return nil, err
 	}
 	var gone []tinker.Path
 	for _, p := range paths {
-		m, _, _, err := s.readAt(p.String(), now)
+		m, _, _, err := v.readAt(p.String(), now)
 		if m.Expires != nil && errors.Is(err, tinker.ErrNotFound) {
 			gone = append(gone, p)
 		}

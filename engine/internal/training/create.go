@@ -133,8 +133,9 @@ func (t *Trainer) CreateFromState(id string, d queue.Digest, req tinker.CreateFr
 }
 
 func (r *Run) createFromState(req tinker.CreateFromStateRequest) error {
-	defer r.t.Store.Reading()()
-	m, p, dir, err := r.t.Store.Read(req.Path)
+	view := r.t.Store.View()
+	defer view.Close()
+	m, p, dir, err := view.Read(req.Path)
 	if err != nil {
 		return err
 	}

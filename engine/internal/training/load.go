@@ -12,8 +12,9 @@ import (
 
 // load replaces the run's state by a saved one. Everything is read and checked before anything changes.
 func (r *Run) load(req tinker.LoadRequest) (tinker.LoadOutput, error) {
-	defer r.t.Store.Reading()()
-	m, p, dir, err := r.t.Store.Read(req.Path)
+	view := r.t.Store.View()
+	defer view.Close()
+	m, p, dir, err := view.Read(req.Path)
 	if err != nil {
 		return tinker.LoadOutput{}, err
 	}

@@ -13,8 +13,9 @@ import (
 // Open returns the weights of a checkpoint: those in memory while a client uses them, else those on disk. The weights
 // of its base model stay in memory until held ends.
 func (t *Trainer) Open(path string, promised bool) (v *weights.Version, held *weights.Hold, err error) {
-	defer t.Store.Reading()()
-	m, _, dir, err := t.Store.Read(path)
+	view := t.Store.View()
+	defer view.Close()
+	m, _, dir, err := view.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
