@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "rewrite testdata/bits.golden from the p
 func TestGoldenBits(t *testing.T) {
 	golden := filepath.Join("testdata", "bits.golden")
 	if *update {
-		if err := os.WriteFile(golden, []byte(strings.Join(bits(t, kernel.Portable, true), "\n")+"\n"), 0o644); err != nil {
+		lines := strings.Join(bits(t, kernel.Portable, true), "\n") + "\n"
+		if err := os.WriteFile(golden, []byte(lines), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
