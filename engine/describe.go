@@ -56,8 +56,18 @@ func Describe(dir string) (Description, error) {
 		d.RoPEScaling = fmt.Sprintf("scaled by %g as Llama 3 does", c.RoPE.Llama3.Factor)
 	case c.RoPE.Linear > 0:
 		d.RoPEScaling = fmt.Sprintf("scaled by %g", c.RoPE.Linear)
+	case c.RoPE.YaRN != nil:
+		d.RoPEScaling = fmt.Sprintf("scaled by %g as YaRN does", c.RoPE.YaRN.Factor)
+	case c.RoPE.Divide != nil:
+		d.RoPEScaling = "scaled by longrope's short_factor"
 	}
 	return d, nil
+}
+
+// Modules returns the names of the linear layers of a LoRA on attention or what stands for it, on the MLP, and on the
+// output layer.
+func (d Description) Modules(attn, mlp, unembed bool) []string {
+	return model.LoRA{Attn: attn, MLP: mlp, Unembed: unembed}.ModulesOn(d.config)
 }
 
 // CheckWeights returns an error if the weights of a model folder cannot be loaded: a file or a tensor that is missing,

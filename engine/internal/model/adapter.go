@@ -41,8 +41,8 @@ func (l LoRA) Targets() []string {
 	return list
 }
 
-// modulesOn returns the names of the linears of a model that have an addition. The flags mean what the model has.
-func (l LoRA) modulesOn(c Config) []string {
+// ModulesOn returns the names of the linears of a model that have an addition. The flags mean what the model has.
+func (l LoRA) ModulesOn(c Config) []string {
 	if len(l.Modules) > 0 {
 		return l.Targets()
 	}
@@ -189,7 +189,7 @@ func headTarget(c Config) target {
 // specs lists the tensors of an adapter on a model.
 func (l LoRA) specs(c Config) []spec {
 	var list []spec
-	modules := l.modulesOn(c)
+	modules := l.ModulesOn(c)
 	for i := range c.Layers {
 		qkv, o, gateUp, down := targets(c, i)
 		for _, t := range []target{qkv, o, gateUp, down} {
@@ -231,7 +231,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 	if err != nil {
 		return nil, fmt.Errorf("model: LoRA %+v: %w", l, err)
 	}
-	scale, modules := float32(l.Alpha/float64(l.Rank)), l.modulesOn(w.Config)
+	scale, modules := float32(l.Alpha/float64(l.Rank)), l.ModulesOn(w.Config)
 	pack := func(t target) *nn.LoRA {
 		t = t.of(modules)
 		if len(t.outs) == 0 {
@@ -256,7 +256,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 // of them gives the same adapter.
 func (a *Adapter) Tensors(c Config) []Tensor {
 	var out []Tensor
-	modules := a.LoRA.modulesOn(c)
+	modules := a.LoRA.ModulesOn(c)
 	unpack := func(t target, l *nn.LoRA) {
 		if l == nil {
 			return

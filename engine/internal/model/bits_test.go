@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "rewrite testdata/bits.golden from the p
 func TestGoldenBits(t *testing.T) {
 	golden := filepath.Join("testdata", "bits.golden")
 	if *update {
-		if err := os.WriteFile(golden, []byte(strings.Join(bits(t, kernel.Portable, true), "\n")+"\n"), 0o644); err != nil {
+		lines := strings.Join(bits(t, kernel.Portable, true), "\n") + "\n"
+		if err := os.WriteFile(golden, []byte(lines), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +65,7 @@ func remind(t *testing.T) {
 
 // bits trains families on path p, in each order that it offers, and returns a line for each: its name and hashes of
 // what came out. They are all families, in all dtypes, on the best path of an order or if all is set; on other paths
-// they are the diverse ones in all dtypes, and the others in float32.
+// they are the diverse ones in all dtypes, and the others in float32 and the native order.
 func bits(t *testing.T, p kernel.Path, all bool) []string {
 	var lines []string
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
@@ -81,7 +82,8 @@ func bits(t *testing.T, p kernel.Path, all bool) []string {
 			for _, c := range dtypes() {
 				m := newExactAs(t, k, c, arch)
 				for adapter := range 2 {
-					if c.Int8 && adapter == 0 || c.BF16 && !all && !diverse(a) { // int8 is frozen
+					some := all || diverse(a) || !c.BF16 && order == kernel.Native()
+					if c.Int8 && adapter == 0 || !some { // int8 is frozen
 						continue
 					}
 					s := m.train(t, r, adapter, false, 3)

@@ -159,6 +159,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"factor", map[string]any{"rope_scaling": map[string]any{"rope_type": "linear"}}},
 		{"partial_rotary_factor", map[string]any{"partial_rotary_factor": 0.5}},
 		{"partial_rotary_factor", map[string]any{"rope_parameters": map[string]any{"partial_rotary_factor": 0.5}}},
+		{"partial_rotary_factor", map[string]any{"rope_parameters": map[string]any{"partial_rotary_factor": 0.5,
+			"rope_type": "longrope"}}},
 		{"torch_dtype", map[string]any{"torch_dtype": "float8"}},
 		{"vocab_size", map[string]any{"vocab_size": 0}},
 		{"hidden_size", map[string]any{"hidden_size": -32}},

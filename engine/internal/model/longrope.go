@@ -15,11 +15,15 @@ import (
 // cached keys keep the short one. So a logit would depend on how its sequence was cut into calls.
 //
 // Here the list is a function of config.json alone: short_factor. The context ends at original_max_position_embeddings,
-// so every sequence has transformers' numbers. If both lists are equal, the context is max_position_embeddings. So a
-// copy of the folder with long_factor in place of short_factor takes long sequences; short ones then get its numbers.
+// so every sequence has transformers' numbers. If both lists are equal, the context is max_position_embeddings. For
+// longer sequences, write long_factor's numbers in the place of short_factor's in a copy of the folder: transformers
+// then agrees at every length.
 
 // longRoPE reads rope_type longrope.
 func (h *hfConfig) longRoPE(c *Config, s *hfRoPE) error {
+	if err := s.whole(); err != nil {
+		return err
+	}
 	if s.Theta != nil {
 		c.RoPE.Theta = *s.Theta
 	}

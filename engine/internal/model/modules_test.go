@@ -42,7 +42,7 @@ func TestModulesOfFamilies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(all.modulesOn(c), " "); got != want {
+		if got := strings.Join(all.ModulesOn(c), " "); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 		err = LoRA{Modules: []string{"fc1"}}.CheckOn(c)

@@ -26,7 +26,7 @@ func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 	config := map[string]any{
 		"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "inference_mode": true,
 		"r": l.Rank, "lora_alpha": l.Alpha, "lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false,
-		"target_modules": l.modulesOn(c),
+		"target_modules": l.ModulesOn(c),
 	}
 	if c.Int8 {
 		config[baseDtypeKey] = "int8"

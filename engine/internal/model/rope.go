@@ -63,6 +63,14 @@ func (h *hfConfig) rotated(c *Config, s *hfRoPE, otherwise float64) (dim int, er
 	return dim, nil
 }
 
+// whole refuses to rotate a part of each head, for families in which that is not computed.
+func (s *hfRoPE) whole() error {
+	if s.Partial != 0 && s.Partial != 1 {
+		return fmt.Errorf("partial_rotary_factor = %v is not supported", s.Partial)
+	}
+	return nil
+}
+
 // kind is the type of scaling.
 func (s *hfRoPE) kind() string { return cmp.Or(s.Type, s.OldType) }
 
@@ -74,8 +82,8 @@ func (s *hfRoPE) config(r nn.RoPEConfig) (nn.RoPEConfig, error) {
 	if s.Theta != nil {
 		r.Theta = *s.Theta
 	}
-	if s.Partial != 0 && s.Partial != 1 {
-		return r, fmt.Errorf("partial_rotary_factor = %v is not supported", s.Partial)
+	if err := s.whole(); err != nil {
+		return r, err
 	}
 	switch typ := s.kind(); typ {
 	case "default", "":

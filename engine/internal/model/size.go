@@ -84,7 +84,7 @@ func (l LoRA) MaxRank(c Config) (most int) {
 
 // each calls f with the shape of every kind of matrix that has an addition, and with their number.
 func (l LoRA) each(c Config, f func(in, out, count int)) {
-	modules := l.modulesOn(c)
+	modules := l.ModulesOn(c)
 	for i := range c.Layers {
 		qkv, o, gateUp, down := targets(c, i)
 		for _, t := range []target{qkv, o, gateUp, down} {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
@@ -17,9 +18,12 @@ func shipped(bf16 bool) Config {
 // TestBackwardBytes: the heap of a step is TapeBytes plus BackwardBytes, except for the quarter by which buffers grow
 // and the workers' own memory. One vocabulary is small, the other so large that the head computes some rows at a time.
 func TestBackwardBytes(t *testing.T) {
-	for _, vocab := range []int{512, 1 << 18} {
+	conv := slices.IndexFunc(architectures, func(a Arch) bool { return a.Conv })
+	for _, of := range []struct{ arch, vocab int }{{2, 512}, {2, 1 << 18}, {conv, 512}} {
 		c := shipped(true)
-		c.Dim, c.Vocab = 32, vocab
+		if c.Dim, c.Vocab, c.Arch = 32, of.vocab, architectures[of.arch]; c.Arch.Conv {
+			c.Linear, c.Conv = []bool{true, true, false, true}, nn.ShortConv{Dim: 32, Taps: 3}
+		}
 		r, k := newRunner(t, 2)
 		w, err := NewWeights(c, RandomTensors(c, 1), alone(k))
 		if err != nil {
@@ -42,10 +46,11 @@ func TestBackwardBytes(t *testing.T) {
 		took := float64(heap() - before)
 		runtime.KeepAlive([]any{r, w, tape, grads, seqs, targets, logp})
 		said := float64(c.TapeBytes(rows, 8, false) + c.BackwardBytes(rows, 8))
-		t.Logf("vocabulary of %d: %.2f MB of %.2f", vocab, took/1e6, said/1e6)
+		t.Logf("%s, vocabulary of %d: %.2f MB of %.2f", c.Arch.Type, of.vocab, took/1e6, said/1e6)
 		const own = 1e6 // two workers' transposed weights and the sums of such products
 		if took < said || took > 1.5*said+own {
-			t.Errorf("a vocabulary of %d: %.2f MB are estimated, %.2f taken", vocab, said/1e6, took/1e6)
+			t.Errorf("%s, vocabulary of %d: %.2f MB are estimated, %.2f taken", c.Arch.Type, of.vocab, said/1e6,
+				took/1e6)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (p *pass) starts(a, b int) kernel.Stretches {
 func (p *pass) loraTasks(l int, u segment) {
 	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
 	qkv, o, gateUp, down := targets(p.w.Config, l)
-	modules := u.adapter.LoRA.modulesOn(p.w.Config)
+	modules := u.adapter.LoRA.ModulesOn(p.w.Config)
 	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
 	seqs := p.starts(u.a, u.b)

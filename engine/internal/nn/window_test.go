@@ -23,7 +23,7 @@ func TestAttentionWindow(t *testing.T) {
 						}
 					}
 				}
-				if z.n < 100 {
+				if z.n < 34 || z.n == 34 && window == 33 { // a shape of many elements
 					gradientOf(t, s)
 				}
 			})

@@ -52,7 +52,7 @@ func CheckAdapter(have engine.Adapter, cfg *config.Config, m *job.Model) error {
 	case have.Alpha != want.Alpha:
 		return fmt.Errorf("the adapter has alpha %g and lora_alpha is %g; set lora_alpha: %g", have.Alpha, want.Alpha,
 			have.Alpha)
-	case !sameModules(have.Modules, want.Modules):
+	case !sameModules(have.Modules, want.Modules) && !sameModules(have.Modules, meant(want, m)):
 		return fmt.Errorf("the adapter is on %s, target_modules less exclude_modules are %s; set target_modules: [%s]",
 			strings.Join(have.Modules, ", "), strings.Join(want.Modules, ", "), strings.Join(have.Modules, ", "))
 	case named == "" && have.Base != "" && !sameModel(have.Base, m.Name, m.Dir):
@@ -62,6 +62,16 @@ func CheckAdapter(have engine.Adapter, cfg *config.Config, m *job.Model) error {
 		return fmt.Errorf("the adapter was made for %s, and base_model_name is %s", have.Base, named)
 	}
 	return nil
+}
+
+// meant returns the linear layers that the groups of a configuration are in a model; nil if it picks some of them, or
+// the model cannot be described.
+func meant(want config.LoRA, m *job.Model) []string {
+	d, err := engine.Describe(m.Dir)
+	if err != nil || someModules(want) != "" {
+		return nil
+	}
+	return d.Modules(want.TrainAttn, want.TrainMLP, want.TrainUnembed)
 }
 
 // sameModel says whether an adapter's name of its base model can be the run's: the same last part, whatever the place.
