@@ -16,6 +16,7 @@
 //	trinity plot RUN [RUN ...] --output reward.svg
 //	trinity doctor MODEL
 //	trinity chat MODEL|CHECKPOINT
+//	trinity start claude|codex|opencode|aider --model MODEL|CHECKPOINT
 //	trinity studio [DIR ...]; trinity view --config FILE
 //	trinity perf run -c FILE
 //
@@ -60,6 +61,7 @@ type commands struct {
 	Convert    convertCmd    `cmd:"" help:"Merge an adapter into full weights: a Hugging Face folder or a GGUF file."`
 	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
+	Start      startCmd      `cmd:"" help:"Start Claude Code, Codex, opencode or aider on a model here."`
 	Studio     studioCmd     `cmd:"" help:"Show runs in a browser, down to the token."`
 	View       viewCmd       `cmd:"" help:"Show a table of experiences in a browser."`
 	Perf       perfCmd       `cmd:"" help:"Measure the exploring of a configuration."`
