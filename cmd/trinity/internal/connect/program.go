@@ -43,7 +43,7 @@ var programs = []Program{
 	{"claude", "Claude Code", "npm install -g @anthropic-ai/claude-code", true, 23000, claude},
 	{"codex", "Codex", "npm install -g @openai/codex", true, 6300, codex},
 	{"opencode", "opencode", "npm install -g opencode-ai", true, 7700, opencode},
-	{"aider", "aider", "pip install aider-chat", false, 1500, aider},
+	{"aider", "aider", "pip install aider-chat", false, 600, aider},
 }
 
 // Find returns the program of a name.
