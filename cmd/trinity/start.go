@@ -143,7 +143,7 @@ func (c *startCmd) open(s *surroundings, dir string) (*connect.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := connect.NewServer(modelID(c.Model), sp)
+	server, err := connect.NewServer(ctx, modelID(c.Model), sp)
 	if err != nil {
 		return nil, errors.Join(err, sp.Engine.Close())
 	}

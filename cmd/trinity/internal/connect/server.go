@@ -22,8 +22,12 @@ type Server struct {
 }
 
 // NewServer returns a server of an open model.
-func NewServer(name string, s *speaker.Speaker) (*Server, error) {
-	ends, err := s.Template.StopIDs(s.Tokenizer)
+func NewServer(ctx context.Context, name string, s *speaker.Speaker) (*Server, error) {
+	has, err := s.Engine.Capabilities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := s.Engine.EndTokens(has.Models[0].Name) // the template's and the folder's
 	if err != nil {
 		return nil, err
 	}
