@@ -117,16 +117,8 @@ func (h *Hub) storeLarge(ctx context.Context, r repo, list []*upload) error {
 		if err := h.store(ctx, r, f, o.Actions); err != nil {
 			return err
 		}
-		h.tell(r.id, len(objects), f.size)
 	}
 	return nil
-}
-
-// tell reports an uploaded file as progress.
-func (h *Hub) tell(name string, files int, size int64) {
-	if h.Progress != nil {
-		h.Progress(Progress{Name: name, Files: files, Done: size, Bytes: size})
-	}
 }
 
 // store uploads one file, whole or in parts, and has it verified. Without an action the hub has it.

@@ -20,9 +20,10 @@ import (
 // (https://github.com/huggingface/huggingface_hub/tree/v1.4.1/src/huggingface_hub). Large files are stored by Git LFS's
 // batch API (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md) before the commit names them.
 
-// Push commits files, by their names in the repository, to a model on the hub, and returns its page. A model that is not
-// there is made, private. Files that the model has are replaced only if overwrite is set.
-func (h *Hub) Push(ctx context.Context, name, summary string, files map[string]string, overwrite bool) (string, error) {
+// Push commits files, by their names in the repository, to a model on the hub, and returns its page. A model that is
+// not there is made, private. Files that the model has are replaced only if overwrite is set.
+func Push(ctx context.Context, h *Hub, name, summary string, files map[string]string,
+	overwrite bool) (page string, err error) {
 	r, err := parse(models, name)
 	switch {
 	case err != nil:
@@ -187,8 +188,8 @@ const mostAnswer = 16 << 20
 func (h *Hub) written(r repo, resp *http.Response, into any) error {
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("hub: the account of this HF_TOKEN may not write %s; use a token with the right to write and "+
-			"the name of an owner that it may write for (%s/settings/tokens)", r, h.Endpoint)
+		return fmt.Errorf("hub: the account of this HF_TOKEN may not write %s; use a token with the right to write, "+
+			"and the name of an owner that it may write for (%s/settings/tokens)", r, h.Endpoint)
 	case resp.StatusCode >= 300:
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
 		return fmt.Errorf("hub: %s: %s answers %s %s%s; try again, or ask the hub's support", r,

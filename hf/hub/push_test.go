@@ -36,7 +36,7 @@ func TestPush(t *testing.T) {
 	s := hubtest.New(t, map[string]hubtest.Repo{"models/me/there": {Files: map[string][]byte{"README.md": []byte("old"),
 		".gitattributes": nil}}})
 	h := New(Options{Cache: t.TempDir(), Endpoint: s.URL, Token: hubtest.Token})
-	page, err := h.Push(t.Context(), "me/new", "two words", paths, false)
+	page, err := Push(t.Context(), h, "me/new", "two words", paths, false)
 	if err != nil || page != s.URL+"/me/new" {
 		t.Fatal(page, err)
 	}
@@ -45,12 +45,13 @@ func TestPush(t *testing.T) {
 		t.Errorf("the hub has %d files, private: %v", len(repo.Files), repo.Private)
 	}
 	before := len(s.Requests())
-	_, err = h.Push(t.Context(), "me/there", "again", paths, false)
+	_, err = Push(t.Context(), h, "me/there", "again", paths, false)
 	if err == nil || !strings.Contains(err.Error(), "model me/there has a file README.md already") ||
-		!strings.Contains(err.Error(), "--overwrite") || string(s.Repos["models/me/there"].Files["README.md"]) != "old" {
+		!strings.Contains(err.Error(), "--overwrite") ||
+		string(s.Repos["models/me/there"].Files["README.md"]) != "old" {
 		t.Error(err)
 	}
-	if _, err = h.Push(t.Context(), "me/there", "again", paths, true); err != nil {
+	if _, err = Push(t.Context(), h, "me/there", "again", paths, true); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Repos["models/me/there"].Files; len(got) != len(content)+1 || string(got["README.md"]) != "# A\n" {
@@ -79,13 +80,13 @@ func TestPushRefused(t *testing.T) {
 		{Options{Endpoint: "http://127.0.0.1:1", Token: hubtest.Token, Pause: time.Millisecond}, "me/new",
 			"cannot reach http://127.0.0.1:1"},
 	} {
-		_, err := New(tt.o).Push(t.Context(), tt.name, "x", paths, false)
+		_, err := Push(t.Context(), New(tt.o), tt.name, "x", paths, false)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		}
 	}
 	h := New(Options{Endpoint: s.URL, Token: hubtest.Token})
-	if _, err := h.Push(t.Context(), "me/new", "x", map[string]string{"a": filepath.Join(t.TempDir(), "a")},
+	if _, err := Push(t.Context(), h, "me/new", "x", map[string]string{"a": filepath.Join(t.TempDir(), "a")},
 		false); err == nil || len(s.Repos) != 0 {
 		t.Errorf("a file that is not there: %v, %d repositories", err, len(s.Repos))
 	}

@@ -22,7 +22,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	p := strings.TrimPrefix(r.URL.Path, "/")
-	completes := strings.HasPrefix(p, "lfs/complete/") // an address that is signed; huggingface_hub sends no token there
+	completes := strings.HasPrefix(p, "lfs/complete/") // a signed address; huggingface_hub sends no token there
 	if !completes && r.Header.Get("Authorization") != "Bearer "+Token {
 		refuse(w, http.StatusUnauthorized, "", "Invalid username or password.")
 		return true
@@ -89,7 +89,8 @@ func preupload(w http.ResponseWriter, r *http.Request) {
 		if f.Size >= Large {
 			mode = "lfs"
 		}
-		if sample, err := base64.StdEncoding.DecodeString(f.Sample); err != nil || int64(len(sample)) != min(512, f.Size) {
+		sample, err := base64.StdEncoding.DecodeString(f.Sample)
+		if err != nil || int64(len(sample)) != min(512, f.Size) {
 			http.Error(w, "the sample of "+f.Path+" is not its first 512 bytes", http.StatusBadRequest)
 			return
 		}
