@@ -16,34 +16,36 @@ import (
 // night is the time of which the last column tells.
 const night = 8 * time.Hour
 
-// The layers of the two models that are measured of each shape.
-const fewLayers, moreLayers = 1, 4
+// fewLayers are the layers of a model that is measured of each shape.
+const fewLayers = 4
 
 // Machine prints what the models that people train need and how fast they are on this machine: a row for each. No
-// model is needed here: models of the same shape with random weights and few layers are measured, and the time of a
-// token grows by the same for each further layer.
+// model is needed here: one of the same shape with random weights and few layers is measured, and the time of a token
+// grows with the parameters. The difference of two such models would tell layers from the head, but other programs on
+// the machine disturb it more than the head does.
 func (d *Diagnosis) Machine(ctx context.Context) error {
 	return d.table(ctx, shapes)
 }
 
 // table prints the rows of some shapes.
 func (d *Diagnosis) table(ctx context.Context, list []shape) error {
-	fmt.Fprintf(d.Out, "Measured on random models of %d and %d layers, computed for all layers; it takes minutes.\n"+
-		"%d threads, LoRA of rank %d, %s free. A step is %d samples of %d tokens, half of them the answer, on all of "+
-		"which it trains; a night is %v.\n\n", fewLayers, moreLayers, d.threads(), d.Rank,
-		budget.Size(budget.FreeMemory()), d.Samples, d.Length, night)
+	fmt.Fprintf(d.Out, "Each model with random weights and %d layers is measured, and its rates are computed for all "+
+		"layers by the\nparameters: roughly. It takes minutes. %d threads, LoRA of rank %d, %s free. A step is %d samples "+
+		"of %d tokens,\nhalf of them the answer, on all of which it trains; a night is %v.\n\n", fewLayers, d.threads(),
+		d.Rank, budget.Size(budget.FreeMemory()), d.Samples, d.Length, night)
 	const row = "%-13s %16s %16s %13s %13s %14s\n"
 	fmt.Fprintf(d.Out, row, "model", "tokens/s sampled", "tokens/s trained", "to sample", "to train", "steps a night")
 	waited := 0.0
 	for _, s := range list {
-		m, err := d.need(s)
+		conf, err := describe(s)
 		if err != nil {
 			return err
 		}
-		r, err := d.compute(ctx, s)
+		r, err := d.compute(ctx, s, conf.Parameters)
 		if err != nil {
 			return fmt.Errorf("doctor: %s: %w", s.name, err)
 		}
+		m := conf.InBase(d.Base).Memory(machine.Memory(), d.Samples, d.Length, d.Rank)
 		waited = max(waited, r.Waited)
 		fmt.Fprintf(d.Out, row, s.name, rate(r.Sampled), rate(r.Trained), budget.Size(m.Sampling()),
 			budget.Size(m.Training()), steps(r, d.Samples, d.Length))
@@ -60,40 +62,29 @@ func steps(r budget.Rates, samples, length int) string {
 	return fmt.Sprintf("%.0f", night.Seconds()/(tokens/2/r.Sampled+tokens/r.Trained))
 }
 
-// need is the memory of a shape.
-func (d *Diagnosis) need(s shape) (engine.MemoryEstimate, error) {
-	var conf engine.Description
-	err := inFolder(s, false, func(dir string) (err error) {
+// describe describes a shape.
+func describe(s shape) (conf engine.Description, err error) {
+	err = inFolder(s, false, func(dir string) (err error) {
 		conf, err = engine.Describe(dir)
 		return err
 	})
-	return conf.InBase(d.Base).Memory(machine.Memory(), d.Samples, d.Length, d.Rank), err
+	return conf, err
 }
 
-// compute is the rates of a shape, from those of two models with fewer layers.
-func (d *Diagnosis) compute(ctx context.Context, s shape) (budget.Rates, error) {
-	var measured [2]budget.Rates
-	for i, layers := range []int{fewLayers, moreLayers} {
-		some := s
-		some.layers = layers
-		err := inFolder(some, true, func(dir string) (err error) {
-			measured[i], err = d.rates(ctx, s.name, dir, s.vocab)
-			return err
-		})
-		if err != nil {
-			return budget.Rates{}, err
-		}
+// compute is the rates of a shape with so many parameters, from those of a model with fewer layers.
+func (d *Diagnosis) compute(ctx context.Context, s shape, parameters int64) (r budget.Rates, err error) {
+	s.layers = fewLayers
+	some, err := describe(s)
+	if err != nil {
+		return r, err
 	}
-	few, more := measured[0], measured[1]
-	return budget.Rates{Sampled: extend(few.Sampled, more.Sampled, s.layers),
-		Trained: extend(few.Trained, more.Trained, s.layers), Waited: max(few.Waited, more.Waited)}, nil
-}
-
-// extend is the rate of a model with more layers than two that were measured. What a layer takes is not below 0,
-// however much other programs disturbed the measuring.
-func extend(few, more float64, layers int) float64 {
-	layer := max(0, (1/more-1/few)/(moreLayers-fewLayers))
-	return 1 / (1/more + float64(layer*float64(layers-moreLayers)))
+	err = inFolder(s, true, func(dir string) (err error) {
+		r, err = d.rates(ctx, s.name, dir, s.vocab)
+		return err
+	})
+	part := float64(some.Parameters) / float64(parameters)
+	r.Sampled, r.Trained = r.Sampled*part, r.Trained*part
+	return r, err
 }
 
 // inFolder runs use with a temporary folder of the shape.

@@ -7,20 +7,8 @@ import (
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
+	"github.com/seed-d9ad8ee0/trinity/run/budget"
 )
-
-// Two measured models give the rate of a third if each layer takes the same time.
-func TestExtend(t *testing.T) {
-	rateOf := func(layers int) float64 { return 1 / (0.002 + 0.0005*float64(layers)) }
-	for _, layers := range []int{4, 16, 36} {
-		if got := extend(rateOf(fewLayers), rateOf(moreLayers), layers); math.Abs(got/rateOf(layers)-1) > 1e-12 {
-			t.Errorf("%d layers: %g, want %g", layers, got, rateOf(layers))
-		}
-	}
-	if got := extend(100, 101, 36); got != 101 {
-		t.Errorf("a measurement that was disturbed gives %g", got)
-	}
-}
 
 // Each shape has the parameters that its name says, in the engine's terms.
 func TestShapes(t *testing.T) {
@@ -54,5 +42,13 @@ func TestMachine(t *testing.T) {
 			Match(out.Bytes()) {
 			t.Errorf("no row of %s:\n%s", name, &out)
 		}
+	}
+}
+
+// Sampling and training take a step's time together.
+func TestSteps(t *testing.T) {
+	r := budget.Rates{Sampled: 1024, Trained: 512} // 32 s and 128 s of 64 samples of 1024 tokens
+	if got := steps(r, 64, 1024); got != "180" {
+		t.Errorf("a night has %s steps, want 8 h / 160 s", got)
 	}
 }
