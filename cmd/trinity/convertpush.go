@@ -108,6 +108,7 @@ func (c *convertCmd) card(dir string) (*card.Card, error) {
 	if k.Base == "" {
 		k.Base = notes.Model
 	}
+	k.Local = notes.Path != ""
 	job, step := jobOf(dir)
 	return k, k.Read(job, step)
 }

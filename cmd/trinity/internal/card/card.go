@@ -18,6 +18,7 @@ import (
 type Card struct {
 	Name      string // of the repository
 	Base      string // the base model's name
+	Local     bool   // the name is of a folder or file here, not on the hub
 	Adapter   string // what was trained of it
 	Algorithm string
 	Data      []string
@@ -114,7 +115,7 @@ func command(set map[string]source.Setting) string {
 func (c *Card) Text() string {
 	var t strings.Builder
 	t.WriteString("---\nlibrary_name: transformers\ntags: [trinity]\n")
-	if modelName.MatchString(c.Base) {
+	if modelName.MatchString(c.Base) && !c.Local {
 		fmt.Fprintf(&t, "base_model: %s\n", c.Base)
 	}
 	fmt.Fprintf(&t, "---\n\n# %s\n\nTrained with trinity.\n\n| | |\n|---|---|\n", c.Name)

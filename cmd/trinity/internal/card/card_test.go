@@ -71,7 +71,7 @@ Trained with trinity.
 
 // A card of a model without a job, in a folder of this machine, has what is known.
 func TestCardWithoutJob(t *testing.T) {
-	c := Card{Name: "mine", Base: "/home/ann/models/a|b"}
+	c := Card{Name: "mine", Base: "/home/ann/models/a|b", Local: true}
 	if err := c.Read(t.TempDir(), 0); err != nil {
 		t.Fatal(err)
 	}

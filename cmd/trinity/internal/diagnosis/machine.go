@@ -30,9 +30,9 @@ func (d *Diagnosis) Machine(ctx context.Context) error {
 // table prints the rows of some shapes.
 func (d *Diagnosis) table(ctx context.Context, list []shape) error {
 	fmt.Fprintf(d.Out, "Each model with random weights and %d layers is measured, and its rates are computed for all "+
-		"layers by the\nparameters: roughly. It takes minutes. %d threads, LoRA of rank %d, %s free. A step is %d samples "+
-		"of %d tokens,\nhalf of them the answer, on all of which it trains; a night is %v.\n\n", fewLayers, d.threads(),
-		d.Rank, budget.Size(budget.FreeMemory()), d.Samples, d.Length, night)
+		"layers by the\nparameters: roughly. It takes minutes. %d threads, LoRA of rank %d, %s free. A step is %d "+
+		"samples of %d\ntokens, half of them the answer, on all of which it trains; a night is %v.\n\n", fewLayers,
+		d.threads(), d.Rank, budget.Size(budget.FreeMemory()), d.Samples, d.Length, night)
 	const row = "%-13s %16s %16s %13s %13s %14s\n"
 	fmt.Fprintf(d.Out, row, "model", "tokens/s sampled", "tokens/s trained", "to sample", "to train", "steps a night")
 	waited := 0.0
