@@ -82,7 +82,8 @@ var floors = []string{
 	"run examples/tiny examples/tiny/gen",
 	"run/catalog run/speaker",
 	"cmd/trinity/internal/cmdline cmd/trinity/internal/ownserver cmd/trinity/internal/talk cmd/trinity/internal/play " +
-		"cmd/trinity/internal/diagnosis cmd/trinity/internal/ownmodel",
+		"cmd/trinity/internal/diagnosis cmd/trinity/internal/ownmodel cmd/trinity/internal/connect " +
+		"cmd/trinity/internal/card",
 	"cmd/trinity cmd/sbom cmd/release",
 }
 

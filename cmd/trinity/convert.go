@@ -25,6 +25,8 @@ type convertCmd struct {
 	Step       string `short:"s" placeholder:"N,N" help:"Only these steps of a job, such as 100,200; reports each."`
 	Output     string `short:"o" help:"The folder or GGUF file to create; default: in global_step_<n>/actor."`
 	GGUF       string `name:"gguf" placeholder:"TYPE" help:"Write a GGUF file: f16, bf16, f32, q8_0, q4_k_m, or lora."`
+	Push       string `placeholder:"OWNER/NAME" help:"Upload it to this model on the hub; a new one is private."`
+	Overwrite  bool   `help:"With --push: replace files that the model on the hub has."`
 }
 
 // Help implements kong.HelpProvider.
@@ -34,7 +36,8 @@ func (*convertCmd) Help() string {
 		"With --gguf, one file for llama.cpp and Ollama is written, of the last step: MODEL-TYPE.gguf, and beside " +
 		"a merged model a Modelfile. f16 and bf16 have two bytes a weight, f32 four, q8_0 one, q4_k_m about 0.6. " +
 		"lora is the adapter alone, for llama.cpp's --lora with a GGUF file of the base model; newer releases of " +
-		"Ollama are said to take merged models only."
+		"Ollama are said to take merged models only.\n\n" +
+		"With --push, the files and a model card go to the Hugging Face hub, with the token in HF_TOKEN."
 }
 
 const (
@@ -44,7 +47,7 @@ const (
 
 // Run implements the command. It writes full weights as a Hugging Face folder, or a GGUF file.
 func (c *convertCmd) Run(s *surroundings) error {
-	if err := c.checkGGUF(); err != nil {
+	if err := errors.Join(c.checkGGUF(), c.checkPush(s)); err != nil {
 		return err
 	}
 	steps, err := c.numbers()
@@ -122,11 +125,11 @@ func (c *convertCmd) job(s *surroundings, dir string) error {
 		return fmt.Errorf("%s has no %s, no config.json and no %s<n> below it; "+
 			"name a PEFT adapter, a checkpoint or a job directory", c.Checkpoint, engine.AdapterConfigFile, stepPrefix)
 	}
-	if jobs := speaker.JobsIn(dir); len(jobs) > 1 && (c.Output != "" || c.GGUF != "") {
+	if jobs := speaker.JobsIn(dir); len(jobs) > 1 && (c.Output != "" || c.GGUF != "" || c.Push != "") {
 		return fmt.Errorf("%s holds several jobs: %s; name one of them", c.Checkpoint, speaker.JobList(jobs))
 	}
 	slices.SortStableFunc(steps, func(a, b string) int { return stepNumber(a) - stepNumber(b) })
-	if c.Output != "" || c.GGUF != "" {
+	if c.Output != "" || c.GGUF != "" || c.Push != "" {
 		steps = steps[len(steps)-1:]
 	}
 	for _, step := range steps {
@@ -155,23 +158,15 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 	default:
 		if out = filepath.Join(step, stepOutput); has(out, "config.json") {
 			fmt.Fprintln(s.out, out, "already exists")
-			return nil
+			return c.push(s, step, out)
 		}
 	}
-	for _, note := range []string{"remote_checkpoint_path.txt", "remote_sampler_path.txt"} {
-		path, err := os.ReadFile(filepath.Join(step, note))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		checkpoints := filepath.Join(filepath.Dir(step), "tinker", "checkpoints")
-		dir, err := engine.CheckpointFolder(checkpoints, strings.TrimSpace(string(path)))
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(step, note), err)
-		}
+	dir, err := checkpointOf(step)
+	if err == nil {
 		return c.convert(s, dir, dir, out)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if adapter := filepath.Join(step, "actor", "lora_adapter"); has(adapter, engine.AdapterConfigFile) {
 		return c.convert(s, adapter, adapter, out)
@@ -180,11 +175,40 @@ func (c *convertCmd) step(s *surroundings, step string) error {
 		"nothing was saved at this step; choose another one", step)
 }
 
-// convert writes full weights to out, from a folder with an adapter or a model. name is the user's name for the folder.
+// checkpointOf is the engine's folder of what a global_step_<n> names; fs.ErrNotExist if it names nothing.
+func checkpointOf(step string) (string, error) {
+	for _, note := range []string{"remote_checkpoint_path.txt", "remote_sampler_path.txt"} {
+		path, err := os.ReadFile(filepath.Join(step, note))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		checkpoints := filepath.Join(filepath.Dir(step), "tinker", "checkpoints")
+		dir, err := engine.CheckpointFolder(checkpoints, strings.TrimSpace(string(path)))
+		if err != nil {
+			return "", fmt.Errorf("%s: %v", filepath.Join(step, note), err)
+		}
+		return dir, nil
+	}
+	return "", fs.ErrNotExist
+}
+
+// convert writes full weights to out, from a folder with an adapter or a model, and pushes them. name is the user's
+// name for the folder.
 func (c *convertCmd) convert(s *surroundings, dir, name, out string) error {
 	if c.GGUF != "" {
 		return c.gguf(s, dir, name, out)
 	}
+	if err := c.merge(s, dir, name, out); err != nil {
+		return err
+	}
+	return c.push(s, dir, out)
+}
+
+// merge writes a model folder.
+func (c *convertCmd) merge(s *surroundings, dir, name, out string) error {
 	if !has(dir, engine.AdapterConfigFile) {
 		template, err := ownTemplate(dir, dir)
 		if err != nil {

@@ -38,5 +38,5 @@ func (c *convertCmd) copyModel(s *surroundings) error {
 		return err
 	}
 	fmt.Fprintf(s.out, "wrote the weights of %s, in bf16, to %s\n", c.Checkpoint, c.Output)
-	return nil
+	return c.push(s, m.Dir, c.Output)
 }

@@ -18,8 +18,9 @@ func (c *convertCmd) numbers() (steps []int, err error) {
 		}
 		steps = append(steps, n)
 	}
-	if len(steps) > 1 && c.Output != "" {
-		return nil, usageError{errors.New("trinity: --output is one folder or file; name one --step with it")}
+	if len(steps) > 1 && (c.Output != "" || c.Push != "") {
+		return nil, usageError{errors.New("trinity: --output is one folder or file, and --push one model; name one " +
+			"--step with it")}
 	}
 	return steps, nil
 }

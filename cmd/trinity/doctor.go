@@ -13,7 +13,7 @@ import (
 )
 
 type doctorCmd struct {
-	Model   string `arg:"" help:"A model: a folder, a GGUF file, or a name on the hub or in Ollama."`
+	Model   string `arg:"" optional:"" help:"A folder, a GGUF file, or a name on the hub or in Ollama."`
 	Rank    int    `help:"LoRA rank for the memory estimate." default:"32"`
 	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
@@ -22,12 +22,16 @@ type doctorCmd struct {
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 
-// Run implements the command: it describes a model, its memory needs and its speed on this machine.
+// Run implements the command: it describes a model, its memory needs and its speed on this machine; without one, the
+// machine.
 func (c *doctorCmd) Run(s *surroundings) error {
 	if c.Rank < 1 || c.Length < 2 || c.Samples < 1 {
 		return usageError{errors.New("trinity: --rank must be at least 1, --length at least 2, --samples at least 1")}
 	}
 	signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to save
+	if c.Model == "" {
+		return c.machine(s)
+	}
 	dir, err := s.model(c.Model)
 	if err != nil {
 		return err
@@ -45,4 +49,15 @@ func (c *doctorCmd) Run(s *surroundings) error {
 		return err
 	}
 	return d.Speed(s.ctx, need)
+}
+
+// machine describes this machine by the models that people train.
+func (c *doctorCmd) machine(s *surroundings) error {
+	if !c.Measure || c.Base == engine.BaseAuto {
+		return usageError{errors.New("trinity: --no-measure and --base-dtype auto need a model; without one, doctor " +
+			"measures this machine")}
+	}
+	d := diagnosis.Diagnosis{Out: s.out, Rank: c.Rank, Length: c.Length, Samples: c.Samples, Threads: c.Threads,
+		Base: c.Base}
+	return d.Machine(s.ctx)
 }

@@ -61,14 +61,23 @@ func (c *convertCmd) gguf(s *surroundings, dir, name, out string) error {
 		out = filepath.Join(out, g.Name+"-"+c.GGUF+".gguf")
 	}
 	if c.GGUF == ggufLoRA {
-		return ggufAdapter(s, g, of, out)
+		if err := ggufAdapter(s, g, of, out); err != nil {
+			return err
+		}
+		return c.push(s, dir, out)
 	}
-	return c.ggufModel(s, g, of, out)
+	if err := c.ggufModel(s, g, of, out); err != nil {
+		return err
+	}
+	return c.push(s, dir, out, besideGGUF(out))
 }
+
+// besideGGUF is the Modelfile of a GGUF file.
+func besideGGUF(out string) string { return strings.TrimSuffix(out, ".gguf") + ".Modelfile" }
 
 // ggufModel writes the model, and a Modelfile beside it.
 func (c *convertCmd) ggufModel(s *surroundings, g engine.GGUF, of, out string) error {
-	beside := strings.TrimSuffix(out, ".gguf") + ".Modelfile"
+	beside := besideGGUF(out)
 	if _, err := os.Lstat(beside); err == nil {
 		return fmt.Errorf("%s exists already; remove it or choose another file with --output", beside)
 	}

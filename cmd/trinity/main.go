@@ -14,8 +14,9 @@
 //	trinity bench [--base-url URL]; trinity bench fleet --simulate N
 //	trinity fleet JOB; trinity fleet drain|remove JOB WORKER
 //	trinity plot RUN [RUN ...] --output reward.svg
-//	trinity doctor MODEL
+//	trinity doctor [MODEL]
 //	trinity chat MODEL|CHECKPOINT
+//	trinity start claude|codex|opencode|aider --model MODEL|CHECKPOINT
 //	trinity studio [DIR ...]; trinity view --config FILE
 //	trinity perf run -c FILE
 //
@@ -58,8 +59,9 @@ type commands struct {
 	Fleet      fleetCmd      `cmd:"" help:"List, drain and remove the workers of a run or a server."`
 	Plot       plotCmd       `cmd:"" help:"Draw the rewards of several runs in one picture."`
 	Convert    convertCmd    `cmd:"" help:"Merge an adapter into full weights: a Hugging Face folder or a GGUF file."`
-	Doctor     doctorCmd     `cmd:"" help:"Describe a model, its memory needs and its speed on this machine."`
+	Doctor     doctorCmd     `cmd:"" help:"Describe a model's needs and speed on this machine, or the machine."`
 	Chat       chatCmd       `cmd:"" help:"Talk to a model, a job's newest checkpoint or an adapter."`
+	Start      startCmd      `cmd:"" help:"Start Claude Code, Codex, opencode or aider on a model here."`
 	Studio     studioCmd     `cmd:"" help:"Show runs in a browser, down to the token."`
 	View       viewCmd       `cmd:"" help:"Show a table of experiences in a browser."`
 	Perf       perfCmd       `cmd:"" help:"Measure the exploring of a configuration."`

@@ -22,7 +22,14 @@ func TestMain(m *testing.M) {
 	if code, is := tool.Stage(os.Args); is { // of the command, which is this program too
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"trinity": main})
+	programs := map[string]func(){"trinity": main}
+	for name, settle := range standIns {
+		programs[name] = func() {
+			s, err := settle()
+			s.main(name, err)
+		}
+	}
+	testscript.Main(m, programs)
 }
 
 // TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -168,25 +169,33 @@ func escape(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// send does one request, again if the server is busy or not reached, at most five times. The token goes to the endpoint
-// only. A response that is not an error of the server's is returned whatever its status.
+// send does one request without a body, again if the server is busy or not reached, at most five times. The token goes
+// to the endpoint only. A response that is not an error of the server's is returned whatever its status.
 func (h *Hub) send(ctx context.Context, method, address string, header http.Header) (*http.Response, error) {
+	return h.repeat(ctx, func() (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, method, address, nil)
+		if err == nil {
+			maps.Copy(req.Header, header)
+		}
+		return req, err
+	})
+}
+
+// repeat is send for requests that next makes anew.
+func (h *Hub) repeat(ctx context.Context, next func() (*http.Request, error)) (*http.Response, error) {
 	client := *h.Client
-	if method == http.MethodHead {
-		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	}
 	pause := h.Pause
 	for try := 1; ; try++ {
-		req, err := http.NewRequestWithContext(ctx, method, address, nil)
+		req, err := next()
 		if err != nil {
 			return nil, fmt.Errorf("hub: %w", err)
 		}
-		for k, v := range header {
-			req.Header[k] = v
+		if req.Method == http.MethodHead {
+			client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		}
 		req.Header.Set("User-Agent", "trinity")
 		req.Header.Set("Accept-Encoding", "identity") // sizes and ranges are of the bytes themselves
-		if h.Token != "" && strings.HasPrefix(address, h.Endpoint+"/") {
+		if h.Token != "" && strings.HasPrefix(req.URL.String(), h.Endpoint+"/") {
 			req.Header.Set("Authorization", "Bearer "+h.Token)
 		}
 		resp, err := client.Do(req)

@@ -1,5 +1,5 @@
 // Package hubtest is a hub for tests: a server in this process that speaks the part of the Hugging Face hub's HTTP API
-// by which repositories are listed and files are fetched, with the headers that clients go by.
+// by which repositories are listed, and files are fetched and uploaded, with the headers that clients go by.
 package hubtest
 
 import (
@@ -40,14 +40,16 @@ type Server struct {
 	// Spoil may change the answer to a request for bytes: it returns true if it has answered. nil leaves all as it is.
 	Spoil func(w http.ResponseWriter, r *http.Request, name string, content []byte) bool
 
-	mu  sync.Mutex
-	log []string
-	cdn *httptest.Server
+	mu     sync.Mutex
+	log    []string
+	stored map[string][]byte            // large files that were uploaded, by their sha256
+	parts  map[string]map[string][]byte // likewise, before they are verified
+	cdn    *httptest.Server
 }
 
 // New starts a hub that ends with the test.
 func New(t testing.TB, repos map[string]Repo) *Server {
-	s := &Server{Repos: repos}
+	s := &Server{Repos: repos, stored: map[string][]byte{}, parts: map[string]map[string][]byte{}}
 	front := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(front.Close)
 	s.cdn = httptest.NewServer(http.HandlerFunc(s.serveLarge))
@@ -102,6 +104,9 @@ func (s *Server) note(r *http.Request) {
 // serve answers as the hub itself: /api/models/ID/revision/REV and /ID/resolve/REV/FILE.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.note(r)
+	if s.write(w, r) {
+		return
+	}
 	p := strings.TrimPrefix(r.URL.Path, "/")
 	if api, ok := strings.CutPrefix(p, "api/"); ok {
 		key, rest, _ := strings.Cut(api, "/revision/")
@@ -216,6 +221,10 @@ func (s *Server) serveLarge(w http.ResponseWriter, r *http.Request) {
 	s.note(r)
 	if r.Header.Get("Authorization") != "" {
 		http.Error(w, "a token came to a server it is not for", http.StatusBadRequest)
+		return
+	}
+	if r.Method == http.MethodPut {
+		s.put(w, r)
 		return
 	}
 	for key, repo := range s.Repos {
