@@ -217,6 +217,11 @@ func avx2ToInts(n int, dst *float32, src *float32, by float32)
 //go:noescape
 func avx2WidenQuads(n int, dst *float32, src *float32)
 
+// avx2UnpackQuads unpacks n groups of 8 rows of 32 fours of int8 from 4 rows of nibbles and their factors.
+//
+//go:noescape
+func avx2UnpackQuads(n int, dst *float32, src *float32, groups *float32)
+
 // avx2Dot returns the lane sum of x*y.
 //
 //go:noescape

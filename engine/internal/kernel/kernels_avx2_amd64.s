@@ -66,119 +66,127 @@ DATA eights<>+240(SB)/4, $0x7fff7fff
 DATA eights<>+244(SB)/4, $0x7fff7fff
 DATA eights<>+248(SB)/4, $0x7fff7fff
 DATA eights<>+252(SB)/4, $0x7fff7fff
-DATA eights<>+256(SB)/4, $0xff800000
-DATA eights<>+260(SB)/4, $0xff800000
-DATA eights<>+264(SB)/4, $0xff800000
-DATA eights<>+268(SB)/4, $0xff800000
-DATA eights<>+272(SB)/4, $0xff800000
-DATA eights<>+276(SB)/4, $0xff800000
-DATA eights<>+280(SB)/4, $0xff800000
-DATA eights<>+284(SB)/4, $0xff800000
-DATA eights<>+288(SB)/4, $0xc2d00000
-DATA eights<>+292(SB)/4, $0xc2d00000
-DATA eights<>+296(SB)/4, $0xc2d00000
-DATA eights<>+300(SB)/4, $0xc2d00000
-DATA eights<>+304(SB)/4, $0xc2d00000
-DATA eights<>+308(SB)/4, $0xc2d00000
-DATA eights<>+312(SB)/4, $0xc2d00000
-DATA eights<>+316(SB)/4, $0xc2d00000
-DATA eights<>+320(SB)/4, $0x42b20000
-DATA eights<>+324(SB)/4, $0x42b20000
-DATA eights<>+328(SB)/4, $0x42b20000
-DATA eights<>+332(SB)/4, $0x42b20000
-DATA eights<>+336(SB)/4, $0x42b20000
-DATA eights<>+340(SB)/4, $0x42b20000
-DATA eights<>+344(SB)/4, $0x42b20000
-DATA eights<>+348(SB)/4, $0x42b20000
-DATA eights<>+352(SB)/4, $0x3fb8aa3b
-DATA eights<>+356(SB)/4, $0x3fb8aa3b
-DATA eights<>+360(SB)/4, $0x3fb8aa3b
-DATA eights<>+364(SB)/4, $0x3fb8aa3b
-DATA eights<>+368(SB)/4, $0x3fb8aa3b
-DATA eights<>+372(SB)/4, $0x3fb8aa3b
-DATA eights<>+376(SB)/4, $0x3fb8aa3b
-DATA eights<>+380(SB)/4, $0x3fb8aa3b
-DATA eights<>+384(SB)/4, $0xbf318000
-DATA eights<>+388(SB)/4, $0xbf318000
-DATA eights<>+392(SB)/4, $0xbf318000
-DATA eights<>+396(SB)/4, $0xbf318000
-DATA eights<>+400(SB)/4, $0xbf318000
-DATA eights<>+404(SB)/4, $0xbf318000
-DATA eights<>+408(SB)/4, $0xbf318000
-DATA eights<>+412(SB)/4, $0xbf318000
-DATA eights<>+416(SB)/4, $0x395e8083
-DATA eights<>+420(SB)/4, $0x395e8083
-DATA eights<>+424(SB)/4, $0x395e8083
-DATA eights<>+428(SB)/4, $0x395e8083
-DATA eights<>+432(SB)/4, $0x395e8083
-DATA eights<>+436(SB)/4, $0x395e8083
-DATA eights<>+440(SB)/4, $0x395e8083
-DATA eights<>+444(SB)/4, $0x395e8083
-DATA eights<>+448(SB)/4, $0x3ab511e3
-DATA eights<>+452(SB)/4, $0x3ab511e3
-DATA eights<>+456(SB)/4, $0x3ab511e3
-DATA eights<>+460(SB)/4, $0x3ab511e3
-DATA eights<>+464(SB)/4, $0x3ab511e3
-DATA eights<>+468(SB)/4, $0x3ab511e3
-DATA eights<>+472(SB)/4, $0x3ab511e3
-DATA eights<>+476(SB)/4, $0x3ab511e3
-DATA eights<>+480(SB)/4, $0x3c091d10
-DATA eights<>+484(SB)/4, $0x3c091d10
-DATA eights<>+488(SB)/4, $0x3c091d10
-DATA eights<>+492(SB)/4, $0x3c091d10
-DATA eights<>+496(SB)/4, $0x3c091d10
-DATA eights<>+500(SB)/4, $0x3c091d10
-DATA eights<>+504(SB)/4, $0x3c091d10
-DATA eights<>+508(SB)/4, $0x3c091d10
-DATA eights<>+512(SB)/4, $0x3d2aac7a
-DATA eights<>+516(SB)/4, $0x3d2aac7a
-DATA eights<>+520(SB)/4, $0x3d2aac7a
-DATA eights<>+524(SB)/4, $0x3d2aac7a
-DATA eights<>+528(SB)/4, $0x3d2aac7a
-DATA eights<>+532(SB)/4, $0x3d2aac7a
-DATA eights<>+536(SB)/4, $0x3d2aac7a
-DATA eights<>+540(SB)/4, $0x3d2aac7a
-DATA eights<>+544(SB)/4, $0x3e2aaa49
-DATA eights<>+548(SB)/4, $0x3e2aaa49
-DATA eights<>+552(SB)/4, $0x3e2aaa49
-DATA eights<>+556(SB)/4, $0x3e2aaa49
-DATA eights<>+560(SB)/4, $0x3e2aaa49
-DATA eights<>+564(SB)/4, $0x3e2aaa49
-DATA eights<>+568(SB)/4, $0x3e2aaa49
-DATA eights<>+572(SB)/4, $0x3e2aaa49
-DATA eights<>+576(SB)/4, $0x3efffffe
-DATA eights<>+580(SB)/4, $0x3efffffe
-DATA eights<>+584(SB)/4, $0x3efffffe
-DATA eights<>+588(SB)/4, $0x3efffffe
-DATA eights<>+592(SB)/4, $0x3efffffe
-DATA eights<>+596(SB)/4, $0x3efffffe
-DATA eights<>+600(SB)/4, $0x3efffffe
-DATA eights<>+604(SB)/4, $0x3efffffe
-DATA eights<>+608(SB)/4, $0x3f800000
-DATA eights<>+612(SB)/4, $0x3f800000
-DATA eights<>+616(SB)/4, $0x3f800000
-DATA eights<>+620(SB)/4, $0x3f800000
-DATA eights<>+624(SB)/4, $0x3f800000
-DATA eights<>+628(SB)/4, $0x3f800000
-DATA eights<>+632(SB)/4, $0x3f800000
-DATA eights<>+636(SB)/4, $0x3f800000
-DATA eights<>+640(SB)/4, $0x0000007f
-DATA eights<>+644(SB)/4, $0x0000007f
-DATA eights<>+648(SB)/4, $0x0000007f
-DATA eights<>+652(SB)/4, $0x0000007f
-DATA eights<>+656(SB)/4, $0x0000007f
-DATA eights<>+660(SB)/4, $0x0000007f
-DATA eights<>+664(SB)/4, $0x0000007f
-DATA eights<>+668(SB)/4, $0x0000007f
-DATA eights<>+672(SB)/4, $0x80000000
-DATA eights<>+676(SB)/4, $0x80000000
-DATA eights<>+680(SB)/4, $0x80000000
-DATA eights<>+684(SB)/4, $0x80000000
-DATA eights<>+688(SB)/4, $0x80000000
-DATA eights<>+692(SB)/4, $0x80000000
-DATA eights<>+696(SB)/4, $0x80000000
-DATA eights<>+700(SB)/4, $0x80000000
-GLOBL eights<>(SB), RODATA|NOPTR, $704
+DATA eights<>+256(SB)/4, $0x0f0f0f0f
+DATA eights<>+260(SB)/4, $0x0f0f0f0f
+DATA eights<>+264(SB)/4, $0x0f0f0f0f
+DATA eights<>+268(SB)/4, $0x0f0f0f0f
+DATA eights<>+272(SB)/4, $0x0f0f0f0f
+DATA eights<>+276(SB)/4, $0x0f0f0f0f
+DATA eights<>+280(SB)/4, $0x0f0f0f0f
+DATA eights<>+284(SB)/4, $0x0f0f0f0f
+DATA eights<>+288(SB)/4, $0xff800000
+DATA eights<>+292(SB)/4, $0xff800000
+DATA eights<>+296(SB)/4, $0xff800000
+DATA eights<>+300(SB)/4, $0xff800000
+DATA eights<>+304(SB)/4, $0xff800000
+DATA eights<>+308(SB)/4, $0xff800000
+DATA eights<>+312(SB)/4, $0xff800000
+DATA eights<>+316(SB)/4, $0xff800000
+DATA eights<>+320(SB)/4, $0xc2d00000
+DATA eights<>+324(SB)/4, $0xc2d00000
+DATA eights<>+328(SB)/4, $0xc2d00000
+DATA eights<>+332(SB)/4, $0xc2d00000
+DATA eights<>+336(SB)/4, $0xc2d00000
+DATA eights<>+340(SB)/4, $0xc2d00000
+DATA eights<>+344(SB)/4, $0xc2d00000
+DATA eights<>+348(SB)/4, $0xc2d00000
+DATA eights<>+352(SB)/4, $0x42b20000
+DATA eights<>+356(SB)/4, $0x42b20000
+DATA eights<>+360(SB)/4, $0x42b20000
+DATA eights<>+364(SB)/4, $0x42b20000
+DATA eights<>+368(SB)/4, $0x42b20000
+DATA eights<>+372(SB)/4, $0x42b20000
+DATA eights<>+376(SB)/4, $0x42b20000
+DATA eights<>+380(SB)/4, $0x42b20000
+DATA eights<>+384(SB)/4, $0x3fb8aa3b
+DATA eights<>+388(SB)/4, $0x3fb8aa3b
+DATA eights<>+392(SB)/4, $0x3fb8aa3b
+DATA eights<>+396(SB)/4, $0x3fb8aa3b
+DATA eights<>+400(SB)/4, $0x3fb8aa3b
+DATA eights<>+404(SB)/4, $0x3fb8aa3b
+DATA eights<>+408(SB)/4, $0x3fb8aa3b
+DATA eights<>+412(SB)/4, $0x3fb8aa3b
+DATA eights<>+416(SB)/4, $0xbf318000
+DATA eights<>+420(SB)/4, $0xbf318000
+DATA eights<>+424(SB)/4, $0xbf318000
+DATA eights<>+428(SB)/4, $0xbf318000
+DATA eights<>+432(SB)/4, $0xbf318000
+DATA eights<>+436(SB)/4, $0xbf318000
+DATA eights<>+440(SB)/4, $0xbf318000
+DATA eights<>+444(SB)/4, $0xbf318000
+DATA eights<>+448(SB)/4, $0x395e8083
+DATA eights<>+452(SB)/4, $0x395e8083
+DATA eights<>+456(SB)/4, $0x395e8083
+DATA eights<>+460(SB)/4, $0x395e8083
+DATA eights<>+464(SB)/4, $0x395e8083
+DATA eights<>+468(SB)/4, $0x395e8083
+DATA eights<>+472(SB)/4, $0x395e8083
+DATA eights<>+476(SB)/4, $0x395e8083
+DATA eights<>+480(SB)/4, $0x3ab511e3
+DATA eights<>+484(SB)/4, $0x3ab511e3
+DATA eights<>+488(SB)/4, $0x3ab511e3
+DATA eights<>+492(SB)/4, $0x3ab511e3
+DATA eights<>+496(SB)/4, $0x3ab511e3
+DATA eights<>+500(SB)/4, $0x3ab511e3
+DATA eights<>+504(SB)/4, $0x3ab511e3
+DATA eights<>+508(SB)/4, $0x3ab511e3
+DATA eights<>+512(SB)/4, $0x3c091d10
+DATA eights<>+516(SB)/4, $0x3c091d10
+DATA eights<>+520(SB)/4, $0x3c091d10
+DATA eights<>+524(SB)/4, $0x3c091d10
+DATA eights<>+528(SB)/4, $0x3c091d10
+DATA eights<>+532(SB)/4, $0x3c091d10
+DATA eights<>+536(SB)/4, $0x3c091d10
+DATA eights<>+540(SB)/4, $0x3c091d10
+DATA eights<>+544(SB)/4, $0x3d2aac7a
+DATA eights<>+548(SB)/4, $0x3d2aac7a
+DATA eights<>+552(SB)/4, $0x3d2aac7a
+DATA eights<>+556(SB)/4, $0x3d2aac7a
+DATA eights<>+560(SB)/4, $0x3d2aac7a
+DATA eights<>+564(SB)/4, $0x3d2aac7a
+DATA eights<>+568(SB)/4, $0x3d2aac7a
+DATA eights<>+572(SB)/4, $0x3d2aac7a
+DATA eights<>+576(SB)/4, $0x3e2aaa49
+DATA eights<>+580(SB)/4, $0x3e2aaa49
+DATA eights<>+584(SB)/4, $0x3e2aaa49
+DATA eights<>+588(SB)/4, $0x3e2aaa49
+DATA eights<>+592(SB)/4, $0x3e2aaa49
+DATA eights<>+596(SB)/4, $0x3e2aaa49
+DATA eights<>+600(SB)/4, $0x3e2aaa49
+DATA eights<>+604(SB)/4, $0x3e2aaa49
+DATA eights<>+608(SB)/4, $0x3efffffe
+DATA eights<>+612(SB)/4, $0x3efffffe
+DATA eights<>+616(SB)/4, $0x3efffffe
+DATA eights<>+620(SB)/4, $0x3efffffe
+DATA eights<>+624(SB)/4, $0x3efffffe
+DATA eights<>+628(SB)/4, $0x3efffffe
+DATA eights<>+632(SB)/4, $0x3efffffe
+DATA eights<>+636(SB)/4, $0x3efffffe
+DATA eights<>+640(SB)/4, $0x3f800000
+DATA eights<>+644(SB)/4, $0x3f800000
+DATA eights<>+648(SB)/4, $0x3f800000
+DATA eights<>+652(SB)/4, $0x3f800000
+DATA eights<>+656(SB)/4, $0x3f800000
+DATA eights<>+660(SB)/4, $0x3f800000
+DATA eights<>+664(SB)/4, $0x3f800000
+DATA eights<>+668(SB)/4, $0x3f800000
+DATA eights<>+672(SB)/4, $0x0000007f
+DATA eights<>+676(SB)/4, $0x0000007f
+DATA eights<>+680(SB)/4, $0x0000007f
+DATA eights<>+684(SB)/4, $0x0000007f
+DATA eights<>+688(SB)/4, $0x0000007f
+DATA eights<>+692(SB)/4, $0x0000007f
+DATA eights<>+696(SB)/4, $0x0000007f
+DATA eights<>+700(SB)/4, $0x0000007f
+DATA eights<>+704(SB)/4, $0x80000000
+DATA eights<>+708(SB)/4, $0x80000000
+DATA eights<>+712(SB)/4, $0x80000000
+DATA eights<>+716(SB)/4, $0x80000000
+DATA eights<>+720(SB)/4, $0x80000000
+DATA eights<>+724(SB)/4, $0x80000000
+DATA eights<>+728(SB)/4, $0x80000000
+DATA eights<>+732(SB)/4, $0x80000000
+GLOBL eights<>(SB), RODATA|NOPTR, $736
 DATA window<>+0(SB)/4, $0xffffffff
 DATA window<>+4(SB)/4, $0xffffffff
 DATA window<>+8(SB)/4, $0xffffffff
@@ -7523,6 +7531,214 @@ loop197:
 	VZEROUPPER
 	RET
 
+// func avx2UnpackQuads(n int, dst *float32, src *float32, groups *float32)
+TEXT ·avx2UnpackQuads(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), CX
+	MOVQ dst+8(FP), DI
+	MOVQ src+16(FP), SI
+	MOVQ groups+24(FP), BX
+	VMOVDQU eights<>+256(SB), Y15
+loop198:
+	VPMOVZXBD 0(BX), Y0
+	VPSRLD $0, Y0, Y0
+	VPAND Y15, Y0, Y0
+	VPSLLD $16, Y0, Y1
+	VPOR Y1, Y0, Y0
+	VPSLLW $3, Y0, Y1
+	VPSLLW $8, Y1, Y2
+	VPOR Y2, Y1, Y1
+	VMOVDQU 0(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 0(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 128(DI)
+	VMOVDQU 128(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 256(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 384(DI)
+	VMOVDQU 256(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 512(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 640(DI)
+	VMOVDQU 384(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 768(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 896(DI)
+	VPMOVZXBD 8(BX), Y0
+	VPSRLD $0, Y0, Y0
+	VPAND Y15, Y0, Y0
+	VPSLLD $16, Y0, Y1
+	VPOR Y1, Y0, Y0
+	VPSLLW $3, Y0, Y1
+	VPSLLW $8, Y1, Y2
+	VPOR Y2, Y1, Y1
+	VMOVDQU 32(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 32(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 160(DI)
+	VMOVDQU 160(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 288(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 416(DI)
+	VMOVDQU 288(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 544(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 672(DI)
+	VMOVDQU 416(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 800(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 928(DI)
+	VPMOVZXBD 0(BX), Y0
+	VPSRLD $4, Y0, Y0
+	VPAND Y15, Y0, Y0
+	VPSLLD $16, Y0, Y1
+	VPOR Y1, Y0, Y0
+	VPSLLW $3, Y0, Y1
+	VPSLLW $8, Y1, Y2
+	VPOR Y2, Y1, Y1
+	VMOVDQU 64(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 64(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 192(DI)
+	VMOVDQU 192(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 320(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 448(DI)
+	VMOVDQU 320(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 576(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 704(DI)
+	VMOVDQU 448(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 832(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 960(DI)
+	VPMOVZXBD 8(BX), Y0
+	VPSRLD $4, Y0, Y0
+	VPAND Y15, Y0, Y0
+	VPSLLD $16, Y0, Y1
+	VPOR Y1, Y0, Y0
+	VPSLLW $3, Y0, Y1
+	VPSLLW $8, Y1, Y2
+	VPOR Y2, Y1, Y1
+	VMOVDQU 96(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 96(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 224(DI)
+	VMOVDQU 224(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 352(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 480(DI)
+	VMOVDQU 352(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 608(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 736(DI)
+	VMOVDQU 480(SI), Y3
+	VPSRLW $4, Y3, Y4
+	VPAND Y15, Y3, Y3
+	VPMULLW Y0, Y3, Y3
+	VPSUBB Y1, Y3, Y3
+	VMOVDQU Y3, 864(DI)
+	VPAND Y15, Y4, Y4
+	VPMULLW Y0, Y4, Y4
+	VPSUBB Y1, Y4, Y4
+	VMOVDQU Y4, 992(DI)
+	ADDQ $16, BX
+	ADDQ $512, SI
+	ADDQ $1024, DI
+	DECQ CX
+	JNE loop198
+	VZEROUPPER
+	RET
+
 // func avx2Dot(n int, x *float32, y *float32) (ret float32)
 TEXT ·avx2Dot(SB), NOSPLIT, $0-28
 	MOVQ n+0(FP), CX
@@ -7531,9 +7747,9 @@ TEXT ·avx2Dot(SB), NOSPLIT, $0-28
 	VXORPS Y0, Y0, Y0
 	VXORPS Y8, Y8, Y8
 	SUBQ $16, CX
-	JLT tail199
+	JLT tail200
 	PCALIGN $32
-loop198:
+loop199:
 	VMOVUPS 0(SI), Y1
 	VMOVUPS 0(DI), Y2
 	VMOVAPS Y0, Y3
@@ -7547,10 +7763,10 @@ loop198:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop198
-tail199:
+	JGE loop199
+tail200:
 	ADDQ $16, CX
-	JEQ done200
+	JEQ done201
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -7570,7 +7786,7 @@ tail199:
 	VFMADD231PS Y10, Y9, Y11
 	VMOVDQU 32(AX), Y15
 	VBLENDVPS Y15, Y11, Y8, Y8
-done200:
+done201:
 	VADDPS Y0, Y8, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VADDPS X0, X1, X0
@@ -7586,17 +7802,17 @@ done200:
 TEXT ·avx2Max(SB), NOSPLIT, $0-20
 	MOVQ n+0(FP), CX
 	MOVQ x+8(FP), SI
-	VMOVUPS eights<>+256(SB), Y0
-	VMOVUPS eights<>+256(SB), Y1
-	VMOVUPS eights<>+256(SB), Y2
-	VMOVUPS eights<>+256(SB), Y3
-	VMOVUPS eights<>+256(SB), Y4
-	VMOVUPS eights<>+256(SB), Y5
-	VMOVUPS eights<>+256(SB), Y6
-	VMOVUPS eights<>+256(SB), Y7
-loop201:
+	VMOVUPS eights<>+288(SB), Y0
+	VMOVUPS eights<>+288(SB), Y1
+	VMOVUPS eights<>+288(SB), Y2
+	VMOVUPS eights<>+288(SB), Y3
+	VMOVUPS eights<>+288(SB), Y4
+	VMOVUPS eights<>+288(SB), Y5
+	VMOVUPS eights<>+288(SB), Y6
+	VMOVUPS eights<>+288(SB), Y7
+loop202:
 	CMPQ CX, $64
-	JLT done202
+	JLT done203
 	VMOVUPS 0(SI), Y8
 	VMAXPS Y0, Y8, Y0
 	VMOVUPS 32(SI), Y9
@@ -7615,8 +7831,8 @@ loop201:
 	VMAXPS Y7, Y15, Y7
 	ADDQ $256, SI
 	SUBQ $64, CX
-	JMP loop201
-done202:
+	JMP loop202
+done203:
 	VMAXPS Y0, Y2, Y0
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y0, Y4, Y0
@@ -7625,9 +7841,9 @@ done202:
 	VMAXPS Y0, Y7, Y0
 	VMOVAPS Y1, Y8
 	SUBQ $16, CX
-	JLT tail204
+	JLT tail205
 	PCALIGN $32
-loop203:
+loop204:
 	VMOVUPS 0(SI), Y1
 	VMAXPS Y0, Y1, Y1
 	VMOVAPS Y1, Y0
@@ -7636,10 +7852,10 @@ loop203:
 	VMOVAPS Y9, Y8
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JGE loop203
-tail204:
+	JGE loop204
+tail205:
 	ADDQ $16, CX
-	JEQ done205
+	JEQ done206
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -7653,7 +7869,7 @@ tail204:
 	VMAXPS Y8, Y9, Y9
 	VMOVDQU 32(AX), Y15
 	VBLENDVPS Y15, Y9, Y8, Y8
-done205:
+done206:
 	VXORPS Y1, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VXORPS Y9, Y9, Y9
@@ -7679,33 +7895,33 @@ TEXT ·avx2Exp(SB), NOSPLIT, $0-36
 	VXORPS Y3, Y3, Y3
 	VXORPS Y11, Y11, Y11
 	SUBQ $16, CX
-	JLT tail207
+	JLT tail208
 	PCALIGN $32
-loop206:
+loop207:
 	VMOVUPS 0(SI), Y0
 	VSUBPS Y6, Y0, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
@@ -7715,28 +7931,28 @@ loop206:
 	VMOVAPS Y4, Y3
 	VMOVUPS 32(SI), Y8
 	VSUBPS Y6, Y8, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
@@ -7747,38 +7963,38 @@ loop206:
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop206
-tail207:
+	JGE loop207
+tail208:
 	ADDQ $16, CX
-	JEQ done208
+	JEQ done209
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVDQU 0(AX), Y7
 	VMASKMOVPS 0(SI), Y7, Y0
 	VSUBPS Y6, Y0, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
@@ -7791,28 +8007,28 @@ tail207:
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS 32(SI), Y15, Y8
 	VSUBPS Y6, Y8, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
@@ -7822,7 +8038,7 @@ tail207:
 	VADDPS Y8, Y11, Y12
 	VMOVDQU 32(AX), Y15
 	VBLENDVPS Y15, Y12, Y11, Y11
-done208:
+done209:
 	VADDPS Y3, Y11, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VADDPS X0, X1, X0
@@ -7842,33 +8058,33 @@ TEXT ·avx2ExpSum(SB), NOSPLIT, $0-28
 	VXORPS Y3, Y3, Y3
 	VXORPS Y11, Y11, Y11
 	SUBQ $16, CX
-	JLT tail210
+	JLT tail211
 	PCALIGN $32
-loop209:
+loop210:
 	VMOVUPS 0(SI), Y0
 	VSUBPS Y6, Y0, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
@@ -7876,28 +8092,28 @@ loop209:
 	VMOVAPS Y4, Y3
 	VMOVUPS 32(SI), Y8
 	VSUBPS Y6, Y8, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
@@ -7905,38 +8121,38 @@ loop209:
 	VMOVAPS Y12, Y11
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JGE loop209
-tail210:
+	JGE loop210
+tail211:
 	ADDQ $16, CX
-	JEQ done211
+	JEQ done212
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
 	VMOVDQU 0(AX), Y7
 	VMASKMOVPS 0(SI), Y7, Y0
 	VSUBPS Y6, Y0, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
@@ -7946,35 +8162,35 @@ tail210:
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS 32(SI), Y15, Y8
 	VSUBPS Y6, Y8, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
 	VADDPS Y8, Y11, Y12
 	VMOVDQU 32(AX), Y15
 	VBLENDVPS Y15, Y12, Y11, Y11
-done211:
+done212:
 	VADDPS Y3, Y11, Y0
 	VEXTRACTF128 $1, Y0, X1
 	VADDPS X0, X1, X0
@@ -7993,70 +8209,70 @@ TEXT ·avx2SiLUMul(SB), NOSPLIT, $0-32
 	MOVQ gate+16(FP), SI
 	MOVQ up+24(FP), DX
 	SUBQ $16, CX
-	JLT tail213
+	JLT tail214
 	PCALIGN $32
-loop212:
+loop213:
 	VMOVUPS 0(SI), Y3
 	VMOVUPS 0(DX), Y4
-	VPXOR eights<>+672(SB), Y3, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
+	VPXOR eights<>+704(SB), Y3, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
-	VADDPS eights<>+608(SB), Y0, Y0
+	VADDPS eights<>+640(SB), Y0, Y0
 	VDIVPS Y0, Y3, Y0
 	VMULPS Y4, Y0, Y0
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS 32(SI), Y11
 	VMOVUPS 32(DX), Y12
-	VPXOR eights<>+672(SB), Y11, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
+	VPXOR eights<>+704(SB), Y11, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
-	VADDPS eights<>+608(SB), Y8, Y8
+	VADDPS eights<>+640(SB), Y8, Y8
 	VDIVPS Y8, Y11, Y8
 	VMULPS Y12, Y8, Y8
 	VMOVUPS Y8, 32(DI)
@@ -8064,10 +8280,10 @@ loop212:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JGE loop212
-tail213:
+	JGE loop213
+tail214:
 	ADDQ $16, CX
-	JEQ done214
+	JEQ done215
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8075,33 +8291,33 @@ tail213:
 	VMASKMOVPS 0(SI), Y7, Y3
 	VMOVDQU 0(AX), Y7
 	VMASKMOVPS 0(DX), Y7, Y4
-	VPXOR eights<>+672(SB), Y3, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
+	VPXOR eights<>+704(SB), Y3, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
-	VADDPS eights<>+608(SB), Y0, Y0
+	VADDPS eights<>+640(SB), Y0, Y0
 	VDIVPS Y0, Y3, Y0
 	VMULPS Y4, Y0, Y0
 	VMOVDQU 0(AX), Y7
@@ -8110,38 +8326,38 @@ tail213:
 	VMASKMOVPS 32(SI), Y15, Y11
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS 32(DX), Y15, Y12
-	VPXOR eights<>+672(SB), Y11, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
+	VPXOR eights<>+704(SB), Y11, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
-	VADDPS eights<>+608(SB), Y8, Y8
+	VADDPS eights<>+640(SB), Y8, Y8
 	VDIVPS Y8, Y11, Y8
 	VMULPS Y12, Y8, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done214:
+done215:
 	VZEROUPPER
 	RET
 
@@ -8154,40 +8370,40 @@ TEXT ·avx2SiLUMulBackward(SB), NOSPLIT, $0-48
 	MOVQ gate+32(FP), SI
 	MOVQ up+40(FP), DX
 	SUBQ $16, CX
-	JLT tail216
+	JLT tail217
 	PCALIGN $32
-loop215:
+loop216:
 	VMOVUPS 0(SI), Y3
 	VMOVUPS 0(R9), Y4
 	VMOVUPS 0(DX), Y5
-	VPXOR eights<>+672(SB), Y3, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
+	VPXOR eights<>+704(SB), Y3, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
-	VADDPS eights<>+608(SB), Y0, Y0
-	VMOVUPS eights<>+608(SB), Y6
+	VADDPS eights<>+640(SB), Y0, Y0
+	VMOVUPS eights<>+640(SB), Y6
 	VDIVPS Y0, Y6, Y0
 	VMULPS Y3, Y4, Y1
 	VMULPS Y0, Y1, Y1
@@ -8201,34 +8417,34 @@ loop215:
 	VMOVUPS 32(SI), Y11
 	VMOVUPS 32(R9), Y12
 	VMOVUPS 32(DX), Y13
-	VPXOR eights<>+672(SB), Y11, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
+	VPXOR eights<>+704(SB), Y11, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
-	VADDPS eights<>+608(SB), Y8, Y8
-	VMOVUPS eights<>+608(SB), Y14
+	VADDPS eights<>+640(SB), Y8, Y8
+	VMOVUPS eights<>+640(SB), Y14
 	VDIVPS Y8, Y14, Y8
 	VMULPS Y11, Y12, Y9
 	VMULPS Y8, Y9, Y9
@@ -8245,10 +8461,10 @@ loop215:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JGE loop215
-tail216:
+	JGE loop216
+tail217:
 	ADDQ $16, CX
-	JEQ done217
+	JEQ done218
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8258,34 +8474,34 @@ tail216:
 	VMASKMOVPS 0(R9), Y7, Y4
 	VMOVDQU 0(AX), Y7
 	VMASKMOVPS 0(DX), Y7, Y5
-	VPXOR eights<>+672(SB), Y3, Y0
-	VMOVUPS eights<>+288(SB), Y1
-	VMAXPS Y0, Y1, Y0
+	VPXOR eights<>+704(SB), Y3, Y0
 	VMOVUPS eights<>+320(SB), Y1
+	VMAXPS Y0, Y1, Y0
+	VMOVUPS eights<>+352(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VMULPS eights<>+352(SB), Y0, Y1
+	VMULPS eights<>+384(SB), Y0, Y1
 	VROUNDPS $8, Y1, Y1
-	VFMADD231PS eights<>+384(SB), Y1, Y0
 	VFMADD231PS eights<>+416(SB), Y1, Y0
-	VMOVUPS eights<>+448(SB), Y2
-	VFMADD213PS eights<>+480(SB), Y0, Y2
+	VFMADD231PS eights<>+448(SB), Y1, Y0
+	VMOVUPS eights<>+480(SB), Y2
 	VFMADD213PS eights<>+512(SB), Y0, Y2
 	VFMADD213PS eights<>+544(SB), Y0, Y2
 	VFMADD213PS eights<>+576(SB), Y0, Y2
 	VFMADD213PS eights<>+608(SB), Y0, Y2
-	VFMADD213PS eights<>+608(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
+	VFMADD213PS eights<>+640(SB), Y0, Y2
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y0
 	VPSUBD Y0, Y1, Y1
-	VPADDD eights<>+640(SB), Y0, Y0
+	VPADDD eights<>+672(SB), Y0, Y0
 	VPSLLD $23, Y0, Y0
 	VMULPS Y0, Y2, Y2
-	VPADDD eights<>+640(SB), Y1, Y1
+	VPADDD eights<>+672(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y2, Y2
 	VMOVAPS Y2, Y0
-	VADDPS eights<>+608(SB), Y0, Y0
-	VMOVUPS eights<>+608(SB), Y6
+	VADDPS eights<>+640(SB), Y0, Y0
+	VMOVUPS eights<>+640(SB), Y6
 	VDIVPS Y0, Y6, Y0
 	VMULPS Y3, Y4, Y1
 	VMULPS Y0, Y1, Y1
@@ -8304,34 +8520,34 @@ tail216:
 	VMASKMOVPS 32(R9), Y15, Y12
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS 32(DX), Y15, Y13
-	VPXOR eights<>+672(SB), Y11, Y8
-	VMOVUPS eights<>+288(SB), Y9
-	VMAXPS Y8, Y9, Y8
+	VPXOR eights<>+704(SB), Y11, Y8
 	VMOVUPS eights<>+320(SB), Y9
+	VMAXPS Y8, Y9, Y8
+	VMOVUPS eights<>+352(SB), Y9
 	VMINPS Y8, Y9, Y8
-	VMULPS eights<>+352(SB), Y8, Y9
+	VMULPS eights<>+384(SB), Y8, Y9
 	VROUNDPS $8, Y9, Y9
-	VFMADD231PS eights<>+384(SB), Y9, Y8
 	VFMADD231PS eights<>+416(SB), Y9, Y8
-	VMOVUPS eights<>+448(SB), Y10
-	VFMADD213PS eights<>+480(SB), Y8, Y10
+	VFMADD231PS eights<>+448(SB), Y9, Y8
+	VMOVUPS eights<>+480(SB), Y10
 	VFMADD213PS eights<>+512(SB), Y8, Y10
 	VFMADD213PS eights<>+544(SB), Y8, Y10
 	VFMADD213PS eights<>+576(SB), Y8, Y10
 	VFMADD213PS eights<>+608(SB), Y8, Y10
-	VFMADD213PS eights<>+608(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
+	VFMADD213PS eights<>+640(SB), Y8, Y10
 	VCVTPS2DQ Y9, Y9
 	VPSRAD $1, Y9, Y8
 	VPSUBD Y8, Y9, Y9
-	VPADDD eights<>+640(SB), Y8, Y8
+	VPADDD eights<>+672(SB), Y8, Y8
 	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y10, Y10
-	VPADDD eights<>+640(SB), Y9, Y9
+	VPADDD eights<>+672(SB), Y9, Y9
 	VPSLLD $23, Y9, Y9
 	VMULPS Y9, Y10, Y10
 	VMOVAPS Y10, Y8
-	VADDPS eights<>+608(SB), Y8, Y8
-	VMOVUPS eights<>+608(SB), Y14
+	VADDPS eights<>+640(SB), Y8, Y8
+	VMOVUPS eights<>+640(SB), Y14
 	VDIVPS Y8, Y14, Y8
 	VMULPS Y11, Y12, Y9
 	VMULPS Y8, Y9, Y9
@@ -8344,7 +8560,7 @@ tail216:
 	VMULPS Y10, Y13, Y13
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y13, Y15, 32(DI)
-done217:
+done218:
 	VZEROUPPER
 	RET
 
@@ -8356,9 +8572,9 @@ TEXT ·avx2ScaleMul(SB), NOSPLIT, $0-36
 	MOVQ y+24(FP), DX
 	VBROADCASTSS s+32(FP), Y6
 	SUBQ $16, CX
-	JLT tail219
+	JLT tail220
 	PCALIGN $32
-loop218:
+loop219:
 	VMOVUPS 0(SI), Y1
 	VMOVUPS 0(DX), Y2
 	VMULPS Y6, Y1, Y0
@@ -8373,10 +8589,10 @@ loop218:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JGE loop218
-tail219:
+	JGE loop219
+tail220:
 	ADDQ $16, CX
-	JEQ done220
+	JEQ done221
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8396,7 +8612,7 @@ tail219:
 	VMULPS Y10, Y8, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done220:
+done221:
 	VZEROUPPER
 	RET
 
@@ -8407,9 +8623,9 @@ TEXT ·avx2Mul(SB), NOSPLIT, $0-32
 	MOVQ x+16(FP), SI
 	MOVQ y+24(FP), DX
 	SUBQ $16, CX
-	JLT tail222
+	JLT tail223
 	PCALIGN $32
-loop221:
+loop222:
 	VMOVUPS 0(SI), Y1
 	VMOVUPS 0(DX), Y2
 	VMULPS Y2, Y1, Y0
@@ -8422,10 +8638,10 @@ loop221:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JGE loop221
-tail222:
+	JGE loop222
+tail223:
 	ADDQ $16, CX
-	JEQ done223
+	JEQ done224
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8443,7 +8659,7 @@ tail222:
 	VMULPS Y10, Y9, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done223:
+done224:
 	VZEROUPPER
 	RET
 
@@ -8453,9 +8669,9 @@ TEXT ·avx2Add(SB), NOSPLIT, $0-24
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	SUBQ $16, CX
-	JLT tail225
+	JLT tail226
 	PCALIGN $32
-loop224:
+loop225:
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 0(SI), Y1
 	VADDPS Y1, Y0, Y0
@@ -8467,10 +8683,10 @@ loop224:
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JGE loop224
-tail225:
+	JGE loop225
+tail226:
 	ADDQ $16, CX
-	JEQ done226
+	JEQ done227
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8488,7 +8704,7 @@ tail225:
 	VADDPS Y9, Y8, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done226:
+done227:
 	VZEROUPPER
 	RET
 
@@ -8498,9 +8714,9 @@ TEXT ·avx2Scale(SB), NOSPLIT, $0-20
 	MOVQ dst+8(FP), DI
 	VBROADCASTSS s+16(FP), Y6
 	SUBQ $16, CX
-	JLT tail228
+	JLT tail229
 	PCALIGN $32
-loop227:
+loop228:
 	VMOVUPS 0(DI), Y0
 	VMULPS Y6, Y0, Y0
 	VMOVUPS Y0, 0(DI)
@@ -8509,10 +8725,10 @@ loop227:
 	VMOVUPS Y8, 32(DI)
 	ADDQ $64, DI
 	SUBQ $16, CX
-	JGE loop227
-tail228:
+	JGE loop228
+tail229:
 	ADDQ $16, CX
-	JEQ done229
+	JEQ done230
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8526,7 +8742,7 @@ tail228:
 	VMULPS Y6, Y8, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done229:
+done230:
 	VZEROUPPER
 	RET
 
@@ -8537,9 +8753,9 @@ TEXT ·avx2AXPY(SB), NOSPLIT, $0-28
 	MOVQ x+16(FP), SI
 	VBROADCASTSS s+24(FP), Y6
 	SUBQ $16, CX
-	JLT tail231
+	JLT tail232
 	PCALIGN $32
-loop230:
+loop231:
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 0(SI), Y1
 	VFMADD231PS Y1, Y6, Y0
@@ -8551,10 +8767,10 @@ loop230:
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JGE loop230
-tail231:
+	JGE loop231
+tail232:
 	ADDQ $16, CX
-	JEQ done232
+	JEQ done233
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8572,7 +8788,7 @@ tail231:
 	VFMADD231PS Y9, Y6, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done232:
+done233:
 	VZEROUPPER
 	RET
 
@@ -8582,9 +8798,9 @@ TEXT ·avx2RoundBF16(SB), NOSPLIT, $0-24
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
 	SUBQ $16, CX
-	JLT tail234
+	JLT tail235
 	PCALIGN $32
-loop233:
+loop234:
 	VMOVUPS 0(SI), Y0
 	VPSRLD $16, Y0, Y1
 	VPAND eights<>+32(SB), Y1, Y1
@@ -8618,10 +8834,10 @@ loop233:
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JGE loop233
-tail234:
+	JGE loop234
+tail235:
 	ADDQ $16, CX
-	JEQ done235
+	JEQ done236
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8659,7 +8875,7 @@ tail234:
 	VPANDN Y9, Y10, Y8
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y8, Y15, 32(DI)
-done235:
+done236:
 	VZEROUPPER
 	RET
 
@@ -8674,9 +8890,9 @@ TEXT ·avx2Rotate(SB), NOSPLIT, $0-36
 	LEAQ (SI)(CX*4), R9
 	LEAQ (DX)(CX*4), R10
 	SUBQ $16, CX
-	JLT tail237
+	JLT tail238
 	PCALIGN $32
-loop236:
+loop237:
 	VMOVUPS 0(SI), Y0
 	VMOVUPS 0(R9), Y1
 	VMOVUPS 0(DX), Y2
@@ -8710,10 +8926,10 @@ loop236:
 	ADDQ $64, R9
 	ADDQ $64, R10
 	SUBQ $16, CX
-	JGE loop236
-tail237:
+	JGE loop237
+tail238:
 	ADDQ $16, CX
-	JEQ done238
+	JEQ done239
 	LEAQ window<>+128(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
@@ -8755,7 +8971,7 @@ tail237:
 	VMASKMOVPS Y12, Y15, 32(DI)
 	VMOVDQU 32(AX), Y15
 	VMASKMOVPS Y13, Y15, 32(R8)
-done238:
+done239:
 	VZEROUPPER
 	RET
 
@@ -8779,7 +8995,7 @@ TEXT ·avx2Peak(SB), NOSPLIT, $0-16
 	VMOVUPS 32(SI), Y13
 	VMOVUPS 64(SI), Y14
 	VMOVUPS 96(SI), Y15
-loop239:
+loop240:
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
 	VFMADD231PS Y12, Y15, Y2
@@ -8793,6 +9009,6 @@ loop239:
 	VFMADD231PS Y12, Y15, Y10
 	VFMADD231PS Y13, Y15, Y11
 	DECQ CX
-	JNE loop239
+	JNE loop240
 	VZEROUPPER
 	RET

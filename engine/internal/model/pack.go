@@ -76,7 +76,7 @@ func (c Config) panelBytes() int {
 	n := 0
 	for _, f := range all {
 		if c.Int8 {
-			n += kernel.QuadBytes(f.rows(), f.in)
+			n += kernel.QuadBytes(f.rows(), f.in, 8)
 		} else {
 			n += kernel.PanelBytes(f.rows(), f.in, c.BF16)
 		}
@@ -198,7 +198,7 @@ func (p packer) linear(f fused) *nn.Linear {
 	l := &nn.Linear{}
 	write := p.on.K.PackRows
 	if p.c.Int8 {
-		l.Q = p.memory.Quads(at, f.in)
+		l.Q = p.memory.Quads(at, f.in, 8)
 		write = func(sc *kernel.Scratch, _ *kernel.Panels, at int, rows kernel.Rows) {
 			p.on.K.QuantizeRows(sc, l.Q, at, rows)
 		}
