@@ -71,10 +71,10 @@ func bits(t *testing.T, p kernel.Path) []string {
 		}
 		r := runnerOn(t, k, 2)
 		for arch, a := range architectures {
-			for _, c := range dtypes() {
+			for _, c := range dtypes(arch) {
 				m := newExactAs(t, k, c, arch)
 				for adapter := range 2 {
-					if c.Int8 && adapter == 0 {
+					if c.Frozen != "" && adapter == 0 {
 						continue // the weights are frozen
 					}
 					s := m.train(t, r, adapter, false, 3)

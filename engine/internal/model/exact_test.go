@@ -29,7 +29,7 @@ func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
 	t.Helper()
 	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20,
 		FF: 70, Eps: 1e-6,
-		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: like.BF16, Int8: like.Int8}}
+		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: like.BF16, Frozen: like.Frozen}}
 	if m.c.Arch.Gemma {
 		m.c.Sliding, m.c.Window, m.c.QueryScalar = []bool{true, false}, 9, 30
 		m.c.LocalRoPE = nn.RoPEConfig{Dim: 20, Theta: 100}
@@ -169,13 +169,19 @@ func exactOnEachPath(t *testing.T, f func(t *testing.T, r *Runner, k *kernel.Set
 // every is all families.
 func every(Arch) bool { return true }
 
-// dtypes are the kinds of weights.
-func dtypes() []Config { return []Config{{}, {BF16: true}, {BF16: true, Int8: true}} }
+// dtypes are the kinds of weights of a family. Int4 differs from Int8 only in how it is stored, so one family has it.
+func dtypes(arch int) []Config {
+	list := []Config{{}, {BF16: true}, {BF16: true, Frozen: Int8}}
+	if arch == 0 {
+		list = append(list, Config{BF16: true, Frozen: Int4})
+	}
+	return list
+}
 
 // dtype names the kind of a configuration.
 func dtype(c Config) string {
-	if c.Int8 {
-		return "int8"
+	if c.Frozen != "" {
+		return c.Frozen
 	}
 	return fmt.Sprintf("bf16=%t", c.BF16)
 }
@@ -183,7 +189,7 @@ func dtype(c Config) string {
 // eachExact runs f for those families in every dtype.
 func eachExact(t *testing.T, k *kernel.Set, which func(Arch) bool, f func(t *testing.T, m exact)) {
 	for arch, a := range architectures {
-		for _, c := range dtypes() {
+		for _, c := range dtypes(arch) {
 			if !which(a) {
 				continue
 			}
