@@ -30,6 +30,10 @@ func (f *family) toInts(dst []int16, x []float32) (scale float32) {
 // sumInts takes as many rows as stay in the second cache, panel after panel, and in each block after block, which is
 // multiplied with all tiles of the rows.
 func (f *family) sumInts(sc *Scratch, out []float32, ldo int, x *Ints, m0, m1 int, w *Quads, p0, p1 int) {
+	if w.Groups != nil && m1-m0 == 1 {
+		f.sumNibbles(sc, out[m0*ldo:], x, m0, w, p0, p1)
+		return
+	}
 	p := f.newProduct(sc, f.ints, out[m0*ldo:], ldo, m1-m0)
 	p.width, p.ahead = x.ldp/2, aheadFar
 	steps := w.steps()

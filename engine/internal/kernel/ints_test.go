@@ -46,9 +46,11 @@ func TestLargestSums(t *testing.T) {
 		for i := range ones {
 			ones[i] = -1
 		}
-		got := s.products(ones, 1, s.quantized(ones, 1, K, 8), 0)
-		if want := float32(K); math.Abs(float64(got[0]-want)) > 1e-3 {
-			t.Errorf("the sum of %d ones is %v", K, got[0])
+		for _, bits := range []int{8, 4} {
+			got := s.products(ones, 1, s.quantized(ones, 1, K, bits), 0)
+			if want := float32(K); math.Abs(float64(got[0]-want)) > 1e-3 {
+				t.Errorf("%d bits: the sum of %d ones is %v", bits, K, got[0])
+			}
 		}
 	})
 }

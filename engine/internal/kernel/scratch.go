@@ -17,6 +17,7 @@ type Scratch struct {
 
 	ints       Ints      // rows for Quads
 	quads      []float32 // rows of Quads in 4 bits, unpacked
+	groups     []float32 // sums of the groups of a row for them
 	scaled     []float32
 	transposed []*Transposed // parts of weights, transposed
 	more       []Addition    // with such parts
