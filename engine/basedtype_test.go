@@ -21,9 +21,12 @@ func refused(t *testing.T, what string, err error, want string) {
 func TestFolderKeepsItsBaseDtype(t *testing.T) {
 	for begun, other := range map[string]string{BaseInt8: BaseBF16, BaseInt4: BaseInt8, BaseBF16: BaseInt4} {
 		o := Options{Dir: t.TempDir(), BaseDtype: begun}
-		id := open(t, o).NumericsID()
-		if want := NewNumerics() + "-" + begun; begun != BaseBF16 && id != want || begun == BaseBF16 && id != NewNumerics() {
-			t.Errorf("%s: numerics %s", begun, id)
+		id, want := open(t, o).NumericsID(), NewNumerics()
+		if begun != BaseBF16 {
+			want += "-" + begun
+		}
+		if id != want {
+			t.Errorf("numerics %s, want %s", id, want)
 		}
 		o.BaseDtype = ""
 		if again := open(t, o).NumericsID(); again != id {

@@ -2,11 +2,10 @@ package main
 
 import "fmt"
 
-// nibbles is a kernel that multiplies one row of int16 with a panel of Quads in 4 bits without unpacking it. A word
-// holds 8 nibbles u, two in each of four places of its halves. Those of a place are multiplied with a pair of the row in
-// one instruction, where they stand: their sums are 1, 16 and 256 times too large, so each scale has a sum of its own;
-// the highest place is shifted down. A group's sum is that of p·u, which begins at -8 times the sum of p, times the
-// group's factor.
+// nibbles is a kernel that multiplies one row p of int16 with a panel of Quads in 4 bits without unpacking it. The
+// halves of a word have four places for a nibble u. The two of a place are multiplied with a pair of p where they
+// stand, so their products are 1, 16 or 256 times too large, and each scale has a sum of its own; the highest place is
+// shifted down. A group's sum of p·(u-8) begins at -8 times the sum of p, and is multiplied by the group's factor.
 type nibbles struct {
 	name, doc string
 	wide      bool // registers of 512 bits, and VPDPWSSD
@@ -67,8 +66,8 @@ func (n nibbles) and(a *asm, mask uint32, from, to int) {
 
 // emit writes the kernel.
 func (n nibbles) emit(a *asm) {
-	a.fn(n.name, "writes the sums of a row of int16 times a panel of groups of nibbles to c, "+n.doc+
-		" sums holds -8 times the sums of the row's groups. What lies ahead bytes behind a group is prefetched.", 0, false,
+	a.fn(n.name, "writes the sums of a row of int16 times a panel of groups of nibbles to c, "+n.doc+" sums holds -8 "+
+		"times the sums of the row's groups. What lies ahead bytes behind a group is prefetched.", 0, false,
 		num("groups", "CX"), ptr("a", "SI"), ptr("sums", "R8"), ptr("b", "DI"), ptr("factors", "BX"), ptr("c", "DX"),
 		num("ahead", "R14"))
 	for j := range n.parts() {
