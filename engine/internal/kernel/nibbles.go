@@ -52,13 +52,18 @@ func (q *Quads) quantizeNibbles(row []float32, n int) {
 		s := bestFactor(x)
 		at, shift := q.factor(n, k0)
 		q.Groups[at] |= uint32(s) << shift
-		for k := k0; k < k0+group; k++ {
+		inverse := 1 / float32(s)
+		var words [group / 8]uint32
+		for k := range group {
 			u := uint32(8)
-			if k < len(row) {
-				u = uint32(8 + int(inNibble(row[k], 1/float32(s))))
+			if k < len(x) {
+				u = uint32(8 + int32(inNibble(x[k], inverse)))
 			}
-			at, shift := q.nibble(n, k)
-			q.Data[at] |= u << shift
+			words[k/8] |= u << (k%4*8 + k&4)
+		}
+		for i, word := range words {
+			at, _ := q.nibble(n, k0+8*i)
+			q.Data[at] = word
 		}
 	}
 }
@@ -89,7 +94,14 @@ func bestFactor(x []float32) int {
 // inNibble returns x·inverse rounded to nearest even, within -8…7.
 func inNibble(x, inverse float32) float32 {
 	const whole = 3 << 22 // numbers near it are integers
-	return min(max(float32(float32(x*inverse)+whole)-whole, -8), 7)
+	v := float32(float32(x*inverse)+whole) - whole
+	if v > 7 {
+		return 7
+	}
+	if v < -8 {
+		return -8
+	}
+	return v
 }
 
 func floor(v float32) float32 {
