@@ -44,8 +44,8 @@ func (f fused) rows() (n int) {
 	return n
 }
 
-// The dtypes in which matrices may be frozen. The embedding and the head of Int4 are in int8: their 4 bits would cost
-// more quality than the other matrices' altogether.
+// The dtypes in which matrices may be frozen. The embedding and the head of Int4 are in int8: 4 bits for the head
+// would add a third to the distance of SmolLM2-135M's logprobs.
 const (
 	Int8 = "int8"
 	Int4 = "int4"

@@ -15,7 +15,7 @@ var avx2Nibbles = nibbles{name: "avx2Nibbles", doc: "by VPMADDWD."}
 var vnniNibbles = nibbles{name: "vnniNibbles", doc: "by VPDPWSSD.", wide: true}
 
 // The registers: sums of blocks as floats, sums of the block, sums of the group at each scale, a word of nibbles, what
-// is multiplied, the row or the factors, masks.
+// is multiplied, the row or the factors.
 const (
 	nibbleFloats, nibbleBlock, nibbleScales = 0, 4, 8
 	nibbleWord, nibblePart, nibbleRow       = 11, 12, 13
