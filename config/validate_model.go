@@ -103,14 +103,14 @@ func (k *checker) missingLength() {
 	}
 }
 
-// baseDtype checks that weights in int8 stay as they are.
+// baseDtype checks that frozen weights stay as they are.
 func (k *checker) baseDtype() {
 	switch dtype := k.c.Model.BaseDtype; {
-	case !slices.Contains([]string{"", "bf16", "int8", "auto"}, dtype):
-		k.bad("model.base_dtype", "is %s; use bf16, int8 or auto", document.Quote(dtype))
-	case dtype == "int8" && k.c.Mode.Trains() && k.c.LoRA().Rank == 0:
-		k.bad("model.base_dtype", "is int8, which freezes the weights, and all weights are trained; train a LoRA "+
-			"(model.lora_configs), or leave it out")
+	case !slices.Contains([]string{"", "bf16", "int8", "int4", "auto"}, dtype):
+		k.bad("model.base_dtype", "is %s; use bf16, int8, int4 or auto", document.Quote(dtype))
+	case (dtype == "int8" || dtype == "int4") && k.c.Mode.Trains() && k.c.LoRA().Rank == 0:
+		k.bad("model.base_dtype", "is %s, which freezes the weights, and all weights are trained; train a LoRA "+
+			"(model.lora_configs), or leave it out", dtype)
 	}
 }
 

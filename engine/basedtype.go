@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -11,18 +12,20 @@ import (
 // The dtypes of a base model's matrices while a LoRA is trained on them and sampled from. All of an engine's base
 // models have one.
 const (
-	BaseBF16 = "bf16" // as the files have them: bf16 or float32
-	BaseInt8 = "int8" // a scale per output channel, with inputs in int16; see kernel.Quads and kernel.Ints
-	BaseAuto = "auto" // int8 if a model in bf16 exceeds half of the memory
+	BaseBF16 = "bf16"     // as the files have them: bf16 or float32
+	BaseInt8 = model.Int8 // a scale per output channel, with inputs in int16; see kernel.Quads and kernel.Ints
+	BaseInt4 = model.Int4 // int8 in 4.125 bits but for the embedding and the head
+	BaseAuto = "auto"     // int8 if a model in bf16 exceeds half of the memory
 )
 
-// CheckBaseDtype refuses anything but the empty string, bf16 and int8.
+// CheckBaseDtype refuses anything but the empty string, bf16, int8 and int4.
 func CheckBaseDtype(dtype string) error {
 	switch dtype {
-	case "", BaseBF16, BaseInt8:
+	case "", BaseBF16, BaseInt8, BaseInt4:
 		return nil
 	}
-	return tinker.Userf("engine: base_dtype %q is unknown; use %s, %s or %s", dtype, BaseBF16, BaseInt8, BaseAuto)
+	return tinker.Userf("engine: base_dtype %q is unknown; use %s, %s, %s or %s", dtype, BaseBF16, BaseInt8, BaseInt4,
+		BaseAuto)
 }
 
 // ChooseBaseDtype resolves auto for the models in those folders: a folder dir of checkpoints keeps what it was begun
@@ -53,15 +56,20 @@ func ChooseBaseDtype(dtype, dir string, memory int64, folders ...string) (string
 
 // InBase is the model with its matrices in a base dtype.
 func (d Description) InBase(dtype string) Description {
-	if d.config.Int8 = dtype == BaseInt8; d.config.Int8 {
+	if d.config.Frozen = frozen(dtype); d.config.Frozen != "" {
 		d.config.BF16 = true
 	}
 	return d
 }
 
-func (a arithmetic) baseDtype() string {
-	if a.int8 {
-		return BaseInt8
+// frozen is the dtype in which a base dtype freezes the matrices, or "".
+func frozen(dtype string) string {
+	if dtype == BaseBF16 {
+		return ""
 	}
-	return BaseBF16
+	return dtype
+}
+
+func (a arithmetic) baseDtype() string {
+	return cmp.Or(a.frozen, BaseBF16)
 }

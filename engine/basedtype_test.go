@@ -19,29 +19,41 @@ func refused(t *testing.T, what string, err error, want string) {
 
 // A folder keeps the base dtype that it was begun with, whose name its arithmetic ends with.
 func TestFolderKeepsItsBaseDtype(t *testing.T) {
-	o := Options{Dir: t.TempDir(), BaseDtype: BaseInt8}
-	if id := open(t, o).NumericsID(); id != NewNumerics()+"-int8" {
-		t.Errorf("numerics %s", id)
-	}
-	o.BaseDtype = ""
-	if id := open(t, o).NumericsID(); id != NewNumerics()+"-int8" {
-		t.Errorf("opened again: numerics %s", id)
-	}
-	for _, dtype := range []string{BaseBF16, "int3"} {
-		o.BaseDtype = dtype
-		_, err := Open(o)
-		refused(t, dtype, err, map[string]string{BaseBF16: "was begun with base weights in int8",
-			"int3": `"int3" is unknown; use bf16, int8 or auto`}[dtype])
+	for begun, other := range map[string]string{BaseInt8: BaseBF16, BaseInt4: BaseInt8, BaseBF16: BaseInt4} {
+		o := Options{Dir: t.TempDir(), BaseDtype: begun}
+		id, want := open(t, o).NumericsID(), NewNumerics()
+		if begun != BaseBF16 {
+			want += "-" + begun
+		}
+		if id != want {
+			t.Errorf("numerics %s, want %s", id, want)
+		}
+		o.BaseDtype = ""
+		if again := open(t, o).NumericsID(); again != id {
+			t.Errorf("%s, opened again: numerics %s, want %s", begun, again, id)
+		}
+		for dtype, want := range map[string]string{other: "was begun with base weights in " + begun,
+			"int3": `"int3" is unknown; use bf16, int8, int4 or auto`} {
+			o.BaseDtype = dtype
+			_, err := Open(o)
+			refused(t, dtype, err, want)
+		}
 	}
 }
 
 // An adapter is not used on base weights of another dtype than it was trained on, and frozen weights are not trained.
 func TestAdaptersKeepTheirBaseDtype(t *testing.T) {
-	o := Options{Dir: t.TempDir(), BaseDtype: BaseInt8,
+	for begun, other := range map[string]string{BaseInt8: BaseBF16, BaseInt4: BaseInt8} {
+		t.Run(begun, func(t *testing.T) { adaptersKeep(t, begun, other) })
+	}
+}
+
+func adaptersKeep(t *testing.T, begun, other string) {
+	o := Options{Dir: t.TempDir(), BaseDtype: begun,
 		Models: map[string]Model{baseName: {Dir: writeModel(t, true, true)}}}
 	e := open(t, o)
 	_, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "all", BaseModel: baseName})
-	refused(t, "rank 0", err, "frozen in int8")
+	refused(t, "rank 0", err, "frozen in "+begun)
 	f, err := create(t, e, 0, lora(4)).SaveState(testContext(t), tinker.SaveRequest{Name: "here"})
 	path := value(t, f, err).Path
 	folder, err := e.Folder(path)
@@ -49,22 +61,23 @@ func TestAdaptersKeepTheirBaseDtype(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := e.ImportPEFT(baseName, folder, "m", "n"); err != nil {
-		t.Errorf("on int8: %v", err)
+		t.Errorf("on %s: %v", begun, err)
 	}
-	other := t.TempDir()
-	if err := os.CopyFS(other, os.DirFS(o.Dir)); err != nil {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(o.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(other, orderFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, orderFile)); err != nil {
 		t.Fatal(err)
 	}
-	e = open(t, Options{Dir: other, Models: o.Models})
+	e = open(t, Options{Dir: dir, Models: o.Models, BaseDtype: other})
+	trained := "was trained on base weights in " + begun
 	_, err = e.CreateModelFromState(testContext(t), tinker.CreateFromStateRequest{SessionID: "again", Path: path})
-	refused(t, "the state on bf16", err, "was trained on base weights in int8")
+	refused(t, "the state on "+other, err, trained)
 	_, err = e.SamplingClient(testContext(t), tinker.SamplingClientRequest{ModelPath: path})
-	refused(t, "sampling on bf16", err, "was trained on base weights in int8")
+	refused(t, "sampling on "+other, err, trained)
 	_, err = e.ImportPEFT(baseName, folder, "m", "n")
-	refused(t, "the adapter on bf16", err, "was trained on base weights in int8")
+	refused(t, "the adapter on "+other, err, trained)
 	a, err := ReadAdapter(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +94,8 @@ func TestAutoBaseDtype(t *testing.T) {
 		t.Fatal(err)
 	}
 	bf16, int8 := d.config.WeightBytes(), d.InBase(BaseInt8).config.WeightBytes()
-	if int8 >= bf16 { // not half: rows of this model are filled up to 64
-		t.Errorf("the weights take %d bytes in int8, %d in bf16", int8, bf16)
+	if int4 := d.InBase(BaseInt4).config.WeightBytes(); int4 >= int8 || int8 >= bf16 { // rows are filled up to 64
+		t.Errorf("the weights take %d bytes in int4, %d in int8, %d in bf16", int4, int8, bf16)
 	}
 	for _, tt := range []struct {
 		memory int64

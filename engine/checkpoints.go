@@ -86,7 +86,7 @@ func (e *Engine) ImportPEFT(baseModel, dir, modelID, name string) (path string, 
 		return "", err
 	}
 	defer held.End()
-	if err := a.CheckBase(root.W.Config.Int8); err != nil {
+	if err := a.CheckBase(root.W.Config.Frozen); err != nil {
 		return "", tinker.Userf("engine: %s: %w", dir, err)
 	}
 	a.Fill(root.W.Config)

@@ -47,7 +47,7 @@ func ReadAdapter(dir string) (Adapter, error) {
 // model, the result is untied. A template that is not empty becomes the chat template of out. After a crash out is
 // complete or absent. The warning is that of [Options.Log]: a fast kernel failed its self-test and was not used.
 func Merge(base string, a Adapter, out, template string) (warning, err error) {
-	if err := a.peft.CheckBase(false); err != nil {
+	if err := a.peft.CheckBase(""); err != nil {
 		return nil, fmt.Errorf("engine: %w; it cannot be merged into other weights", err)
 	}
 	k, warning := kernel.Best(kernel.Native())

@@ -32,7 +32,7 @@ func newCore(o Options, numerics arithmetic) (core, error) {
 	c := core{numerics: numerics, compute: nn.Compute{K: k, P: kernel.NewPool(o.Threads)}, group: lifetime.New(),
 		turn: &fair.Turn{}, sampling: fair.NewBacklog(tinker.Queue{Requests: o.MaxWaiting, Tokens: o.MaxTokens})}
 	c.memory = weights.New(weights.Options{Compute: c.compute, Total: max(0, o.Memory), Idle: o.IdleAfter,
-		CacheBytes: o.CacheBytes, Int8: numerics.int8, Log: o.Log})
+		CacheBytes: o.CacheBytes, Frozen: numerics.frozen, Log: o.Log})
 	c.loop = compute.New(compute.Options{Compute: c.compute, Turn: c.turn, Group: c.group, Limits: o.limits(),
 		Division: numerics.division()})
 	c.scheduler = sampler.New(sampler.Options{Compute: c.compute, Turn: c.turn, Group: c.group, Backlog: c.sampling,

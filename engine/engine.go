@@ -69,8 +69,8 @@ type Options struct {
 	// Order in which bf16 products add, "sequential" or "blocked"; default the order that Dir was begun with, or the
 	// processor's own in a new folder. Dir also keeps the arithmetic that it was begun with, see [Numerics].
 	Order string
-	// BaseDtype is that of the base models' matrices, BaseBF16 or BaseInt8; default that of Dir, or BaseBF16 in a new
-	// folder. Base models in int8 are frozen: only LoRAs are trained on them.
+	// BaseDtype is that of the base models' matrices, BaseBF16, BaseInt8 or BaseInt4; default that of Dir, or BaseBF16
+	// in a new folder. Base models in int8 or int4 are frozen: only LoRAs are trained on them.
 	BaseDtype string
 	// Seed of the random choices that requests leave open; nil uses the system's randomness.
 	Seed *uint64

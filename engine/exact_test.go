@@ -35,6 +35,7 @@ var kinds = []trainingKind{
 	{name: "bf16 full", bf16: true, tied: true}, {name: "f32 full"},
 	{name: "int8 LoRA", bf16: true, tied: true, rank: 8, base: BaseInt8},
 	{name: "int8 LoRA of f32", rank: 3, base: BaseInt8},
+	{name: "int4 LoRA", bf16: true, tied: true, rank: 8, base: BaseInt4},
 	{name: "delta rules, LoRA", bf16: true, tied: true, rank: 8, write: writeDelta},
 	{name: "delta rules, full", bf16: true, write: writeDelta},
 	{name: "delta rules, int8 LoRA", bf16: true, tied: true, rank: 8, write: writeDelta, base: BaseInt8},

@@ -24,9 +24,9 @@ const Numerics = "trinity-5"
 
 // arithmetic is what the bits of a folder's results follow from, beside its models and requests.
 type arithmetic struct {
-	name  string
-	order kernel.Order
-	int8  bool // the matrices of base models are frozen in int8
+	name   string
+	order  kernel.Order
+	frozen string // BaseInt8 or BaseInt4 if the matrices of base models are frozen in it
 }
 
 // first is the arithmetic of v0.2.0, whose folders note the order alone.
@@ -40,16 +40,14 @@ func divisions() map[string]compute.Division {
 
 func (a arithmetic) division() compute.Division { return divisions()[a.name] }
 
-// id is the full name: trinity-5-blocked or, with frozen weights in int8, trinity-5-blocked-int8.
+// id is the full name: trinity-5-blocked or, with frozen weights, trinity-5-blocked-int8 or -int4.
 func (a arithmetic) id() string {
 	id := a.name + "-" + a.order.String()
-	if a.int8 {
-		id += int8Suffix
+	if a.frozen != "" {
+		id += "-" + a.frozen
 	}
 	return id
 }
-
-const int8Suffix = "-" + BaseInt8
 
 // orderFile is the file of Options.Dir that names the arithmetic and the order in which bf16 products add. The
 // processor that begins the folder chooses the order and every later one follows it, so that a job keeps its bits on
@@ -59,7 +57,7 @@ const orderFile = "order"
 // arithmeticOf returns the arithmetic of dir. A new dir gets the order want or, if that is empty, the
 // processor's own, and the base dtype or, if that is empty, that of the files.
 func arithmeticOf(files disk.FS, dir, want, base string) (arithmetic, error) {
-	fresh := arithmetic{Numerics, kernel.Native(), base == BaseInt8}
+	fresh := arithmetic{Numerics, kernel.Native(), frozen(base)}
 	if err := CheckBaseDtype(base); err != nil {
 		return fresh, err
 	}
@@ -110,7 +108,11 @@ func keptArithmetic(dir string) (arithmetic, error) {
 
 // parseArithmetic reads the content of orderFile.
 func parseArithmetic(id string) (a arithmetic, err error) {
-	id, a.int8 = strings.CutSuffix(id, int8Suffix)
+	for _, dtype := range []string{BaseInt8, BaseInt4} {
+		if rest, ok := strings.CutSuffix(id, "-"+dtype); ok {
+			id, a.frozen = rest, dtype
+		}
+	}
 	name, order := first, id
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		name, order = id[:i], id[i+1:]
@@ -126,8 +128,8 @@ func parseArithmetic(id string) (a arithmetic, err error) {
 	return a, err
 }
 
-// Arithmetics lists the names of all that this version computes on every processor, and after them int8, with which
-// each is computed too. They go to the head of a fleet in a line of at most 256 bytes.
+// Arithmetics lists the names of all that this version computes on every processor, and after them int8 and int4,
+// with which each is computed too. They go to the head of a fleet in a line of at most 256 bytes.
 func Arithmetics() []string {
 	var names []string
 	for name := range divisions() {
@@ -136,11 +138,11 @@ func Arithmetics() []string {
 		}
 	}
 	slices.Sort(names)
-	return append(names, BaseInt8)
+	return append(names, BaseInt8, BaseInt4)
 }
 
 // NewNumerics is the full name of the arithmetic of new folders on this processor, such as trinity-5-blocked.
-func NewNumerics() string { return arithmetic{Numerics, kernel.Native(), false}.id() }
+func NewNumerics() string { return arithmetic{Numerics, kernel.Native(), ""}.id() }
 
 // NumericsOf returns the full name of the arithmetic in which an engine on the folder dir computes: that of its
 // beginning or, in a new folder, [Numerics] in the order named, or in this processor's own if order is empty, with
@@ -154,8 +156,8 @@ func NumericsOf(dir, order, base string) (string, error) {
 		order = kernel.Native().String()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if base == BaseInt8 {
-			order += int8Suffix
+		if f := frozen(base); f != "" {
+			order += "-" + f
 		}
 		return Numerics + "-" + order, nil
 	}

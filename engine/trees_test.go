@@ -35,7 +35,7 @@ func TestTreesChangeNoBit(t *testing.T) {
 				}
 			}
 			o := Options{Models: models, BaseDtype: k.base, Dir: t.TempDir()}
-			begin(t, o.Dir, arithmetic{"trinity-4", kernel.Sequential, k.base == BaseInt8}.id())
+			begin(t, o.Dir, arithmetic{"trinity-4", kernel.Sequential, k.base}.id())
 			apart := gradientOf(t, o, 8192, k.rank, alike())
 			same := allSame(apart, want)
 			for i := range apart {

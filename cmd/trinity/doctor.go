@@ -18,7 +18,7 @@ type doctorCmd struct {
 	Length  int    `help:"Tokens per sample, prompt and answer together." default:"1024"`
 	Samples int    `help:"Samples decoded together." default:"64"`
 	Measure bool   `help:"Load the model and measure tokens per second (default true)." default:"true" negatable:""`
-	Base    string `name:"base-dtype" help:"Weights: bf16, int8 or auto." default:"bf16" placeholder:"DTYPE"`
+	Base    string `name:"base-dtype" help:"Weights: bf16, int8, int4 or auto." default:"bf16" placeholder:"DTYPE"`
 	Threads int    `help:"Threads of the local engine; 0 is all." default:"0"`
 }
 

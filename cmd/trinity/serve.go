@@ -50,7 +50,7 @@ type serveStart struct {
 	Memory cmdline.Bytes `help:"Memory for runs, samplers, further models; default: half." placeholder:"BYTES"`
 	Replay time.Duration `help:"Computing to repeat after a kill; less means more snapshots." default:"2m"`
 	engineFlags
-	BaseDtype     string        `help:"Base weights: bf16, int8, auto; default: as begun, or bf16." placeholder:"DTYPE"`
+	BaseDtype     string        `help:"Base weights: bf16 (or as begun), int8, int4, auto." placeholder:"DTYPE"`
 	SharePrefixes bool          `help:"Let keys reuse the computed beginnings of each other's prompts (timing tells)."`
 	Verify        bool          `help:"Check the data folder and exit."`
 	Repair        bool          `help:"With --verify: move unreadable records aside; list what is lost."`

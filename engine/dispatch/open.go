@@ -34,7 +34,7 @@ func Open(ctx context.Context, o fleet.HeadOptions) (*Fleet, error) {
 	o.Local = f.compute
 	o.Version = WorkerVersion(o.Version)
 	o.Admit = func(a fleet.About) error {
-		if n := f.numerics.Load(); n != nil && !slices.Contains(strings.Split(a.Numerics, ","), *n) {
+		if n := f.numerics.Load(); n != nil && !computes(a.Numerics, *n) {
 			return fmt.Errorf("the job computes in the arithmetic %s and this worker in %s; install the head's "+
 				"version of trinity there", *n, a.Numerics)
 		}
@@ -46,6 +46,17 @@ func Open(ctx context.Context, o fleet.HeadOptions) (*Fleet, error) {
 	}
 	f.Head, f.Pool = head, New(Over(head), 1)
 	return f, nil
+}
+
+// computes reports whether a worker's list of arithmetics, see engine.Arithmetics, has one: its name, or its name
+// without the dtype of frozen weights at its end, and that dtype.
+func computes(list, numerics string) bool {
+	known := strings.Split(list, ",")
+	name, dtype := numerics, numerics
+	if i := strings.LastIndexByte(numerics, '-'); !slices.Contains(known, numerics) && i >= 0 {
+		name, dtype = numerics[:i], numerics[i+1:]
+	}
+	return slices.Contains(known, name) && slices.Contains(known, dtype)
 }
 
 // Bind names the engine. Workers that cannot compute its arithmetic are refused from now on.

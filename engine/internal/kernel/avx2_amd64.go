@@ -5,7 +5,7 @@ type avx2 struct{ *family }
 
 func newAVX2(o Order) avx2 {
 	f := &family{order: o, packed: avx2F32Kernels[:], direct: avx2RowsKernels[:], bf16: avx2WideKernels[:],
-		ints:  avx2MaddKernels[:],
+		ints: avx2MaddKernels[:], one: avx2Nibbles,
 		fetch: avx2Fetch, columns: avx2PackColumns, panel: avx2PackPanel, pair: 2,
 		round: func(dst, x []float32, full int) {
 			clear(dst[len(x):full])

@@ -8,13 +8,14 @@ type avx512 struct{ *family }
 // newAVX512 returns the kernels that widen bf16, or those of VDPBF16PS.
 func newAVX512(o Order, dpbf16 bool) avx512 {
 	f := &family{order: o, packed: f32Kernels[:], direct: rowsKernels[:], bf16: wideKernels[:], ints: maddKernels[:],
+		one:     avx2Nibbles,
 		columns: packColumns, panel: packPanel, pair: 2,
 		round: func(dst, x []float32, full int) {
 			clear(dst[len(x):full])
 			vecRoundBF16(len(x), &dst[0], &x[0])
 		}}
 	if cpu.X86.HasAVX512VNNI {
-		f.ints = vnniKernels[:]
+		f.ints, f.one = vnniKernels[:], vnniNibbles
 	}
 	switch {
 	case dpbf16:

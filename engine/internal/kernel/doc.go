@@ -22,7 +22,8 @@
 //     of the range a step is acc + x*w. K is padded with zeros to a multiple of 32.
 //   - A product with [Quads], frozen weights in int8, takes inputs in int16 ([Ints]) and sums 512 k at a time in int32.
 //     These sums are exact, so their order is free; as float32 they are added upward in k. AVX2 and AVX-512 multiply by
-//     VPMADDWD, AVX-512 with VNNI by VPDPWSSD; the other paths do it in plain Go.
+//     VPMADDWD, AVX-512 with VNNI by VPDPWSSD; the other paths do it in plain Go. Weights stored in 4 bits are integers
+//     of the same kind: they are unpacked a block at a time, or multiplied as they are by a row that is alone.
 //   - Reductions of vectors use 16 lanes, element i in lane i mod 16, and the tree
 //     8-4-2-1 over the lanes.
 //   - The exponential is one polynomial; it does not use the platform's function.

@@ -8,6 +8,6 @@ func intFamilies() []ops {
 		return nil
 	}
 	f := newAVX512(Sequential, false)
-	f.ints = maddKernels[:]
+	f.ints, f.one = maddKernels[:], avx2Nibbles
 	return []ops{f}
 }

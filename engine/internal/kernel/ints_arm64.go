@@ -9,3 +9,5 @@ func (neon) sumInts(sc *Scratch, out []float32, ldo int, x *Ints, m0, m1 int, w 
 }
 
 func (neon) widenQuads(dst, src []uint32) { portable{}.widenQuads(dst, src) }
+
+func (neon) unpackQuads(dst, src, groups []uint32) { portable{}.unpackQuads(dst, src, groups) }

@@ -108,6 +108,7 @@ type ops interface {
 	toInts(dst []int16, x []float32) (scale float32)
 	sumInts(sc *Scratch, out []float32, ldo int, x *Ints, m0, m1 int, w *Quads, p0, p1 int)
 	widenQuads(dst, src []uint32)
+	unpacker
 
 	// bf16 as little-endian halves; dst has room for a multiple of 16
 	narrow(dst []byte, src []float32)
@@ -118,6 +119,11 @@ type ops interface {
 	pairRows(dst []uint32, step int, src []float32, ld, rows, cols int)
 	// whole blocks of 16 rows; those of dst are step words apart, and what lies ahead words behind src is read next
 	transposePairs(dst, src []uint32, blocks, step, ahead int)
+}
+
+// unpacker unpacks whole groups of Quads in 4 bits, see nibbles.go.
+type unpacker interface {
+	unpackQuads(dst, src, groups []uint32)
 }
 
 // New returns the kernels of path p that multiply in order o, or an error if this processor or the path lacks them.

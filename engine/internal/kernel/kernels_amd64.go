@@ -434,6 +434,11 @@ func vnnix14(steps int, a *float32, b *float32, c *float32, ldc int, acc int, ld
 
 var vnniKernels = [...]microKernel{nil, vnnix1, vnnix2, vnnix3, vnnix4, vnnix5, vnnix6, vnnix7, vnnix8, vnnix9, vnnix10, vnnix11, vnnix12, vnnix13, vnnix14}
 
+// vnniNibbles writes the sums of a row of int16 times a panel of groups of nibbles to c, by VPDPWSSD. sums holds -8 times the sums of the row's groups. What lies ahead bytes behind a group is prefetched.
+//
+//go:noescape
+func vnniNibbles(groups int, a *float32, sums *float32, b *float32, factors *float32, c *float32, ahead int)
+
 // blockedx1 folds steps rows of bf16 pairs in order Blocked; a holds bf16 values as float32, two a step, and is not packed.
 //
 //go:noescape

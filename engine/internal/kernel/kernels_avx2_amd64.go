@@ -217,6 +217,21 @@ func avx2ToInts(n int, dst *float32, src *float32, by float32)
 //go:noescape
 func avx2WidenQuads(n int, dst *float32, src *float32)
 
+// avx2UnpackQuads unpacks n groups of 8 rows of 32 fours of int8 from 4 rows of nibbles and their factors. What lies 8 KiB behind a group is prefetched.
+//
+//go:noescape
+func avx2UnpackQuads(n int, dst *float32, src *float32, groups *float32)
+
+// avx2GroupSums writes -8 times the sum of each of n groups of 32 int16 to dst.
+//
+//go:noescape
+func avx2GroupSums(n int, dst *float32, src *float32)
+
+// avx2Nibbles writes the sums of a row of int16 times a panel of groups of nibbles to c, by VPMADDWD. sums holds -8 times the sums of the row's groups. What lies ahead bytes behind a group is prefetched.
+//
+//go:noescape
+func avx2Nibbles(groups int, a *float32, sums *float32, b *float32, factors *float32, c *float32, ahead int)
+
 // avx2Dot returns the lane sum of x*y.
 //
 //go:noescape

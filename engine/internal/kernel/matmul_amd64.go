@@ -32,6 +32,7 @@ type family struct {
 	direct []microKernel // float32 panels; the rows of a are separate, as they are for bf16
 	bf16   []microKernel
 	ints   []microKernel // panels of Quads
+	one    nibbleKernel  // a row and a panel of Quads in 4 bits
 	// round writes a row in the form of the bf16 kernels, with zeros up to the given number of elements.
 	round func(dst, x []float32, full int)
 	pair  int // floats that a pair of such a row takes

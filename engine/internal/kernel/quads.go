@@ -11,13 +11,15 @@ import (
 //
 //	a = max over k of |W[n,k]| ; Scales[n] = a/127 ; q[n,k] = W[n,k]·(127/a), rounded to nearest even
 //
-// A row below 2⁻¹⁰⁰ is zeros, and a row with an infinity or a NaN is all NaN.
+// A row below 2⁻¹⁰⁰ is zeros, and a row with an infinity or a NaN is all NaN. The integers q may be stored in 4 bits,
+// see nibbles.go.
 type Quads struct {
 	N, K   int
 	Data   []uint32  // [ceil(N/32)][16*ceil(K/64)][32]: k to k+3 from the low byte up, zeros from K on
+	Groups []uint32  // nil, or the factors of groups in 4 bits
 	Scales []float32 // [N]
 
-	mem *Memory // the memory of Data and Scales
+	mem *Memory // the memory of all three
 }
 
 const (
@@ -39,32 +41,66 @@ func (q *Quads) steps() int { return quadSteps(q.K) }
 
 func quadSteps(K int) int { return (K + 4*quadUnit - 1) / (4 * quadUnit) * quadUnit }
 
-// QuadBytes returns the bytes of the panels and scales of a matrix [N,K].
-func QuadBytes(N, K int) int {
+// QuadBytes returns the bytes of the panels and scales of a matrix [N,K] that is stored in 8 or 4 bits.
+func QuadBytes(N, K, bits int) int {
 	q := Quads{N: N, K: K}
-	return q.Count() * (q.steps() + 1) * NR * 4
+	data, groups := q.words(bits)
+	return (data + groups + q.Count()*NR) * 4
 }
 
-// Quads returns int8 panels of zeros for a matrix [N,K]. It panics if the memory is too small for them.
-func (m *Memory) Quads(N, K int) *Quads {
+// words returns the lengths of Data and Groups.
+func (q *Quads) words(bits int) (data, groups int) {
+	data = q.Count() * q.steps() * NR
+	if bits == 4 {
+		return data / 2, q.Count() * q.steps() / groupQuads * groupWords
+	}
+	return data, 0
+}
+
+// Quads returns panels of zeros, in 8 or 4 bits, for a matrix [N,K]. It panics if the memory is too small for them.
+func (m *Memory) Quads(N, K, bits int) *Quads {
 	q := &Quads{N: N, K: K, mem: m}
-	bytes := QuadBytes(N, K)
+	bytes := QuadBytes(N, K, bits)
 	if bytes == 0 {
 		return q
 	}
 	part := m.data[m.used : m.used+bytes]
 	m.used += bytes
-	words := unsafe.Slice((*uint32)(unsafe.Pointer(&part[0])), bytes/4)
-	n := q.Count() * q.steps() * NR
-	q.Data, q.Scales = words[:n:n], asFloats(words[n:])[:N:N]
+	q.lay(unsafe.Slice((*uint32)(unsafe.Pointer(&part[0])), bytes/4), bits)
 	return q
+}
+
+// lay divides words, QuadBytes/4 zeros.
+func (q *Quads) lay(words []uint32, bits int) {
+	data, groups := q.words(bits)
+	q.Data, q.Scales = words[:data:data], asFloats(words[data+groups:])[:q.N:q.N]
+	if groups > 0 {
+		q.Groups = words[data:][:groups:groups]
+	}
 }
 
 // index returns the place of k of column n.
 func (q *Quads) index(n, k int) int { return (n/NR*q.steps()+k/4)*NR + n%NR }
 
 // at returns q[n,k].
-func (q *Quads) at(n, k int) int8 { return int8(q.Data[q.index(n, k)] >> (k % 4 * 8)) }
+func (q *Quads) at(n, k int) int8 {
+	if q.Groups != nil {
+		return q.nibbleAt(n, k)
+	}
+	return int8(q.Data[q.index(n, k)] >> (k % 4 * 8))
+}
+
+// rows returns n rows of a panel from row step on, a multiple of groupQuads as n is. Those of a matrix in 4 bits are
+// unpacked to *buf.
+func (q *Quads) rows(o unpacker, buf *[]float32, panel, step, n int) []uint32 {
+	at := panel*q.steps() + step
+	if q.Groups == nil {
+		return q.Data[at*NR:][:n*NR]
+	}
+	to := asWords(grow(buf, n*NR))
+	o.unpackQuads(to, q.Data[at/2*NR:][:n/2*NR], q.Groups[at/groupQuads*groupWords:][:n/groupQuads*groupWords])
+	return to
+}
 
 // QuantizeRows writes rows into q's matrix from row at on; those rows of q must be zero before. Different rows may be
 // written at once.
@@ -73,6 +109,10 @@ func (s *Set) QuantizeRows(sc *Scratch, q *Quads, at int, rows Rows) {
 	for i := range rows.Len() {
 		rows.Slice(i, i+1).Widen(row)
 		n := at + i
+		if q.Groups != nil {
+			q.quantizeNibbles(row, n)
+			continue
+		}
 		scale, inverse := scales(row, topWeight)
 		q.Scales[n] = scale
 		if inverse == 0 {
@@ -122,8 +162,7 @@ func (s *Set) TransposeQuads(to *Transposed, q *Quads, n0, n1, k0, k1 int) *Pane
 	blocks := t.Count()
 	wide := asWords(grow(&to.wide, blocks*blockPairs*NR))
 	for n := n0; n < n1; n += NR {
-		from := q.Data[(n/NR*q.steps()+k0/4)*NR:]
-		s.ops.widenQuads(wide, from[:len(wide)/2])
+		s.ops.widenQuads(wide, q.rows(s.ops, &to.rows, n/NR, k0/4, len(wide)/2/NR))
 		s.ops.transposePairs(t.Pairs[t.index(0, n-n0):], wide, blocks, t.steps()*NR, 0)
 	}
 	runtime.KeepAlive(q)

@@ -15,7 +15,9 @@ type Scratch struct {
 	input  Input     // rows that are used in one product only
 	inputs []*Input  // rows that are used in several products
 
-	ints       Ints // rows for Quads
+	ints       Ints      // rows for Quads
+	quads      []float32 // rows of Quads in 4 bits, unpacked
+	groups     []float32 // sums of the groups of a row for them
 	scaled     []float32
 	transposed []*Transposed // parts of weights, transposed
 	more       []Addition    // with such parts

@@ -103,7 +103,8 @@ var probes = []probe{
 	{"the vector kernels", vectorProbe},
 	{"rotation", rotationProbe},
 	{"packing", packProbe},
-	{"products with int8", intsProbe},
+	{"products with int8", func(s *Set) []float32 { return intsProbe(s, 8, 9) }},
+	{"products with int4", func(s *Set) []float32 { return intsProbe(s, 4, 3) }},
 }
 
 // matMulProbe multiplies matrices whose numbers are near 2^shift.
@@ -199,16 +200,17 @@ func packProbe(s *Set) []float32 {
 	return out
 }
 
-// intsProbe multiplies with int8 and with its transpose.
-func intsProbe(s *Set) []float32 {
-	const M, N, K = 9, 70, 1091
-	w := s.quantized(noise(N*K, 4, 1), N, K)
+// intsProbe multiplies M rows, the last one alone, with int8 or int4 and with its transpose.
+func intsProbe(s *Set, bits, M int) []float32 {
+	const N, K = 70, 1091
+	w := s.quantized(noise(N*K, 4, 1), N, K, bits)
 	x, dy := noise(M*K, 4, 2), noise(M*N, 4, 3)
 	out, back := Aligned(M*N), Aligned(M*K)
 	var ints Ints
 	s.UseInts(&ints, x, K, M, K)
 	s.PackInts(&ints, 0, M)
-	s.MultiplyInts(NewScratch(), out, N, &ints, 0, M, w, 0, w.Count())
+	s.MultiplyInts(NewScratch(), out, N, &ints, 0, M-1, w, 0, w.Count())
+	s.MultiplyInts(NewScratch(), out, N, &ints, M-1, M, w, 0, w.Count())
 	var in Input
 	s.Use(&in, dy, N, M, N, true)
 	s.PackInput(&in, 0, M)
@@ -216,10 +218,10 @@ func intsProbe(s *Set) []float32 {
 	return append(out, back...)
 }
 
-// quantized returns w [N,K] in int8.
-func (s *Set) quantized(w []float32, N, K int) *Quads {
-	q := &Quads{N: N, K: K, Scales: make([]float32, N)}
-	q.Data = alignedWords(q.Count() * q.steps() * NR)
+// quantized returns w [N,K] in int8 or int4.
+func (s *Set) quantized(w []float32, N, K, bits int) *Quads {
+	q := &Quads{N: N, K: K}
+	q.lay(alignedWords(QuadBytes(N, K, bits)/4), bits)
 	s.QuantizeRows(NewScratch(), q, 0, FloatRows(w, K))
 	return q
 }

@@ -6,6 +6,7 @@ import "runtime"
 type Transposed struct {
 	panels Panels
 	data   []float32
+	rows   []float32 // of Quads in 4 bits, unpacked
 	wide   []float32 // of Quads, before it is transposed
 }
 

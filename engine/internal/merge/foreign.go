@@ -99,7 +99,7 @@ func (t *ForeignPEFT) fill(a model.PEFT, c model.Config, head bool, parts []safe
 	if t.Size, t.Write, err = safetensors.Stream(parts, map[string]string{"format": "pt"}); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	c.Int8 = a.Int8
+	c.Frozen = a.Frozen
 	config := a.LoRA.PEFTConfig(a.Base, c)
 	if head {
 		targets := slices.DeleteFunc(config["target_modules"].([]string), func(m string) bool { return m == "lm_head" })

@@ -79,11 +79,11 @@ func bits(t *testing.T, p kernel.Path, all bool) []string {
 		}
 		r, all := runnerOn(t, k, 2), all || p == best.Path()
 		for arch, a := range architectures {
-			for _, c := range dtypes() {
+			for _, c := range dtypes(arch) {
 				m := newExactAs(t, k, c, arch)
 				for adapter := range 2 {
 					some := all || diverse(a) || !c.BF16 && order == kernel.Native()
-					if c.Int8 && adapter == 0 || !some { // int8 is frozen
+					if c.Frozen != "" && adapter == 0 || !some { // frozen weights
 						continue
 					}
 					s := m.train(t, r, adapter, false, 3)

@@ -23,12 +23,12 @@ type Config struct {
 	FF       int // F, width of the MLP
 	Eps      float32
 	RoPE     nn.RoPEConfig
-	MaxPos   int   // the model's context length; 0 if config.json has none
-	Tied     bool  // the head is the embedding; see ownHead
-	BF16     bool  // weights are bf16, otherwise f32
-	Int8     bool  // matrices are frozen in int8, and BF16 is set for everything else
-	Wrapped  bool  // config.json has other models around this one of text
-	EOS, BOS []int // token ids of config.json, for the sampler
+	MaxPos   int    // the model's context length; 0 if config.json has none
+	Tied     bool   // the head is the embedding; see ownHead
+	BF16     bool   // weights are bf16, otherwise f32
+	Frozen   string // matrices are frozen in Int8 or Int4, and BF16 is set for everything else
+	Wrapped  bool   // config.json has other models around this one of text
+	EOS, BOS []int  // token ids of config.json, for the sampler
 
 	Sliding     []bool        // by layer: it attends to the last Window positions; nil is none
 	Unrotated   []bool        // by layer: queries and keys are not rotated; nil is none

@@ -29,7 +29,7 @@ func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
 	t.Helper()
 	m := exact{c: Config{Arch: architectures[arch], Vocab: 101, Dim: 40, Layers: 2, Heads: 6, KVHeads: 2, HeadDim: 20,
 		FF: 70, Eps: 1e-6,
-		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: like.BF16, Int8: like.Int8}}
+		RoPE: nn.RoPEConfig{Dim: 20, Theta: 1000}, Tied: arch == 2, BF16: like.BF16, Frozen: like.Frozen}}
 	if m.c.Arch.Gemma {
 		m.c.Sliding, m.c.Window, m.c.QueryScalar = []bool{true, false}, 9, 30
 		m.c.LocalRoPE = nn.RoPEConfig{Dim: 20, Theta: 100}
@@ -180,22 +180,28 @@ func every(Arch) bool { return true }
 // know the path, the dtype of matrices or the order.
 func diverse(a Arch) bool { return a.Gemma || a.Delta }
 
-// dtypes are the kinds of weights.
-func dtypes() []Config { return []Config{{}, {BF16: true}, {BF16: true, Int8: true}} }
+// dtypes are the kinds of weights of a family. Int4 differs from Int8 only in how it is stored, so one family has it.
+func dtypes(arch int) []Config {
+	list := []Config{{}, {BF16: true}, {BF16: true, Frozen: Int8}}
+	if arch == 0 {
+		list = append(list, Config{BF16: true, Frozen: Int4})
+	}
+	return list
+}
 
 // dtype names the kind of a configuration.
 func dtype(c Config) string {
-	if c.Int8 {
-		return "int8"
+	if c.Frozen != "" {
+		return c.Frozen
 	}
 	return fmt.Sprintf("bf16=%t", c.BF16)
 }
 
-// eachExact runs f for those families in every dtype, with int8 for diverse ones.
+// eachExact runs f for those families in every dtype: int8 in diverse ones, int4 in one.
 func eachExact(t *testing.T, k *kernel.Set, which func(Arch) bool, f func(t *testing.T, m exact)) {
 	for arch, a := range architectures {
-		for _, c := range dtypes() {
-			if !which(a) || c.Int8 && !diverse(a) {
+		for _, c := range dtypes(arch) {
+			if !which(a) || c.Frozen != "" && !diverse(a) && c.Frozen != Int4 {
 				continue
 			}
 			t.Run(a.Name+"/"+dtype(c), func(t *testing.T) { f(t, newExactAs(t, k, c, arch)) })

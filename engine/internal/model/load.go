@@ -23,10 +23,10 @@ const (
 // Load reads config.json and the weights of a Hugging Face folder: model.safetensors, or the shards that
 // model.safetensors.index.json names. Weights that are all bf16 are computed in bf16, anything else in float32. Errors
 // name the file and the tensor.
-func Load(dir string, on nn.Compute) (*Weights, error) { return LoadAs(dir, false, on) }
+func Load(dir string, on nn.Compute) (*Weights, error) { return LoadAs(dir, "", on) }
 
-// LoadAs is Load, or with int8 turns the matrices into int8 as they are read.
-func LoadAs(dir string, int8 bool, on nn.Compute) (*Weights, error) {
+// LoadAs is Load, or with a dtype of frozen matrices, Int8 or Int4, turns them into it as they are read.
+func LoadAs(dir, frozen string, on nn.Compute) (*Weights, error) {
 	c, err := LoadConfig(dir)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func LoadAs(dir string, int8 bool, on nn.Compute) (*Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Int8 = int8
+	c.Frozen = frozen
 	w, err := f.load(c, on)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (f *Files) load(c Config, on nn.Compute) (*Weights, error) {
 	if err := f.Check(c); err != nil {
 		return nil, err
 	}
-	c.BF16 = c.Int8 || f.allBF16(c)
+	c.BF16 = c.Frozen != "" || f.allBF16(c)
 	memory, err := c.Reserve()
 	if err != nil {
 		return nil, err

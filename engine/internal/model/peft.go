@@ -28,8 +28,8 @@ func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 		"r": l.Rank, "lora_alpha": l.Alpha, "lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false,
 		"target_modules": l.ModulesOn(c),
 	}
-	if c.Int8 {
-		config[baseDtypeKey] = "int8"
+	if c.Frozen != "" {
+		config[baseDtypeKey] = c.Frozen
 	}
 	return config
 }
@@ -38,11 +38,11 @@ func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 // files.
 const baseDtypeKey = "trinity_base_dtype"
 
-// CheckBase refuses to use an adapter that was trained on a base in int8 on one that is not.
-func (a PEFT) CheckBase(int8 bool) error {
-	if a.Int8 && !int8 {
-		return fmt.Errorf("the adapter was trained on base weights in int8 (%s), and these are not; use base_dtype "+
-			"int8", baseDtypeKey)
+// CheckBase refuses to use an adapter that was trained on a frozen base on one that is not frozen in the same dtype.
+func (a PEFT) CheckBase(frozen string) error {
+	if a.Frozen != "" && a.Frozen != frozen {
+		return fmt.Errorf("the adapter was trained on base weights in %s (%s), and these are not; use base_dtype %[1]s",
+			a.Frozen, baseDtypeKey)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ type PEFT struct {
 	Base    string // the base model's name or path, as the adapter's maker called it
 	LoRA    LoRA
 	Tensors []Tensor // as NewAdapter takes them
-	Int8    bool     // it was trained on a base in int8
+	Frozen  string   // Config.Frozen of the base that it was trained on
 
 	wholeHead bool // the settings name a whole head; see Tied
 	patterns  peftPatterns
@@ -130,8 +130,8 @@ func parsePEFT(data []byte) (PEFT, error) {
 	case !(c.Alpha > 0) || math.IsInf(c.Alpha, 0):
 		return PEFT{}, fmt.Errorf("lora_alpha = %v must be positive", c.Alpha)
 	}
-	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, Int8: c.Dtype == "int8", wholeHead: whole}
-	if c.Dtype != "" && !a.Int8 {
+	a := PEFT{Base: c.Base, LoRA: LoRA{Rank: c.Rank, Alpha: c.Alpha}, Frozen: c.Dtype, wholeHead: whole}
+	if !slices.Contains([]string{"", Int8, Int4}, c.Dtype) {
 		return PEFT{}, fmt.Errorf("%s = %q is not supported", baseDtypeKey, c.Dtype)
 	}
 	if err := a.LoRA.check(); err != nil {

@@ -179,24 +179,34 @@ func (m realModel) recompute(b *testing.B) {
 }
 
 func (m realModel) step(b *testing.B, n, length int, recompute bool) {
+	w, f := m.stepOf(n, length, recompute)
+	m.report(b, w, f)
+}
+
+func (m realModel) stepOf(n, length int, recompute bool) (work, func()) {
 	tokens := m.random(n, length)
 	grads, tape := NewGrads(m.lora), m.r.NewTape(recompute)
 	logp, targets := make([]float32, n*length), next(tokens...)
 	w := work{tokens: n * length, weights: 2 * m.all(),
 		flop: float64(n*length)*(4*(m.body+m.head)+6*(m.loraBody+m.loraHead)) +
 			6*m.attention(n*length, float64(length+1)/2)}
-	m.report(b, w, func() {
+	return w, func() {
 		seqs := batch(m.w.Config, m.adapter, tokens...)
 		hidden := m.r.Forward(m.w, seqs, tape)
 		m.r.Score(m.w, seqs, hidden, Even(targets, 1), logp, func(_ int, _, g []float32) { g[0] = -1 }, tape)
 		m.r.Backward(m.w, seqs, tape, grads)
-	})
+	}
 }
 
 // decode draws one token for n sequences in a context of 256. One sequence is bound by reading the weights, many by
 // arithmetic. For each row of logits it computes the log-sum-exp and the probabilities, as the engine does. The
 // context is computed once and copied, so that every sequence reads its own.
 func (m realModel) decode(b *testing.B, n int) {
+	w, f := m.decodeOf(n)
+	m.report(b, w, f)
+}
+
+func (m realModel) decodeOf(n int) (work, func()) {
 	const context = 256
 	c := m.w.Config
 	tokens := m.random(n, context+1)
@@ -217,7 +227,7 @@ func (m realModel) decode(b *testing.B, n int) {
 	w := work{tokens: n, weights: m.all(),
 		flop: 2*float64(n)*(m.body+m.head+m.loraBody+m.loraHead) + 2*m.attention(n, context+1),
 		kv:   2 * float64(n*context*2*c.KVDim()*c.Layers), bandwidth: n == 1}
-	m.report(b, w, func() {
+	return w, func() {
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, rows, logits)
 		m.r.P.Run(n, func(i int, _ *kernel.Scratch) {
@@ -225,18 +235,23 @@ func (m realModel) decode(b *testing.B, n int) {
 			m.r.K.LogSumExp(row)
 			m.r.K.ExpSum(row, row, m.r.K.Max(row))
 		})
-	})
+	}
 }
 
 // prefill computes a prompt without LoRA and the logits of its last row.
 func (m realModel) prefill(b *testing.B, length int) {
+	w, f := m.prefillOf(length)
+	m.report(b, w, f)
+}
+
+func (m realModel) prefillOf(length int) (work, func()) {
 	tokens := m.random(1, length)
 	logits := make([]float32, m.w.Config.Vocab)
 	w := work{tokens: length, weights: m.all(),
 		flop: 2*float64(length)*m.body + 2*m.head + 2*m.attention(length, float64(length+1)/2)}
-	m.report(b, w, func() {
+	return w, func() {
 		seqs := batch(m.w.Config, nil, tokens...)
 		hidden := m.r.Forward(m.w, seqs, nil)
 		m.r.Logits(m.w, seqs, hidden, []int{length - 1}, logits)
-	})
+	}
 }

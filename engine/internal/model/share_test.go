@@ -83,7 +83,7 @@ func TestAdaptersShareAPass(t *testing.T) {
 	r, k := newRunner(t, 2)
 	var models []exact
 	for arch := range architectures {
-		for _, c := range dtypes() {
+		for _, c := range dtypes(arch) {
 			models = append(models, newExactAs(t, k, c, arch))
 		}
 	}

@@ -13,7 +13,7 @@ func (c Config) Parameters() int64 {
 
 // WeightBytes is the memory of the packed weights.
 func (c Config) WeightBytes() int64 {
-	if c.Int8 {
+	if c.Frozen != "" {
 		return int64(c.panelBytes())
 	}
 	if c.BF16 {
@@ -54,7 +54,7 @@ func (c Config) BackwardBytes(rows, rank int) int {
 		// mids and their gradients, transposed and packed
 		n += 2*min(rows, headChunk(c), headRowsAlone(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank
 	}
-	if c.Int8 {
+	if c.Frozen != "" {
 		n += 4 * min(rows, headChunk(c), headRowsAlone(c, rows), sharedRows) * c.Vocab // times the scales
 	}
 	return n

@@ -178,7 +178,7 @@ func eachTaught(t *testing.T, f func(t *rapid.T, m exact, r *Runner)) {
 		r := runnerOn(t, k, 2)
 		var models []exact
 		for arch := range architectures {
-			for _, c := range dtypes() {
+			for _, c := range dtypes(arch) {
 				models = append(models, newExactAs(t, k, c, arch))
 			}
 		}

@@ -56,7 +56,7 @@ func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute)
 }
 
 // Tensors returns the full parameters as float32, in the order of RandomTensors. The values are the packed ones, so
-// NewWeights of them gives the same model, unless it is in int8.
+// NewWeights of them gives the same model, unless it is frozen.
 func (w *Weights) Tensors() []Tensor {
 	c := w.Config
 	data := map[string][]float32{EmbedName: make([]float32, c.Vocab*c.Dim), c.finalNorm(): c.stored(w.norm)}

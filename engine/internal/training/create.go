@@ -53,9 +53,9 @@ func (r *Run) createFrom(req tinker.CreateModelRequest) error {
 	if err := checkOptimizer(req.OptimizerType, r.LoRA); err != nil {
 		return err
 	}
-	if b.Config.Int8 && r.Full() {
-		return tinker.Userf("engine: the weights of base model %q are frozen in int8 (base_dtype), and rank 0 trains "+
-			"all weights; train a LoRA, or use base_dtype bf16", b.Name)
+	if b.Config.Frozen != "" && r.Full() {
+		return tinker.Userf("engine: the weights of base model %q are frozen in %s (base_dtype), and rank 0 trains "+
+			"all weights; train a LoRA, or use base_dtype bf16", b.Name, b.Config.Frozen)
 	}
 	if err := b.CheckRank(r.LoRA); err != nil && !r.promised { // an older version accepted it
 		return err

@@ -48,13 +48,10 @@ func fits(id string, s weights.Shape, m checkpoint.Manifest, path string) error 
 		return tinker.Userf("engine: checkpoint %s is of base model %q (%.15s…), model %s of base model %q (%.15s…); "+
 			"load it into a model of the same base", path, m.BaseModel, m.Fingerprint, id, s.Base.Name, print)
 	}
-	if int8 := m.DType == "int8"; m.DType != "" && m.LoRA.Rank > 0 && int8 != s.Base.Config.Int8 {
-		now := "int8"
-		if int8 {
-			now = "bf16"
-		}
+	begun, now := baseOf(m.DType), baseOf(s.Base.Config.Frozen)
+	if m.DType != "" && m.LoRA.Rank > 0 && begun != now {
 		return tinker.Userf("engine: checkpoint %s was trained on base weights in %s, and those of base model %q are "+
-			"in %s; use the base_dtype that it was trained with", path, m.DType, s.Base.Name, now)
+			"in %s; use the base_dtype that it was trained with", path, begun, s.Base.Name, now)
 	}
 	a, b := m.LoRA, s.LoRA
 	a.Seed, b.Seed = nil, nil
@@ -122,4 +119,12 @@ func readMoments(saved, params []model.Tensor, kind string, step int64) (optimiz
 		}
 	}
 	return restoredOptimizer(kind, all, step), nil
+}
+
+// baseOf is the base_dtype of a computation in that dtype.
+func baseOf(dtype string) string {
+	if dtype == model.Int8 || dtype == model.Int4 {
+		return dtype
+	}
+	return "bf16"
 }

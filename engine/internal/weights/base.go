@@ -59,12 +59,12 @@ type Base struct {
 	pinned pinned // what executors on other machines need of it
 }
 
-func newBase(name string, m Model, cacheBytes int64, int8 bool) (*Base, error) {
+func newBase(name string, m Model, cacheBytes int64, frozen string) (*Base, error) {
 	c, err := model.LoadConfig(m.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("engine: base model %q: %w", name, err)
 	}
-	c.Int8 = int8
+	c.Frozen = frozen
 	b := &Base{Name: name, Dir: m.Dir, repo: m.Repo, revision: m.Revision, Adapter: m.Adapter, Config: c,
 		Context: ContextOf(c), tokens: m.Tokens,
 		KV: kvCaches{bytes: cacheBytes}, prints: map[bool]string{}}

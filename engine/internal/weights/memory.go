@@ -38,7 +38,7 @@ type Options struct {
 	Total      int64         // bytes; 0 is no limit
 	Idle       time.Duration // after which unused base weights leave; 0 is never
 	CacheBytes int64         // KV pages of each base model
-	Int8       bool          // base models are frozen in int8
+	Frozen     string        // model.Config.Frozen of base models
 	Log        *slog.Logger
 }
 

@@ -51,7 +51,7 @@ func (m *Memory) read(b *Base, promised bool) (v *Version, parent *Base, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.CheckBase(b.Config.Int8); err != nil {
+	if err := a.CheckBase(b.Config.Frozen); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", b.Adapter, err)
 	}
 	var w *model.Weights
@@ -97,7 +97,7 @@ func (m *Memory) readWeights(b *Base, promised bool) (*model.Weights, error) {
 	if err := m.admit(b, n, promised); err != nil {
 		return nil, err
 	}
-	w, err := model.LoadAs(b.Dir, b.Config.Int8, m.Compute)
+	w, err := model.LoadAs(b.Dir, b.Config.Frozen, m.Compute)
 	if err == nil {
 		b.stamp = stamp
 	}
@@ -111,7 +111,7 @@ func (b *Base) weightBytes() (int64, error) {
 	if c.BF16, err = model.StoredBF16(b.Dir, c); err != nil {
 		return 0, err
 	}
-	c.BF16 = c.BF16 || c.Int8
+	c.BF16 = c.BF16 || c.Frozen != ""
 	return c.WeightBytes(), nil
 }
 

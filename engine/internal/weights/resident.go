@@ -25,7 +25,7 @@ type resident struct {
 
 // Open adds a base model, without a name for requests.
 func (m *Memory) Open(name string, from Model) (*Base, error) {
-	b, err := newBase(name, from, m.CacheBytes, m.Int8)
+	b, err := newBase(name, from, m.CacheBytes, m.Frozen)
 	if err != nil {
 		return nil, err
 	}

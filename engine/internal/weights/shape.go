@@ -41,7 +41,7 @@ func (s Shape) Reserve() (*kernel.Memory, error) {
 // config is the configuration of a version of full parameters.
 func (s Shape) config() model.Config {
 	c := s.Base.Config
-	c.BF16, c.Int8 = s.BF16, false
+	c.BF16, c.Frozen = s.BF16, ""
 	return c
 }
 

@@ -58,10 +58,10 @@ func (v *Version) OwnBytes() int64 {
 	return v.bytes()
 }
 
-// Dtype names the dtype of the computation: bf16, f32 or, with frozen weights in int8, int8.
+// Dtype names the dtype of the computation: bf16, f32 or, with frozen weights, theirs.
 func (v *Version) Dtype() string {
-	if v.W.Config.Int8 {
-		return "int8"
+	if frozen := v.W.Config.Frozen; frozen != "" {
+		return frozen
 	}
 	if v.W.Config.BF16 {
 		return "bf16"

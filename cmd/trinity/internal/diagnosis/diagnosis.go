@@ -76,8 +76,8 @@ func (d *Diagnosis) shape() {
 	}
 	d.line("context", "%d tokens; RoPE theta %g%s", c.Context, c.RoPETheta, scaling)
 	in := ""
-	if d.Base == engine.BaseInt8 {
-		in = ", computed in int8"
+	if d.Base == engine.BaseInt8 || d.Base == engine.BaseInt4 {
+		in = ", computed in " + d.Base
 	}
 	d.line("parameters", "%s in %s", budget.Count(c.Parameters), c.DType+in)
 }

@@ -25,6 +25,9 @@ func avx2Ints(a *asm) {
 	a.end()
 	avx2ToInts(a)
 	avx2WidenQuads(a)
+	avx2UnpackQuads(a)
+	avx2GroupSums(a)
+	avx2Nibbles.emit(a)
 }
 
 // avx2ToInts rounds 16 products to int16 at a time; of each four the middle two change places.
@@ -71,6 +74,46 @@ func avx2WidenQuads(a *asm) {
 	}
 	a.ins("ADDQ $128, SI")
 	a.ins("ADDQ $256, DI")
+	a.ins("DECQ CX")
+	a.ins("JNE %s", loop)
+	a.end()
+}
+
+// avx2UnpackQuads multiplies the nibbles of a word, from 0 to 15, by their group's factor, from 0 to 15, two bytes at a
+// time: no product carries into the byte above it.
+func avx2UnpackQuads(a *asm) {
+	a.fn("avx2UnpackQuads", "unpacks n groups of 8 rows of 32 fours of int8 from 4 rows of nibbles and their factors. "+
+		"What lies 8 KiB behind a group is prefetched.", 0, false,
+		num("n", "CX"), ptr("dst", "DI"), ptr("src", "SI"), ptr("groups", "BX"))
+	loop := a.newLabel("loop")
+	a.ins("VMOVDQU %s, Y15", a.eight(0x0f0f0f0f))
+	a.label(loop)
+	for part := range 4 { // of the columns
+		a.ins("VPMOVZXBD %d(BX), Y0", part%2*8)
+		a.ins("VPSRLD $%d, Y0, Y0", part/2*4)
+		a.ins("VPAND Y15, Y0, Y0")
+		a.ins("VPSLLD $16, Y0, Y1")
+		a.ins("VPOR Y1, Y0, Y0") // factors as words
+		a.ins("VPSLLW $3, Y0, Y1")
+		a.ins("VPSLLW $8, Y1, Y2")
+		a.ins("VPOR Y2, Y1, Y1") // 8 of them as bytes
+		a.ins("PREFETCHT1 %d(SI)", 8192+128*part)
+		a.ins("PREFETCHT1 %d(SI)", 8192+128*part+64)
+		for row := range 4 {
+			a.ins("VMOVDQU %d(SI), Y3", 128*row+32*part)
+			a.ins("VPSRLW $4, Y3, Y4")
+			for half := range 2 {
+				reg := fmt.Sprintf("Y%d", 3+half)
+				a.ins("VPAND Y15, %s, %s", reg, reg)
+				a.ins("VPMULLW Y0, %s, %s", reg, reg)
+				a.ins("VPSUBB Y1, %s, %s", reg, reg)
+				a.ins("VMOVDQU %s, %d(DI)", reg, 128*(2*row+half)+32*part)
+			}
+		}
+	}
+	a.ins("ADDQ $16, BX")
+	a.ins("ADDQ $512, SI")
+	a.ins("ADDQ $1024, DI")
 	a.ins("DECQ CX")
 	a.ins("JNE %s", loop)
 	a.end()

@@ -46,6 +46,7 @@ func avx512() *asm {
 	for _, k := range []gemm{f32GEMM, rowsGEMM, wideGEMM, dotGEMM, maddGEMM, vnniGEMM} {
 		k.emit(a)
 	}
+	vnniNibbles.emit(a)
 	blockedKernels(a)
 	amx(a)
 	packTile(a)
