@@ -71,7 +71,7 @@ func (v View) Read(path string) (m Manifest, p tinker.Path, dir string, err erro
 	return v.readAt(path, v.s.now())
 }
 
-// Read is Read of a view that has ended.
+// Read is [View.Read] in a view that ends with it.
 func (s *Store) Read(path string) (m Manifest, p tinker.Path, dir string, err error) {
 	v := s.View()
 	defer v.Close()

@@ -49,7 +49,8 @@ func (c *Card) Read(job string, step int) error {
 			{"seed", text("seed")}})
 	}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		chosen := !strings.HasPrefix(set[key].Origin, "de") // neither a default nor derived
+		from := set[key].Origin
+		chosen := from != "default" && !strings.HasPrefix(from, "derived: ")
 		if dataPath.MatchString(key) && chosen && text(key) != "" {
 			c.Data = append(c.Data, public(text(key)))
 		}

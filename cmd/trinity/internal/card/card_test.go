@@ -3,6 +3,7 @@ package card
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/studio/source"
@@ -79,5 +80,21 @@ func TestCardWithoutJob(t *testing.T) {
 		"|---|---|\n| base | a\\|b |\n"
 	if got := c.Text(); got != want {
 		t.Errorf("the card is:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Data is named whatever the configuration's file is called; what a default or a derivation says is not.
+func TestDataOfFiles(t *testing.T) {
+	job, c := t.TempDir(), Card{}
+	err := source.NoteSettings(job, []source.Setting{
+		{Key: "buffer.explorer_input.taskset.path", Value: "a", Origin: "demo.yaml:3"},
+		{Key: "buffer.explorer_input.eval_tasksets[0].path", Value: "b", Origin: "environment DATA"},
+		{Key: "buffer.explorer_input.eval_tasksets[1].path", Value: "c", Origin: "default"},
+		{Key: "buffer.trainer_input.experience_buffer.path", Value: "d", Origin: "derived: of the job"}})
+	if err == nil {
+		err = c.Read(job, 0)
+	}
+	if want := []string{"a", "b"}; err != nil || !slices.Equal(c.Data, want) {
+		t.Errorf("data %q, error %v; want %q", c.Data, err, want)
 	}
 }
