@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/monitor/console"
 )
 
 // offered is a job whose rollouts programs carry out.
@@ -126,22 +128,29 @@ func work(t *testing.T, url string, each func(c caller, task map[string]any, eva
 	}
 }
 
-// carryOut runs a job beside a program.
+// carryOut runs a job beside a program. A job that gives up early may end before the program finds it.
 func carryOut(ctx context.Context, t *testing.T, cfg *config.Config, dir string,
 	each func(c caller, task map[string]any, eval bool)) ([]monitor.Line, int, error) {
 	t.Helper()
 	os.Remove(filepath.Join(dir, "trinity-tiny", "gsm8k", "explorer_server_url.txt"))
 	var lines []monitor.Line
-	ended := make(chan error, 1)
-	go func() {
-		sum, err := Run(ctx, cfg, options())
-		if err == nil {
+	var err error
+	var ended atomic.Bool
+	var job sync.WaitGroup
+	job.Go(func() {
+		defer ended.Store(true)
+		var sum *console.Summary
+		if sum, err = Run(ctx, cfg, options()); err == nil {
 			lines = sum.Lines
 		}
-		ended <- err
-	}()
-	n := work(t, address(t, dir), each)
-	err := <-ended
+	})
+	var url string
+	eventually(t, "the proxy listens or the job has ended", func() (ok bool) {
+		url, ok = listening(dir)
+		return ok || ended.Load()
+	})
+	n := work(t, url, each)
+	job.Wait()
 	return lines, n, err
 }
 

@@ -19,22 +19,28 @@ import (
 var serving = and(tiny, "explorer.proxy_port=0", "buffer.train_batch_size=4", "buffer.total_steps=null",
 	"trainer.total_steps=2")
 
-// address waits until the proxy of a job listens.
+// address waits for the URL of the proxy of a job that does not end by itself.
 func address(t *testing.T, dir string) (url string) {
 	t.Helper()
-	eventually(t, "the proxy listens", func() bool {
-		data, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "explorer_server_url.txt"))
-		if err != nil {
-			return false
-		}
-		url = string(data)
-		resp, err := http.Get(url + "/health")
-		if err == nil {
-			resp.Body.Close()
-		}
-		return err == nil
+	eventually(t, "the proxy listens", func() (ok bool) {
+		url, ok = listening(dir)
+		return ok
 	})
 	return url
+}
+
+// listening is the URL of a job's proxy, if there is one and it answers.
+func listening(dir string) (url string, ok bool) {
+	data, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "explorer_server_url.txt"))
+	if err != nil {
+		return "", false
+	}
+	resp, err := http.Get(string(data) + "/health")
+	if err != nil {
+		return "", false
+	}
+	resp.Body.Close()
+	return string(data), true
 }
 
 // serves waits until the proxy serves a version of the weights, or has ended.
