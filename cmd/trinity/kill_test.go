@@ -13,19 +13,21 @@ import (
 )
 
 // killed runs a command, kills it when it says each of some patterns in turn, and at last lets it end by itself. Its
-// arguments are the patterns, "--" and the command.
+// arguments are the patterns, "--" and the command. On a busy machine a kill comes late: a later process may then be
+// past its pattern, and ends well.
 func killed(ts *testscript.TestScript, _ bool, args []string) {
 	end := slices.Index(args, "--")
 	if end < 1 {
 		ts.Fatalf("killed PATTERN... -- COMMAND...")
 	}
-	for _, pattern := range args[:end] {
+	for i, pattern := range args[:end] {
 		p, err := program.Start(command(ts, args[end+1:]))
 		ts.Check(err)
-		_, err = p.Await(regexp.MustCompile(pattern))
-		ts.Check(err)
+		_, unsaid := p.Await(regexp.MustCompile(pattern))
 		p.Kill()
-		p.Wait() // it was killed
+		if err := p.Wait(); unsaid != nil && (i == 0 || err != nil) {
+			ts.Check(unsaid)
+		}
 	}
 	p, err := program.Start(command(ts, args[end+1:]))
 	ts.Check(err)
