@@ -73,7 +73,7 @@ func (t *ForeignPEFT) head(a model.PEFT, base string, c model.Config) ([]safeten
 	if !ok {
 		return nil, fmt.Errorf("model: the weights have no %s: %w", model.EmbedName, fs.ErrNotExist)
 	}
-	p := pairs["lm_head"]
+	p := pairs["lm_head"][0]
 	whole := func(w io.Writer) error {
 		return writeHead(w, embed, p.A, p.B, float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
 	}

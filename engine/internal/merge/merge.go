@@ -57,7 +57,7 @@ type merger struct {
 	on    nn.Compute
 	to    disk.FS
 	lora  model.LoRA
-	pairs map[string]model.Pair // of the adapter, by module
+	pairs map[string][]model.Pair // of the adapter, by matrix
 	out   string
 	untie bool // the head is made from the embedding
 
@@ -118,7 +118,7 @@ const partRows = 64
 // merged returns the bytes of a tensor with its addition: W + B·A·Alpha/Rank, in float32, rounded to W's type.
 func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
 	name, text := model.TextName(t.Name)
-	p, ok := m.pairs[strings.TrimSuffix(name, ".weight")]
+	pairs, ok := m.pairs[strings.TrimSuffix(name, ".weight")]
 	if !ok || !text {
 		return t.Data, nil
 	}
@@ -130,7 +130,9 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 	K := t.Shape[1]
 	m.on.P.Run((t.Shape[0]+partRows-1)/partRows, func(part int, _ *kernel.Scratch) {
 		first, end := part*partRows, min((part+1)*partRows, t.Shape[0])
-		add(m.on.K, m.lora, p, w[first*K:end*K], first, K)
+		for _, p := range pairs {
+			add(m.on.K, m.lora, p, w[first*K:end*K], first, K)
+		}
 	})
 	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)
 	return sum.Data, err

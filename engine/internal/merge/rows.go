@@ -18,7 +18,7 @@ type Rows struct {
 
 	files *model.Files
 	lora  model.LoRA
-	pairs map[string]model.Pair
+	pairs map[string][]model.Pair
 	k     *kernel.Set
 }
 
@@ -68,7 +68,7 @@ func (m *Rows) Rows(name string, first int, to []float32) error {
 	if begin+len(to) == t.Len() {
 		m.files.Release(name)
 	}
-	if p, ok := m.pairs[strings.TrimSuffix(name, ".weight")]; ok {
+	for _, p := range m.pairs[strings.TrimSuffix(name, ".weight")] {
 		add(m.k, m.lora, p, to, first, width)
 	}
 	return nil
@@ -76,12 +76,14 @@ func (m *Rows) Rows(name string, first int, to []float32) error {
 
 // add adds Alpha/Rank·B·A to the rows of a matrix from row first on.
 func add(k *kernel.Set, l model.LoRA, p model.Pair, rows []float32, first, width int) {
-	delta, scale, B := make([]float32, width), float32(l.Alpha/float64(l.Rank)), p.B[first*l.Rank:]
-	for n := range len(rows) / width {
+	delta, scale := make([]float32, width), float32(l.Alpha/float64(l.Rank))
+	begin, end := max(first, p.First), min(first+len(rows)/width, p.First+len(p.B)/l.Rank)
+	for row := begin; row < end; row++ {
 		clear(delta)
+		B := p.B[(row-p.First)*l.Rank:]
 		for i := range l.Rank {
-			k.AXPY(delta, B[n*l.Rank+i], p.A[i*width:(i+1)*width])
+			k.AXPY(delta, B[i], p.A[i*width:(i+1)*width])
 		}
-		k.AXPY(rows[n*width:(n+1)*width], scale, delta)
+		k.AXPY(rows[(row-first)*width:(row-first+1)*width], scale, delta)
 	}
 }

@@ -254,29 +254,47 @@ func (a PEFT) fit(base string, c Config) (LoRA, map[string][]float32, error) {
 	return a.LoRA, deltas, nil
 }
 
-// Pair is the factors of a LoRA on one matrix: A [Rank, in] and B [out, Rank].
-type Pair struct{ A, B []float32 }
+// Pair is the factors of a LoRA on rows of a matrix, from row First on: A [Rank, in] and B [rows, Rank].
+type Pair struct {
+	A, B  []float32
+	First int
+}
 
-// Pairs returns the factors of the adapter by the name of the matrix, such as model.layers.0.self_attn.q_proj, for the
-// model in folder base. Matrices of a module that the adapter leaves out are left out.
-func (a PEFT) Pairs(base string, c Config) (map[string]Pair, error) {
-	if c.Arch.Delta {
-		return nil, fmt.Errorf("model: an adapter on %s cannot be merged or converted yet; use the adapter itself",
-			c.Arch.Name)
-	}
-	if _, _, err := a.fit(base, c); err != nil {
+// Pairs returns the factors of the adapter by the name of the stored matrix, such as model.layers.0.self_attn.q_proj,
+// for the model in folder base. A matrix that stacks several modules, in_proj_qkv of a delta rule, has a pair for each.
+// Matrices of a module that the adapter leaves out are left out.
+func (a PEFT) Pairs(base string, c Config) (map[string][]Pair, error) {
+	_, tensors, err := a.fit(base, c)
+	if err != nil {
 		return nil, err
 	}
-	pairs := map[string]Pair{}
+	a.Tensors = slices.Clone(a.Tensors)
+	a.unfuse(c)
+	have := make(map[string]bool, len(a.Tensors))
 	for _, t := range a.Tensors {
-		name := strings.TrimPrefix(t.Name, PEFTPrefix)
-		if at, isA := strings.CutSuffix(name, ".lora_A.weight"); isA {
-			pairs[at] = Pair{A: t.Data, B: pairs[at].B}
-		} else {
-			at = strings.TrimSuffix(name, ".lora_B.weight")
-			pairs[at] = Pair{A: pairs[at].A, B: t.Data}
+		have[t.Name] = true
+	}
+	modules, pairs := a.LoRA.ModulesOn(c), map[string][]Pair{}
+	add := func(t target) {
+		for i, p := range t.outs {
+			if !have[t.a(i).name] {
+				continue
+			}
+			matrix, first := p.name, 0
+			if c.Arch.Delta && slices.Contains(deltaModules[:3], p.name) {
+				matrix, first = fusedInput, p.col
+			}
+			at := t.at + matrix
+			pairs[at] = append(pairs[at], Pair{tensors[t.a(i).name], tensors[t.b(i).name], first})
 		}
 	}
+	for l := range c.Layers {
+		qkv, o, gateUp, down := targets(c, l)
+		for _, t := range []target{qkv, o, gateUp, down} {
+			add(t.of(modules))
+		}
+	}
+	add(headTarget(c).of(modules))
 	return pairs, nil
 }
 

@@ -26,6 +26,9 @@ func TestPEFT(t *testing.T) {
 			"down_proj"}}},
 		{"lfm2-all", "lfm2", LoRA{Rank: 3, Alpha: 6, Modules: []string{"q_proj", "k_proj", "v_proj", "in_proj",
 			"out_proj", "w1", "w3", "w2"}}},
+		{"qwen35-all", "qwen35", LoRA{Rank: 3, Alpha: 6, Modules: []string{"q_proj", "k_proj", "v_proj", "o_proj",
+			"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a", "gate_proj",
+			"up_proj", "down_proj"}}},
 		// ranks of 2, 5, 4 and 1, at scales of 3, 6/5, 5/2, 5/4 and 6
 		{"qwen3-pattern", "qwen3", LoRA{Rank: 5, Alpha: 7.5, Modules: []string{"q_proj", "o_proj", "up_proj"}}},
 		// of two layers the second

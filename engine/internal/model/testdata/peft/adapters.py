@@ -1,6 +1,6 @@
 """Makes the folders beside it: adapters as Python's peft saves them, and the logits they give.
 
-    python adapters.py       [NAME…]  (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2; phi4mini and lfm2: 2.15.0, 5.24.0)
+    python adapters.py       [NAME…]  (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2; phi4mini, lfm2 and qwen35: 2.15.0, 5.24.0)
 
 Each is of the model in ../families that its name begins with. expected.safetensors is as there, of the model in float32 with the
 adapter on it.
@@ -22,6 +22,7 @@ ADAPTERS = {  # name: LoraConfig, dtype of the file
     "qwen3-pattern": (dict(r=4, lora_alpha=6, target_modules=["q_proj", "o_proj", "up_proj"], rank_pattern={r"0\.self_attn\.(q|o)_proj": 2, "q_proj": 5, "up_proj": 1},
                            alpha_pattern={"layers.1.mlp.up_proj": 3, "o_proj": 5}), torch.float32),
     "phi4mini-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
+    "qwen35-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
     "lfm2-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
     "llama31-attn": (dict(r=3, lora_alpha=5, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]), torch.float32),
 }
