@@ -69,7 +69,7 @@ func (g GGUF) WriteAdapter(path string) (*modelfile.File, error) {
 	out := modelfile.Adapter{Name: g.Name, Shape: ggufShape(c), Rank: g.Adapter.Rank,
 		Alpha: g.Adapter.Alpha, Factors: map[string]modelfile.Factor{}}
 	for at, p := range pairs {
-		out.Factors[at] = modelfile.Factor(p)
+		out.Factors[at] = modelfile.Factor{A: p.A, B: p.B}
 	}
 	f, err := out.Plan()
 	if err != nil {

@@ -69,19 +69,20 @@ func (m *Rows) Rows(name string, first int, to []float32) error {
 		m.files.Release(name)
 	}
 	if p, ok := m.pairs[strings.TrimSuffix(name, ".weight")]; ok {
-		add(m.k, m.lora, p, to, first, width)
+		add(m.k, p, to, first, width)
 	}
 	return nil
 }
 
-// add adds Alpha/Rank·B·A to the rows of a matrix from row first on.
-func add(k *kernel.Set, l model.LoRA, p model.Pair, rows []float32, first, width int) {
-	delta, scale, B := make([]float32, width), float32(l.Alpha/float64(l.Rank)), p.B[first*l.Rank:]
+// add adds Scale·B·A to the rows of a matrix from row first on.
+func add(k *kernel.Set, p model.Pair, rows []float32, first, width int) {
+	rank := len(p.A) / width
+	delta, B := make([]float32, width), p.B[first*rank:]
 	for n := range len(rows) / width {
 		clear(delta)
-		for i := range l.Rank {
-			k.AXPY(delta, B[n*l.Rank+i], p.A[i*width:(i+1)*width])
+		for i := range rank {
+			k.AXPY(delta, B[n*rank+i], p.A[i*width:(i+1)*width])
 		}
-		k.AXPY(rows[n*width:(n+1)*width], scale, delta)
+		k.AXPY(rows[n*width:(n+1)*width], p.Scale, delta)
 	}
 }

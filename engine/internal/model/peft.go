@@ -28,6 +28,9 @@ func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 		"r": l.Rank, "lora_alpha": l.Alpha, "lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false,
 		"target_modules": l.ModulesOn(c),
 	}
+	if rank := (target{share: c.Experts.Used}).rank(l.Rank); rank != l.Rank && l.onExperts(c) {
+		config["rank_pattern"] = map[string]int{expertPattern: rank}
+	}
 	if c.Frozen != "" {
 		config[baseDtypeKey] = c.Frozen
 	}
@@ -76,6 +79,7 @@ type PEFT struct {
 
 	wholeHead bool // the settings name a whole head; see Tied
 	patterns  peftPatterns
+	experts   LoRA // Rank and Alpha of the factors of experts; see divide
 }
 
 // ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this
@@ -97,6 +101,7 @@ func ReadPEFT(dir string) (PEFT, error) {
 	if err := a.read(filepath.Join(dir, PEFTWeightsFile)); err != nil {
 		return PEFT{}, err
 	}
+	a.experts = a.LoRA
 	if err := a.patterns.even(&a); err != nil {
 		return PEFT{}, fmt.Errorf("model: %s: %w", path, err)
 	}
@@ -254,8 +259,11 @@ func (a PEFT) fit(base string, c Config) (LoRA, map[string][]float32, error) {
 	return a.LoRA, deltas, nil
 }
 
-// Pair is the factors of a LoRA on one matrix: A [Rank, in] and B [out, Rank].
-type Pair struct{ A, B []float32 }
+// Pair is the factors of a LoRA on one matrix, A [rank, in] and B [out, rank], and the scale of their product.
+type Pair struct {
+	A, B  []float32
+	Scale float32
+}
 
 // Pairs returns the factors of the adapter by the name of the matrix, such as model.layers.0.self_attn.q_proj, for the
 // model in folder base. Matrices of a module that the adapter leaves out are left out.
@@ -269,13 +277,17 @@ func (a PEFT) Pairs(base string, c Config) (map[string]Pair, error) {
 	}
 	pairs := map[string]Pair{}
 	for _, t := range a.Tensors {
-		name := strings.TrimPrefix(t.Name, PEFTPrefix)
-		if at, isA := strings.CutSuffix(name, ".lora_A.weight"); isA {
-			pairs[at] = Pair{A: t.Data, B: pairs[at].B}
-		} else {
-			at = strings.TrimSuffix(name, ".lora_B.weight")
-			pairs[at] = Pair{A: pairs[at].A, B: t.Data}
+		at := matrixOf(t.Name)
+		p := pairs[at]
+		if p.Scale = float32(a.LoRA.scale()); ofExpert(t.Name) {
+			p.Scale = float32(a.experts.scale())
 		}
+		if isA(t.Name) {
+			p.A = t.Data
+		} else {
+			p.B = t.Data
+		}
+		pairs[at] = p
 	}
 	return pairs, nil
 }
