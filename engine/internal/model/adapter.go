@@ -202,13 +202,10 @@ func headTarget(c Config) target {
 // specs lists the tensors of an adapter on a model.
 func (l LoRA) specs(c Config) []spec {
 	var list []spec
-	modules := l.ModulesOn(c)
-	for i := range c.Layers {
-		for _, t := range targets(c, i) {
-			list = append(list, t.of(modules).specs(t.rank(l.Rank))...)
-		}
+	for _, t := range l.targets(c) {
+		list = append(list, t.specs(t.rank(l.Rank))...)
 	}
-	return append(list, headTarget(c).of(modules).specs(l.Rank)...)
+	return list
 }
 
 // NewLoRA returns the tensors of a new adapter: A uniform in ±1/sqrt(inputs) and B zero, so that the adapter adds

@@ -85,12 +85,15 @@ func (l LoRA) Parameters(c Config) (n int64) {
 	return n
 }
 
-// PackedBytes is the memory of a LoRA packed for the kernels, whose panels are padded; at most, since the projections of
-// a fused matrix share panels.
+// PackedBytes is the memory of a LoRA packed for the kernels, whose panels are padded.
 func (l LoRA) PackedBytes(c Config) (n int64) {
-	l.each(c, func(rank, in, out int) {
-		n += int64(kernel.PanelBytes(rank, in, c.BF16)) + int64(kernel.PanelBytes(out, rank, c.BF16))
-	})
+	for _, t := range l.targets(c) {
+		rank := t.rank(l.Rank)
+		n += int64(kernel.PanelBytes(len(t.outs)*rank, t.in, c.BF16))
+		for _, p := range t.outs {
+			n += int64(kernel.PanelBytes(p.out, rank, c.BF16))
+		}
+	}
 	return n
 }
 
@@ -102,14 +105,26 @@ func (l LoRA) MaxRank(c Config) (most int) {
 
 // each calls f with the rank of every addition and the shape of its matrix.
 func (l LoRA) each(c Config, f func(rank, in, out int)) {
-	modules := l.ModulesOn(c)
-	all := []target{headTarget(c)}
-	for i := range c.Layers {
-		all = append(all, targets(c, i)...)
-	}
-	for _, t := range all {
-		for _, p := range t.of(modules).outs {
+	for _, t := range l.targets(c) {
+		for _, p := range t.outs {
 			f(t.rank(l.Rank), t.in, p.out)
 		}
 	}
+}
+
+// targets returns the linears with additions: of the layers, then the head.
+func (l LoRA) targets(c Config) (list []target) {
+	modules := l.ModulesOn(c)
+	for i := range c.Layers + 1 {
+		all := []target{headTarget(c)}
+		if i < c.Layers {
+			all = targets(c, i)
+		}
+		for _, t := range all {
+			if t = t.of(modules); len(t.outs) > 0 {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
 }
