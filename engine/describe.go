@@ -20,6 +20,9 @@ type Description struct {
 	KVHeads int // key and value heads
 	HeadDim int // width of one head
 	MLP     int // width of the MLP
+	// Experts that some or all layers have for their MLP, those a token passes through, and their width; or 0
+	Experts, ExpertsUsed, ExpertMLP int
+
 	Context int // longest sequence, tokens; 32,768 if config.json names no max_position_embeddings
 	Tied    bool
 	DType   string // of the weights and of the computation: "bfloat16" or "float32"
@@ -46,8 +49,9 @@ func Describe(dir string) (Description, error) {
 	d := Description{Family: c.Arch.Name, Vocab: c.Vocab, Width: c.Dim, Layers: c.Layers, Heads: c.Heads,
 		KVHeads: c.KVHeads,
 		HeadDim: c.HeadDim, MLP: c.FF, Context: weights.ContextOf(c), Tied: c.Tied, DType: "float32",
-		RoPETheta:  c.RoPE.Theta,
-		Parameters: c.Parameters(), config: c}
+		RoPETheta: c.RoPE.Theta,
+		Experts:   c.Experts.Experts, ExpertsUsed: c.Experts.Used, ExpertMLP: c.ExpertFF, Parameters: c.Parameters(),
+		config: c}
 	if c.BF16 {
 		d.DType = "bfloat16"
 	}

@@ -44,9 +44,9 @@ func (d Description) Memory(machine int64, samples, length, rank int) MemoryEsti
 	c := d.config
 	page := int64(4 * c.Pages().Floats())
 	pages := int64(length+kernel.PageLen-1)/kernel.PageLen*page + c.MemoryBytes() // of one sequence
-	trained := c.AdapterParameters(rank)
+	trained, packed := c.AdapterParameters(rank), c.AdapterBytes(rank)
 	if rank == 0 {
-		trained = c.Parameters()
+		trained, packed = c.Parameters(), 0
 	}
 	tapeBytes := int(o.TapeBytes)
 	most := divisions()[Numerics].Tree // of the tokens that answers share with their prompt; a tree is one micro-batch
@@ -57,7 +57,7 @@ func (d Description) Memory(machine int64, samples, length, rank int) MemoryEsti
 		Cache:   max(pages, min(2*int64(samples)*pages, o.CacheBytes)),
 		Step: int64(c.PassBytes(min(sampler.PrefillTokens+samples, samples*length), rank) +
 			min(stepLogits, 4*samples*c.Vocab)),
-		Optimizer: 24 * trained,
+		Optimizer: 20*trained + max(4*trained, 2*packed),
 		Tape:      int64(c.TapeBytes(rows, rank, false)),
 		Backward:  int64(c.BackwardBytes(rows, rank)),
 	}

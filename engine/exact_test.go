@@ -41,6 +41,8 @@ var kinds = []trainingKind{
 	{name: "delta rules, int8 LoRA", bf16: true, tied: true, rank: 8, write: writeDelta, base: BaseInt8},
 	{name: "convolutions, LoRA", bf16: true, tied: true, rank: 8, write: writeConv},
 	{name: "convolutions, full", bf16: true, write: writeConv},
+	{name: "experts, LoRA", bf16: true, tied: true, rank: 8, write: writeExperts},
+	{name: "experts, full", bf16: true, write: writeExperts},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.

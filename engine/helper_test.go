@@ -51,6 +51,15 @@ func writeConv(t testing.TB, bf16, tied bool) string {
 		"max_position_embeddings": context_}, 8)
 }
 
+// writeExperts is writeModel for Qwen3-MoE: a layer with experts and one without.
+func writeExperts(t testing.TB, bf16, tied bool) string {
+	return writeShape(t, bf16, tied, map[string]any{"architectures": []string{"Qwen3MoeForCausalLM"},
+		"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2, "mlp_only_layers": []int{1},
+		"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 48,
+		"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": true,
+		"max_position_embeddings": context_}, 8)
+}
+
 func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) string {
 	t.Helper()
 	if c["architectures"] == nil {

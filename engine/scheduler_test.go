@@ -36,6 +36,11 @@ func TestSamplesWithConvolutionsDoNotDependOnCompany(t *testing.T) {
 	samplesAreAlone(t, writeConv(t, true, true))
 }
 
+// So it is with experts, which compute the rows of all sequences together.
+func TestSamplesWithExpertsDoNotDependOnCompany(t *testing.T) {
+	samplesAreAlone(t, writeExperts(t, true, true))
+}
+
 func samplesAreAlone(t *testing.T, dir string) {
 	type work struct {
 		client int

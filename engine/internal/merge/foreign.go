@@ -75,7 +75,7 @@ func (t *ForeignPEFT) head(a model.PEFT, base string, c model.Config) ([]safeten
 	}
 	p := pairs["lm_head"][0]
 	whole := func(w io.Writer) error {
-		return writeHead(w, embed, p.A, p.B, float32(a.LoRA.Alpha/float64(a.LoRA.Rank)))
+		return writeHead(w, embed, p.A, p.B, p.Scale)
 	}
 	return []safetensors.Part{{Name: model.PEFTPrefix + model.HeadName, DType: safetensors.F32, Shape: embed.Shape,
 		Write: whole}}, nil

@@ -28,7 +28,7 @@ func Write(base string, a model.PEFT, out, template string, to disk.FS, on nn.Co
 	if err != nil {
 		return err
 	}
-	m := &merger{on: on, to: to, lora: a.LoRA, out: out + "~new", template: template,
+	m := &merger{on: on, to: to, out: out + "~new", template: template,
 		untie: c.Tied && slices.Contains(a.LoRA.Targets(), "lm_head")}
 	if m.pairs, err = a.Pairs(base, c); err != nil {
 		return err
@@ -56,7 +56,6 @@ func Write(base string, a model.PEFT, out, template string, to disk.FS, on nn.Co
 type merger struct {
 	on    nn.Compute
 	to    disk.FS
-	lora  model.LoRA
 	pairs map[string][]model.Pair // of the adapter, by matrix
 	out   string
 	untie bool // the head is made from the embedding
@@ -115,7 +114,7 @@ func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
 // partRows is the number of rows that one part of the work adds to.
 const partRows = 64
 
-// merged returns the bytes of a tensor with its addition: W + B·A·Alpha/Rank, in float32, rounded to W's type.
+// merged returns the bytes of a tensor with its addition: W + Scale·B·A, in float32, rounded to W's type.
 func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
 	name, text := model.TextName(t.Name)
 	pairs, ok := m.pairs[strings.TrimSuffix(name, ".weight")]
@@ -131,7 +130,7 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 	m.on.P.Run((t.Shape[0]+partRows-1)/partRows, func(part int, _ *kernel.Scratch) {
 		first, end := part*partRows, min((part+1)*partRows, t.Shape[0])
 		for _, p := range pairs {
-			add(m.on.K, m.lora, p, w[first*K:end*K], first, K)
+			add(m.on.K, p, w[first*K:end*K], first, K)
 		}
 	})
 	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)

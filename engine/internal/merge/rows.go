@@ -69,21 +69,21 @@ func (m *Rows) Rows(name string, first int, to []float32) error {
 		m.files.Release(name)
 	}
 	for _, p := range m.pairs[strings.TrimSuffix(name, ".weight")] {
-		add(m.k, m.lora, p, to, first, width)
+		add(m.k, p, to, first, width)
 	}
 	return nil
 }
 
-// add adds Alpha/Rank·B·A to the rows of a matrix from row first on.
-func add(k *kernel.Set, l model.LoRA, p model.Pair, rows []float32, first, width int) {
-	delta, scale := make([]float32, width), float32(l.Alpha/float64(l.Rank))
-	begin, end := max(first, p.First), min(first+len(rows)/width, p.First+len(p.B)/l.Rank)
+// add adds Scale·B·A to the rows of a matrix from row first on.
+func add(k *kernel.Set, p model.Pair, rows []float32, first, width int) {
+	rank, delta := len(p.A)/width, make([]float32, width)
+	begin, end := max(first, p.First), min(first+len(rows)/width, p.First+len(p.B)/rank)
 	for row := begin; row < end; row++ {
 		clear(delta)
-		B := p.B[(row-p.First)*l.Rank:]
-		for i := range l.Rank {
+		B := p.B[(row-p.First)*rank:]
+		for i := range rank {
 			k.AXPY(delta, B[i], p.A[i*width:(i+1)*width])
 		}
-		k.AXPY(rows[(row-first)*width:(row-first+1)*width], scale, delta)
+		k.AXPY(rows[(row-first)*width:(row-first+1)*width], p.Scale, delta)
 	}
 }

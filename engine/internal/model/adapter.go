@@ -67,8 +67,8 @@ func (c Config) modules() (mixer, mlp []string) {
 		if l > 0 && c.linear(l) == c.linear(0) {
 			continue // of the first layer's kind; there are two at most
 		}
-		qkv, o, gateUp, down := targets(c, l)
-		mixer, mlp = o.names(qkv.names(mixer)), down.names(gateUp.names(mlp))
+		list := targets(c, l) // those of one expert have the names of all, and of an MLP without
+		mixer, mlp = list[1].names(list[0].names(mixer)), list[3].names(list[2].names(mlp))
 		if l > 0 {
 			break
 		}
@@ -124,15 +124,25 @@ type Adapter struct {
 	head   *nn.LoRA // or nil
 }
 
-// loraLayer is the additions of one block; those that are not trained are nil.
-type loraLayer struct{ qkv, o, gateUp, down *nn.LoRA }
+// loraLayer is the additions of one block in the order of targets; those that are not trained are nil.
+type loraLayer []*nn.LoRA
+
+func (l loraLayer) qkv() *nn.LoRA         { return l[0] }
+func (l loraLayer) o() *nn.LoRA           { return l[1] }
+func (l loraLayer) gateUp(e int) *nn.LoRA { return l[2+2*e] } // of expert e; without experts there is one
+func (l loraLayer) down(e int) *nn.LoRA   { return l[3+2*e] }
 
 // target is the additions of one fused linear; name is the module's, or empty for the head.
 type target struct {
-	at   string
-	in   int
-	outs []projection
+	at    string
+	in    int
+	outs  []projection
+	share int // a row passes through that many linears of the kind; 0 is 1
 }
+
+// rank is that of an addition to t. The experts of a row have the rank of the whole LoRA together, but each at least 1
+// (Schulman et al., LoRA Without Regret, 2025).
+func (t target) rank(whole int) int { return max(1, whole/max(1, t.share)) }
 
 // PEFTPrefix is PEFT's prefix of the names of a causal language model's modules.
 const PEFTPrefix = "base_model.model."
@@ -167,36 +177,35 @@ func (t target) specs(rank int) []spec {
 	return list
 }
 
-// targets returns the fused linears of layer l in the order qkv, o, gateUp, down.
-func targets(c Config, l int) (qkv, o, gateUp, down target) {
+// targets returns the fused linears of layer l in the order qkv, o, gateUp, down; with experts, gateUp and down of
+// each of them.
+func targets(c Config, l int) []target {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	qkv = target{at + c.mixer(l), c.Dim, c.mixerInputs(l)}
-	o = target{at + c.mixer(l), c.outWidth(l), []projection{{c.outName(l), c.Dim, 0}}}
+	list := []target{{at: at + c.mixer(l), in: c.Dim, outs: c.mixerInputs(l)},
+		{at: at + c.mixer(l), in: c.outWidth(l), outs: []projection{{c.outName(l), c.Dim, 0}}}}
+	if c.sparse(l) {
+		return append(list, expertTargets(c, at)...)
+	}
 	first, names, second, last := c.Arch.mlpNames()
-	gateUp = target{at + first, c.Dim, nil}
+	gateUp := target{at: at + first, in: c.Dim}
 	for i, name := range names {
 		out := 2 * c.FF / len(names)
 		gateUp.outs = append(gateUp.outs, projection{name, out, i * out})
 	}
-	down = target{at + second, c.FF, []projection{{last, c.Dim, 0}}}
-	return qkv, o, gateUp, down
+	return append(list, gateUp, target{at: at + second, in: c.FF, outs: []projection{{last, c.Dim, 0}}})
 }
 
 func headTarget(c Config) target {
-	return target{"", c.Dim, []projection{{"lm_head", c.Vocab, 0}}}
+	return target{in: c.Dim, outs: []projection{{"lm_head", c.Vocab, 0}}}
 }
 
 // specs lists the tensors of an adapter on a model.
 func (l LoRA) specs(c Config) []spec {
 	var list []spec
-	modules := l.ModulesOn(c)
-	for i := range c.Layers {
-		qkv, o, gateUp, down := targets(c, i)
-		for _, t := range []target{qkv, o, gateUp, down} {
-			list = append(list, t.of(modules).specs(l.Rank)...)
-		}
+	for _, t := range l.targets(c) {
+		list = append(list, t.specs(t.rank(l.Rank))...)
 	}
-	return append(list, headTarget(c).of(modules).specs(l.Rank)...)
+	return list
 }
 
 // NewLoRA returns the tensors of a new adapter: A uniform in ±1/sqrt(inputs) and B zero, so that the adapter adds
@@ -205,7 +214,7 @@ func (w *Weights) NewLoRA(l LoRA, seed uint64) []Tensor {
 	var out []Tensor
 	for _, s := range l.specs(w.Config) {
 		t := Tensor{Name: s.name, Shape: s.shape, Data: make([]float32, s.len())}
-		if s.shape[0] == l.Rank && isA(s.name) {
+		if isA(s.name) {
 			bound := 1 / math.Sqrt(float64(s.shape[1]))
 			r := stream(seed, s.name)
 			for i := range t.Data {
@@ -231,7 +240,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 	if err != nil {
 		return nil, fmt.Errorf("model: LoRA %+v: %w", l, err)
 	}
-	scale, modules := float32(l.Alpha/float64(l.Rank)), l.ModulesOn(w.Config)
+	modules := l.ModulesOn(w.Config)
 	pack := func(t target) *nn.LoRA {
 		t = t.of(modules)
 		if len(t.outs) == 0 {
@@ -242,12 +251,16 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 		for p, out := range t.outs {
 			cols, A, B = append(cols, out.col), append(A, data[t.a(p).name]), append(B, data[t.b(p).name])
 		}
-		return nn.NewLoRA(k, l.Rank, scale, t.in, w.Config.BF16, cols, A, B)
+		rank := t.rank(l.Rank)
+		return nn.NewLoRA(k, rank, float32(l.Alpha/float64(rank)), t.in, w.Config.BF16, cols, A, B)
 	}
 	a := &Adapter{LoRA: l, head: pack(headTarget(w.Config))}
 	for i := range w.Config.Layers {
-		qkv, o, gateUp, down := targets(w.Config, i)
-		a.layers = append(a.layers, loraLayer{pack(qkv), pack(o), pack(gateUp), pack(down)})
+		var layer loraLayer
+		for _, t := range targets(w.Config, i) {
+			layer = append(layer, pack(t))
+		}
+		a.layers = append(a.layers, layer)
 	}
 	return a, nil
 }
@@ -263,17 +276,15 @@ func (a *Adapter) Tensors(c Config) []Tensor {
 		}
 		t = t.of(modules)
 		A, B := l.Unpack()
-		for p, s := range t.specs(a.LoRA.Rank) {
+		for p, s := range t.specs(l.Rank) {
 			data := [][]float32{A[p/2], B[p/2]}[p%2]
 			out = append(out, Tensor{Name: s.name, Shape: s.shape, Data: data})
 		}
 	}
 	for i, l := range a.layers {
-		qkv, o, gateUp, down := targets(c, i)
-		unpack(qkv, l.qkv)
-		unpack(o, l.o)
-		unpack(gateUp, l.gateUp)
-		unpack(down, l.down)
+		for j, t := range targets(c, i) {
+			unpack(t, l[j])
+		}
 	}
 	unpack(headTarget(c), a.head)
 	slices.SortFunc(out, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })

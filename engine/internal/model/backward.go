@@ -13,6 +13,7 @@ type backBuffers struct {
 	dOut, dIn, dh, dn1, dn2          nn.Rows // [T,D]
 	do, dmlp                         nn.Rows // [T,D] of what is normed before it is added, with such norms
 	dact, dgateUp                    nn.Rows // [T,F], [T,F+F]
+	drouter                          nn.Rows // [T,experts]
 	datt, dqkv, dNormed              nn.Rows // [T,Q], [T,Q+G+G], [T,Q+G]
 	dmidQKV, dmidO, dmidGU, dmidDown nn.Rows // [T,3r], [T,r], [T,2r], [T,r]
 	dmixed, dwide, ddelta            nn.Rows // of delta rules and gates: [T,max(Q,·)], [T,Q+Q+G+G], [T,·]
@@ -29,12 +30,18 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 	for _, m := range []struct {
 		rows *nn.Rows
 		cols int
-	}{{&d.dOut, c.Dim}, {&d.dIn, c.Dim}, {&d.dh, c.Dim}, {&d.dn1, c.Dim}, {&d.dn2, c.Dim}, {&d.dact, c.FF},
-		{&d.dgateUp, 2 * c.FF},
-		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, c.inputs() * rank}, {&d.dmidO, rank},
-		{&d.dmidGU, 2 * rank},
-		{&d.dmidDown, rank}} {
+	}{{&d.dOut, c.Dim}, {&d.dIn, c.Dim}, {&d.dh, c.Dim}, {&d.dn1, c.Dim}, {&d.dn2, c.Dim},
+		{&d.datt, c.QDim()}, {&d.dqkv, c.QDim() + 2*c.KVDim()}, {&d.dmidQKV, c.inputs() * rank}, {&d.dmidO, rank}} {
 		m.rows.Resize(T, m.cols)
+	}
+	if c.dense() {
+		d.dact.Resize(T, c.FF)
+		d.dgateUp.Resize(T, 2*c.FF)
+		d.dmidGU.Resize(T, 2*rank)
+		d.dmidDown.Resize(T, rank)
+	}
+	if c.Sparse != nil {
+		d.drouter.Resize(T, c.Experts.Experts)
 	}
 	if c.Arch.QKNorm {
 		d.dNormed.Resize(T, c.QDim()+c.KVDim())
@@ -124,13 +131,19 @@ func (p *pass) recompute(l int) {
 	p.layer(func(a, b int, on nn.Products) { p.project(l, a, b, on) })
 	p.recur(l)
 	p.layer(func(a, b int, on nn.Products) {
-		p.attend(l, a, b, on)
+		if p.attend(l, a, b, on); p.w.Config.sparse(l) {
+			p.route(l, a, b, on)
+			return
+		}
 		p.mlp(l, a, b, on)
 	})
 }
 
 // layerGradients computes d.dIn from d.dOut through layer l and adds the layer's gradients.
 func (p *pass) layerGradients(l int) {
+	if p.w.Config.sparse(l) {
+		p.expertsBackward(l)
+	}
 	p.layer(func(a, b int, on nn.Products) {
 		p.mlpBackward(l, a, b, on)
 		p.attendBackward(l, a, b, on)

@@ -9,7 +9,7 @@ import (
 //
 //	project   n1 = norm(x) ; q, k, v = n1·Wᵀ ; QK-norm ; RoPE ; K and V into the pages
 //	attend    h = x + attention(q)·Woᵀ
-//	mlp       out = h + (silu(gate)*up)·Wdownᵀ, gate and up from norm(h)
+//	mlp       out = h + (silu(gate)*up)·Wdownᵀ, gate and up from norm(h); for experts see experts.go
 //
 // Gemma norms what is added to x and to h, and has gelu for silu.
 //
@@ -60,7 +60,7 @@ func (p *pass) project(l, a, b int, on nn.Products) {
 			p.mark(l, s.inv1, a, b)
 		}
 	})
-	p.linear(a, b, on, w.qkv, p.mixed(l), s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+	p.linear(a, b, on, w.qkv, p.mixed(l), s.n1, s.midQKV, func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv() })
 	if c.linear(l) {
 		return
 	}
@@ -124,7 +124,7 @@ func (p *pass) projectBackward(l, a, b int, on nn.Products) {
 		}
 	})
 	p.linearBackward(a, b, on, w.qkv, d.dn1, p.dMixed(l), d.dmidQKV,
-		func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv })
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].qkv() })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			nn.RMSNormBackward(p.K, d.dIn.Row(t), d.dn1.Row(t), s.x.Row(t), w.norm1, s.inv1[t])
@@ -172,7 +172,7 @@ func (p *pass) attend(l, a, b int, on nn.Products) {
 		p.attendHeads(l, a, b, on)
 	}
 	y := afterNorm(w.afterAttn, s.o, s.h)
-	p.linear(a, b, on, w.o, y, p.answered(l), s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+	p.linear(a, b, on, w.o, y, p.answered(l), s.midO, func(ad *Adapter) *nn.LoRA { return ad.layers[l].o() })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(s.h, y, s.x, w.afterAttn, s.invO, a, b) })
 }
 
@@ -200,7 +200,7 @@ func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 	w, s, d := &p.w.layers[l], &p.layers[l], &p.back
 	dy := p.residualBackward(d.do, d.dh, s.o, w.afterAttn, s.invO, a, b, on)
 	p.linearBackward(a, b, on, w.o, d.answered(p.w.Config, l), dy, d.dmidO,
-		func(ad *Adapter) *nn.LoRA { return ad.layers[l].o })
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].o() })
 	if p.w.Config.Arch.Delta && !p.w.Config.linear(l) {
 		on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.gateBackward(l, a, b) })
 	}
@@ -218,7 +218,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
 	})
-	p.linear(a, b, on, w.gateUp, s.gateUp, s.n2, s.midGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
+	p.linear(a, b, on, w.gateUp(0), s.gateUp, s.n2, s.midGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp(0) })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu := s.gateUp.Row(t)
@@ -231,16 +231,20 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	})
 	out := p.output(l)
 	y := afterNorm(w.afterMLP, s.mlp, out)
-	p.linear(a, b, on, w.down, y, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
+	p.linear(a, b, on, w.down(0), y, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down(0) })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(out, y, s.h, w.afterMLP, s.invMLP, a, b) })
 }
 
 // mlpBackward computes d.dh, the gradient of h, from d.dOut, the gradient of the layer's output.
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
+	if c.sparse(l) {
+		p.routeBackward(l, a, b, on)
+		return
+	}
 	dy := p.residualBackward(d.dmlp, d.dOut, s.mlp, w.afterMLP, s.invMLP, a, b, on)
-	p.linearBackward(a, b, on, w.down, d.dact, dy, d.dmidDown,
-		func(ad *Adapter) *nn.LoRA { return ad.layers[l].down })
+	p.linearBackward(a, b, on, w.down(0), d.dact, dy, d.dmidDown,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].down(0) })
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
@@ -251,11 +255,17 @@ func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 			}
 		}
 	})
-	p.linearBackward(a, b, on, w.gateUp, d.dn2, d.dgateUp, d.dmidGU,
-		func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp })
+	p.linearBackward(a, b, on, w.gateUp(0), d.dn2, d.dgateUp, d.dmidGU,
+		func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp(0) })
+	p.norm2Backward(l, a, b, on)
+}
+
+// norm2Backward computes d.dh from the gradients of the normed h, d.dn2, and of the layer's output.
+func (p *pass) norm2Backward(l, a, b int, on nn.Products) {
+	s, d := &p.layers[l], &p.back
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
-			nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), w.norm2, s.inv2[t])
+			nn.RMSNormBackward(p.K, d.dh.Row(t), d.dn2.Row(t), s.h.Row(t), p.w.layers[l].norm2, s.inv2[t])
 			p.K.Add(d.dh.Row(t), d.dOut.Row(t))
 		}
 	})

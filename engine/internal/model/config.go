@@ -42,6 +42,11 @@ type Config struct {
 	// Warm scales queries by 1 + Warm·log(1 + ⌊position/WarmFrom⌋).
 	Warm, WarmFrom float64
 
+	// Of Qwen3-MoE: layers that Sparse names have experts of width ExpertFF for their MLP.
+	Sparse   []bool // by layer; nil is none
+	Experts  nn.Router
+	ExpertFF int
+
 	// Of Qwen3.5 and LFM2: layers that Linear names have no attention, but a delta rule or a convolution.
 	Linear []bool // by layer; nil is none
 	Delta  nn.Delta
@@ -161,9 +166,12 @@ func (h *hfConfig) family(c *Config, data []byte) (err error) {
 	case a.Conv:
 		return h.convolutions(c, data)
 	case a.Scaled:
-		if err := h.granite(c); err != nil {
-			return err
-		}
+		err = h.granite(c)
+	case a.Experts:
+		err = h.experts(c, data)
+	}
+	if err != nil {
+		return err
 	}
 	if err = h.unrotated(c); err == nil {
 		err = h.windows(c)

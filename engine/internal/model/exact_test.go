@@ -85,6 +85,9 @@ func ownWays(c *Config) {
 	case "phi3":
 		c.RoPE.Dim, c.RoPE.Scale, c.RoPE.Divide = 6, 1.25, []float32{1, 1.2, 2}
 		c.Sliding, c.Window = []bool{true, true}, 11
+	case "qwen3_moe": // one layer with experts and one without
+		c.Sparse, c.ExpertFF = []bool{true, false}, 34
+		c.Experts = nn.Router{Experts: 5, Used: 2, Normed: true}
 	case "ministral":
 		c.Sliding, c.Window = []bool{true, false}, 9
 	case "ministral3":
@@ -180,10 +183,11 @@ func every(Arch) bool { return true }
 // know the path, the dtype of matrices or the order.
 func diverse(a Arch) bool { return a.Gemma || a.Delta }
 
-// dtypes are the kinds of weights of a family. Int4 differs from Int8 only in how it is stored, so one family has it.
+// dtypes are the kinds of weights of a family. Int4 differs from Int8 only in how it is stored, so one family has it,
+// and the one with experts, whose frozen matrices are not its layers' linears.
 func dtypes(arch int) []Config {
 	list := []Config{{}, {BF16: true}, {BF16: true, Frozen: Int8}}
-	if arch == 0 {
+	if arch == 0 || architectures[arch].Experts {
 		list = append(list, Config{BF16: true, Frozen: Int4})
 	}
 	return list
@@ -197,11 +201,11 @@ func dtype(c Config) string {
 	return fmt.Sprintf("bf16=%t", c.BF16)
 }
 
-// eachExact runs f for those families in every dtype: int8 in diverse ones, int4 in one.
+// eachExact runs f for those families in every dtype: int8 in diverse ones and with experts.
 func eachExact(t *testing.T, k *kernel.Set, which func(Arch) bool, f func(t *testing.T, m exact)) {
 	for arch, a := range architectures {
 		for _, c := range dtypes(arch) {
-			if !which(a) || c.Frozen != "" && !diverse(a) && c.Frozen != Int4 {
+			if !which(a) || c.Frozen == Int8 && !diverse(a) && !a.Experts {
 				continue
 			}
 			t.Run(a.Name+"/"+dtype(c), func(t *testing.T) { f(t, newExactAs(t, k, c, arch)) })

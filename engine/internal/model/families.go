@@ -19,6 +19,7 @@ type Arch struct {
 	Delta   bool   // see deltaconfig.go
 	Conv    bool   // see conv.go
 	Scaled  bool   // see granite.go
+	Experts bool   // see expertconfig.go
 
 	NoRoPE  bool // some layers may not rotate
 	Windows windows
@@ -74,6 +75,8 @@ var architectures = []Arch{
 		"rms_norm_eps": 1e-5, "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn",
 			"rope_theta": 1000000, "factor": 16, "original_max_position_embeddings": 16384, "mscale": 1,
 			"mscale_all_dim": 1, "llama_4_scaling_beta": 0.1}}`},
+	{Name: "Qwen3MoeForCausalLM", Type: "qwen3_moe", QKNorm: true, Experts: true,
+		Keys: []string{"num_experts", "num_local_experts"}, Defaults: `{"intermediate_size": 6144}`},
 }
 
 // mlpNames are the matrix that has gate and up, or both of them, and the one after, and their folders below a layer.

@@ -33,7 +33,8 @@ func TestFamilyKeys(t *testing.T) {
 		return keys{"rope_scaling": scaling, "partial_rotary_factor": 0.25, "original_max_position_embeddings": 64}
 	}
 	mixers := func(c Config) any { return fmt.Sprint(c.Linear, c.Conv.Taps, c.FF, c.Eps, c.RoPE.Theta, c.Tied) }
-	const lfm = "Lfm2ForCausalLM"
+	const lfm, moe = "Lfm2ForCausalLM", "Qwen3MoeForCausalLM"
+	experts := func(c Config) any { return fmt.Sprintf("%+v %d %v", c.Experts, c.ExpertFF, c.Sparse) }
 	const hybrid, smol, phi = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM", "Phi3ForCausalLM"
 	dense := keys{"num_local_experts": 0, "layer_types": []string{"attention", "attention", "attention", "attention"}}
 	with := func(key string, value any) keys {
@@ -111,6 +112,19 @@ func TestFamilyKeys(t *testing.T) {
 		{"lfm2: fewer kinds", of(lfm, keys{"layer_types": []string{"conv"}}), mixers, "layer_types has 1 kinds"},
 		{"lfm2: many taps", of(lfm, keys{"conv_L_cache": 9}), mixers, "conv_L_cache = 9"},
 		{"lfm2: experts", of("Lfm2MoeForCausalLM", nil), mixers, `"Lfm2MoeForCausalLM"`},
+		{"qwen3 moe: the defaults", of(moe, keys{"num_attention_heads": 2}), experts,
+			"{Experts:128 Used:8 Normed:false} 768 [true true true true]"},
+		{"qwen3 moe: some layers", of(moe, keys{"num_local_experts": 6, "num_experts_per_tok": 2,
+			"norm_topk_prob": true, "decoder_sparse_step": 2, "mlp_only_layers": []int{1}}), experts,
+			"{Experts:6 Used:2 Normed:true} 768 [false false false true]"},
+		{"qwen3 moe: no layer", of(moe, keys{"num_experts": 0}), experts, "{Experts:0 Used:0 Normed:false} 0 []"},
+		{"qwen3 moe: two numbers", of(moe, keys{"num_experts": 4, "num_local_experts": 8}), experts,
+			"num_experts = 4 and num_local_experts = 8"},
+		{"qwen3 moe: too many used", of(moe, keys{"num_experts": 4}), experts, "num_experts_per_tok = 8"},
+		{"qwen3 moe: too many", of(moe, keys{"num_experts": 5000}), experts, "num_experts = 5000"},
+		{"qwen3 moe: no width", of(moe, keys{"moe_intermediate_size": 0}), experts, "moe_intermediate_size = 0"},
+		{"qwen3 moe: no step", of(moe, keys{"decoder_sparse_step": 0}), experts, "decoder_sparse_step = 0"},
+		{"qwen3: experts", keys{"num_experts": 4}, experts, "num_experts = 4 is not supported"},
 		{"ministral 3: rope", of("Ministral3ForCausalLM", nil), yarn,
 			"{Factor:16 Fast:32 Slow:1 OriginalMax:16384 Whole:true} 1 0.1 16384"},
 		{"yarn: what it leaves out", keys{"rope_scaling": keys{"rope_type": "yarn", "factor": 4, "truncate": false}},

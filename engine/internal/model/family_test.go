@@ -39,6 +39,8 @@ var families = []struct {
 	{"gemma3-nested", "Gemma3ForCausalLM", false, true, 2},
 	{"lfm2", "Lfm2ForCausalLM", false, true, 1},
 	{"phi4mini", "Phi3ForCausalLM", false, true, 1},
+	{"qwen3moe", "Qwen3MoeForCausalLM", false, false, 0},
+	{"qwen3moe-mixed", "Qwen3MoeForCausalLM", false, true, 0},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's

@@ -32,6 +32,9 @@ func newFolderGolden(t *testing.T, k *kernel.Set, name string) folderGolden {
 	}
 	g := folderGolden{w: w, expect: readFloats(t, filepath.Join(dir, "expected.safetensors")),
 		lora: LoRA{Rank: 2, Alpha: 4, Modules: w.Config.allModules()}}
+	if c.Sparse != nil {
+		g.lora.Rank, g.lora.Alpha = 6, 12
+	}
 	if c.Tied {
 		g.lora.Modules = g.lora.Modules[:len(g.lora.Modules)-1]
 	}
@@ -51,7 +54,7 @@ func (g folderGolden) of(kind, name string) []float32 {
 // goldenFolders are the folders of testdata/families with gradients.
 func goldenFolders() []string {
 	return []string{"qwen35", "qwen35-gva", "smollm3", "granite4", "ministral3", "mistral-window", "ministral",
-		"granite", "gemma3-nested", "phi4mini", "lfm2"}
+		"granite", "gemma3-nested", "phi4mini", "lfm2", "qwen3moe", "qwen3moe-mixed"}
 }
 
 // Hidden states, gradients of an adapter on every linear, and the greedy continuation of a family are those of
@@ -134,8 +137,7 @@ func TestFamilyFullGradients(t *testing.T) {
 		g := newFolderGolden(t, k, name)
 		c, full := g.w.Config, g.w.Tensors()
 		for l := range c.Layers {
-			qkv, o, gateUp, down := targets(c, l)
-			for _, of := range []target{qkv, o, gateUp, down} {
+			for _, of := range targets(c, l) {
 				g.merge(full, of)
 			}
 		}
@@ -156,6 +158,8 @@ func TestFamilyFullGradients(t *testing.T) {
 
 // merge adds the factors of t to the full parameters.
 func (g folderGolden) merge(full []Tensor, t target) {
+	rank := t.rank(g.lora.Rank)
+	scale := float32(g.lora.Alpha) / float32(rank)
 	for p, out := range t.outs {
 		a, b := g.of("lora", t.a(p).name), g.of("lora", t.b(p).name)
 		name, at := t.at+out.name+".weight", 0
@@ -169,9 +173,9 @@ func (g folderGolden) merge(full []Tensor, t target) {
 				continue
 			}
 			for i := range out.out {
-				for r := range 2 {
+				for r := range rank {
 					for j := range t.in {
-						x.Data[at+i*t.in+j] += float32(2 * b[i*2+r] * a[r*t.in+j])
+						x.Data[at+i*t.in+j] += float32(scale * b[i*rank+r] * a[r*t.in+j])
 					}
 				}
 			}

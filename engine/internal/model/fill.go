@@ -11,6 +11,7 @@ import (
 // only B remains an error of [Weights.NewAdapter].
 func (a *PEFT) Fill(c Config) {
 	a.unfuse(c)
+	a.divide(c)
 	have := make(map[string]bool, len(a.Tensors))
 	for _, t := range a.Tensors {
 		have[t.Name] = true

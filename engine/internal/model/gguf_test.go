@@ -41,7 +41,8 @@ func TestGGUFLogits(t *testing.T) {
 	r, k := newRunner(t, 2)
 	tokens, rows := []int32{3, 141, 5, 92, 65, 35, 89, 79, 32, 38, 46, 26}, []int{0, 5, 11}
 	for _, m := range []gguftest.Model{{Arch: "llama"}, {Arch: "llama", Tied: true, Fused: true},
-		{Arch: "qwen2", Tied: true}, {Arch: "qwen3"}} {
+		{Arch: "qwen2", Tied: true}, {Arch: "qwen3"}, {Arch: "qwen3moe", Type: gguf.BF16},
+		{Arch: "qwen3moe", Fused: true}} {
 		t.Run(m.Arch, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "m.gguf")
 			m.Write(t, path)

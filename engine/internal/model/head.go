@@ -43,18 +43,36 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
 	p.scaleHead(h.x)
-	in := p.packed(on, p.w.head, h.x)
+	p.gathered(on, p.w.head, h.logits, h.x, h.mid, rows, (*Adapter).onHead)
+}
+
+func (a *Adapter) onHead() *nn.LoRA { return a.head }
+
+// gathered computes y from x by l and the additions that pick selects. rows are those of the pass that x has.
+func (p *pass) gathered(on nn.Products, l *nn.Linear, y, x, mid nn.Rows, rows []int, pick func(*Adapter) *nn.LoRA) {
+	in := p.packed(on, l, x)
+	l.Forward(on, y, x, in, p.additions(on, in, mid, rows, pick))
+}
+
+// additions computes mid, and returns what continues the product of the rows that in holds packed.
+func (p *pass) additions(on nn.Products, in *kernel.Input, mid nn.Rows, rows []int,
+	pick func(*Adapter) *nn.LoRA) (more []kernel.Addition) {
+	p.eachRun(rows, pick, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, mid, in, a, b) })
+	return more
+}
+
+// gatheredBackward computes dx from dy, and dmid.
+func (p *pass) gatheredBackward(on nn.Products, l *nn.Linear, dx, dy, dmid nn.Rows, rows []int,
+	pick func(*Adapter) *nn.LoRA) {
+	in := p.packed(on, l, dy)
 	var more []kernel.Addition
-	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Down(on, more, h.mid, in, a, b) })
-	p.w.head.Forward(on, h.logits, h.x, in, more)
+	p.eachRun(rows, pick, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, dmid, dy, in, a, b) })
+	l.Backward(on, dx, dy, in, more)
 }
 
 // headBackward computes h.dx from h.logits, which holds the gradients of the logits.
 func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
-	in := p.packed(on, p.w.head, h.logits)
-	var more []kernel.Addition
-	p.eachHeadRun(rows, func(lora *nn.LoRA, a, b int) { more = lora.Up(on, more, h.dmid, h.logits, in, a, b) })
-	p.w.head.Backward(on, h.dx, h.logits, in, more)
+	p.gatheredBackward(on, p.w.head, h.dx, h.logits, h.dmid, rows, (*Adapter).onHead)
 	p.scaleHead(h.dx)
 }
 
@@ -65,15 +83,17 @@ func (p *pass) scaleHead(x nn.Rows) {
 	}
 }
 
-// eachHeadRun calls f for stretches a to b-1 of rows whose adapter reaches the head. rows need not be sorted.
-func (p *pass) eachHeadRun(rows []int, f func(l *nn.LoRA, a, b int)) {
+// eachRun calls f for stretches a to b-1 of rows whose adapter has the addition pick names. rows need not be sorted.
+func (p *pass) eachRun(rows []int, pick func(*Adapter) *nn.LoRA, f func(l *nn.LoRA, a, b int)) {
 	for a := 0; a < len(rows); {
 		u, b := p.segmentOf(rows[a]), a+1
 		for b < len(rows) && rows[b] >= u.a && rows[b] < u.b {
 			b++
 		}
-		if u.adapter != nil && u.adapter.head != nil {
-			f(u.adapter.head, a, b)
+		if u.adapter != nil {
+			if l := pick(u.adapter); l != nil {
+				f(l, a, b)
+			}
 		}
 		a = b
 	}
@@ -104,8 +124,8 @@ func (p *pass) headEnd(rows []int, from, n int) int {
 	return end - (end-first)%block
 }
 
-// headStretches returns the boundaries between sequences in rows, which are ascending, and the end.
-func (p *pass) headStretches(rows []int) kernel.Stretches {
+// stretchesOf returns the boundaries between sequences in rows, which are ascending, and the end.
+func (p *pass) stretchesOf(rows []int) kernel.Stretches {
 	var starts kernel.Stretches
 	for i := range p.seqs {
 		at, _ := slices.BinarySearch(rows, p.start[i])

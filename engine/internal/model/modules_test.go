@@ -33,6 +33,7 @@ func TestModulesOfFamilies(t *testing.T) {
 	for name, want := range map[string]string{
 		"qwen3":    "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head",
 		"granite4": "q_proj k_proj v_proj o_proj input_linear output_linear lm_head",
+		"qwen3moe": "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head",
 		"lfm2":     "in_proj out_proj q_proj k_proj v_proj w1 w3 w2 lm_head",
 		"phi4mini": "qkv_proj o_proj gate_up_proj down_proj lm_head",
 		"qwen35": "in_proj_q in_proj_k in_proj_v in_proj_z out_proj q_proj k_proj v_proj o_proj gate_proj up_proj " +

@@ -62,17 +62,21 @@ func (c Config) frozenBits() (layers, tables int) {
 	return 0, 0
 }
 
-// blockLinears are the linears of a layer in the order qkv, o, gateUp, down.
-func blockLinears(c Config, l int) [4]fused {
-	qkv, o, gateUp, down := targets(c, l)
-	qkv.outs = storedInputs(c, l)
+// blockLinears are the linears of a layer in the order of targets, and its router, which is not frozen in integers.
+func blockLinears(c Config, l int) (list []fused) {
+	all := targets(c, l)
+	all[0].outs = storedInputs(c, l)
 	bits, _ := c.frozenBits()
-	var list [4]fused
-	for i, t := range []target{qkv, o, gateUp, down} {
-		list[i].in, list[i].bits = t.in, bits
+	for _, t := range all {
+		f := fused{in: t.in, bits: bits}
 		for _, out := range t.outs {
-			list[i].names, list[i].outs = append(list[i].names, t.at+out.name+".weight"), append(list[i].outs, out.out)
+			f.names, f.outs = append(f.names, t.at+out.name+".weight"), append(f.outs, out.out)
 		}
+		list = append(list, f)
+	}
+	if c.sparse(l) {
+		name := fmt.Sprintf("model.layers.%d.%s", l, routerName)
+		list = append(list, fused{in: c.Dim, names: []string{name}, outs: []int{c.Experts.Experts}})
 	}
 	return list
 }
@@ -91,8 +95,7 @@ func tables(c Config) []fused {
 func (c Config) panelBytes() int {
 	all := tables(c)
 	for l := range c.Layers {
-		linears := blockLinears(c, l)
-		all = append(all, linears[:]...)
+		all = append(all, blockLinears(c, l)...)
 	}
 	n := 0
 	for _, f := range all {
@@ -146,10 +149,15 @@ func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights 
 func (p packer) layer(l int) layer {
 	at := fmt.Sprintf("model.layers.%d.", l)
 	attn := at + "self_attn."
-	linears := blockLinears(p.c, l)
+	var linears []*nn.Linear
+	for _, f := range blockLinears(p.c, l) {
+		linears = append(linears, p.linear(f))
+	}
 	first, afterAttn, second, afterMLP := p.c.normNames()
 	out := layer{norm1: p.norm(at + first), norm2: p.norm(at + second),
-		qkv: p.linear(linears[0]), o: p.linear(linears[1]), gateUp: p.linear(linears[2]), down: p.linear(linears[3]),
+		qkv: linears[0], o: linears[1], mlps: linears[2:]}
+	if n := len(linears) - 1; p.c.sparse(l) {
+		out.mlps, out.router = linears[2:n], linears[n]
 	}
 	if afterAttn != "" {
 		out.afterAttn, out.afterMLP = p.norm(at+afterAttn), p.norm(at+afterMLP)

@@ -28,6 +28,9 @@ func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 		"r": l.Rank, "lora_alpha": l.Alpha, "lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": false,
 		"target_modules": l.ModulesOn(c),
 	}
+	if rank := (target{share: c.Experts.Used}).rank(l.Rank); rank != l.Rank && l.onExperts(c) {
+		config["rank_pattern"] = map[string]int{expertPattern: rank}
+	}
 	if c.Frozen != "" {
 		config[baseDtypeKey] = c.Frozen
 	}
@@ -76,6 +79,7 @@ type PEFT struct {
 
 	wholeHead bool // the settings name a whole head; see Tied
 	patterns  peftPatterns
+	experts   LoRA // Rank and Alpha of the factors of experts; see divide
 }
 
 // ReadPEFT reads an adapter: adapter_config.json and adapter_model.safetensors of dir, as Python's peft and this
@@ -97,6 +101,7 @@ func ReadPEFT(dir string) (PEFT, error) {
 	if err := a.read(filepath.Join(dir, PEFTWeightsFile)); err != nil {
 		return PEFT{}, err
 	}
+	a.experts = a.LoRA
 	if err := a.patterns.even(&a); err != nil {
 		return PEFT{}, fmt.Errorf("model: %s: %w", path, err)
 	}
@@ -254,9 +259,11 @@ func (a PEFT) fit(base string, c Config) (LoRA, map[string][]float32, error) {
 	return a.LoRA, deltas, nil
 }
 
-// Pair is the factors of a LoRA on rows of a matrix, from row First on: A [Rank, in] and B [rows, Rank].
+// Pair is the factors of a LoRA on rows of a matrix, from row First on, A [rank, in] and B [rows, rank], and the scale
+// of their product.
 type Pair struct {
 	A, B  []float32
+	Scale float32
 	First int
 }
 
@@ -264,37 +271,31 @@ type Pair struct {
 // for the model in folder base. A matrix that stacks several modules, in_proj_qkv of a delta rule, has a pair for each.
 // Matrices of a module that the adapter leaves out are left out.
 func (a PEFT) Pairs(base string, c Config) (map[string][]Pair, error) {
-	_, tensors, err := a.fit(base, c)
-	if err != nil {
+	if _, _, err := a.fit(base, c); err != nil {
 		return nil, err
 	}
-	a.Tensors = slices.Clone(a.Tensors)
 	a.unfuse(c)
-	have := make(map[string]bool, len(a.Tensors))
+	have, pairs := make(map[string][]float32, len(a.Tensors)), map[string][]Pair{}
 	for _, t := range a.Tensors {
-		have[t.Name] = true
+		have[t.Name] = t.Data
 	}
-	modules, pairs := a.LoRA.ModulesOn(c), map[string][]Pair{}
-	add := func(t target) {
-		for i, p := range t.outs {
-			if !have[t.a(i).name] {
+	for _, t := range a.LoRA.targets(c) {
+		for i, out := range t.outs {
+			name := t.a(i).name
+			p := Pair{A: have[name], B: have[t.b(i).name], Scale: float32(a.LoRA.scale())}
+			if p.A == nil {
 				continue
 			}
-			matrix, first := p.name, 0
-			if c.Arch.Delta && slices.Contains(deltaModules[:3], p.name) {
-				matrix, first = fusedInput, p.col
+			if ofExpert(name) {
+				p.Scale = float32(a.experts.scale())
 			}
-			at := t.at + matrix
-			pairs[at] = append(pairs[at], Pair{tensors[t.a(i).name], tensors[t.b(i).name], first})
+			matrix := matrixOf(name)
+			if c.Arch.Delta && slices.Contains(deltaModules[:3], out.name) {
+				matrix, p.First = t.at+fusedInput, out.col
+			}
+			pairs[matrix] = append(pairs[matrix], p)
 		}
 	}
-	for l := range c.Layers {
-		qkv, o, gateUp, down := targets(c, l)
-		for _, t := range []target{qkv, o, gateUp, down} {
-			add(t.of(modules))
-		}
-	}
-	add(headTarget(c).of(modules))
 	return pairs, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/pattern"
@@ -66,7 +65,7 @@ func of(list []peftPattern, matrix string, otherwise float64) float64 {
 }
 
 // even gives all matrices the rank and the scale of the adapter as a whole, the largest rank among them: zeros fill A
-// and B, and B takes the ratio of the scales.
+// and B, and B takes the ratio of the scales. Those of experts have a rank and a scale of their own.
 func (p peftPatterns) even(a *PEFT) error {
 	if len(p.rank)+len(p.alpha) == 0 {
 		return nil
@@ -82,11 +81,25 @@ func (p peftPatterns) even(a *PEFT) error {
 			return fmt.Errorf("tensor %s is %v, but rank_pattern says rank %d", t.Name, t.Shape, ranks[i])
 		}
 	}
-	whole := slices.Max(ranks)
-	a.LoRA.Rank, a.LoRA.Alpha = whole, float64(whole)*p.config.Alpha/float64(p.config.Rank)
+	whole, experts := 0, 0
 	for i, t := range a.Tensors {
-		scale := of(p.alpha, matrixOf(t.Name), p.config.Alpha) / float64(ranks[i])
-		a.Tensors[i] = widen(t, ranks[i], whole, scale/(a.LoRA.Alpha/float64(whole)))
+		if ofExpert(t.Name) {
+			experts = max(experts, ranks[i])
+		} else {
+			whole = max(whole, ranks[i])
+		}
+	}
+	if whole == 0 {
+		whole = experts
+	}
+	a.LoRA.Rank, a.LoRA.Alpha = whole, float64(whole)*p.config.Alpha/float64(p.config.Rank)
+	a.experts.Rank, a.experts.Alpha = experts, p.config.Alpha
+	for i, t := range a.Tensors {
+		scale, to := of(p.alpha, matrixOf(t.Name), p.config.Alpha)/float64(ranks[i]), a.LoRA
+		if ofExpert(t.Name) {
+			to = a.experts
+		}
+		a.Tensors[i] = widen(t, ranks[i], to.Rank, scale/to.scale())
 	}
 	return nil
 }

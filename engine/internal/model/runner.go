@@ -42,6 +42,7 @@ type Runner struct {
 	sc   *kernel.Scratch // the caller's own
 	own  Tape            // the memory of calls without a tape
 	back backBuffers     // the memory of Backward
+	work expertWork      // the memory of experts
 	most int             // rows of logits at once, if not headChunk
 	bad  []atomic.Int32  // by sequence: lowest place that was not finite, plus 1: a layer, or Layers for the final norm
 	err  error           // of the whole call
@@ -165,9 +166,7 @@ func (p *pass) forward() {
 			return
 		}
 		p.recur(l)
-		p.layer(func(a, b int, on nn.Products) {
-			p.attend(l, a, b, on)
-			p.mlp(l, a, b, on)
+		p.block(l, func(a, b int, on nn.Products) {
 			if l+1 < len(p.layers) {
 				p.project(l+1, a, b, on)
 				return
@@ -177,6 +176,24 @@ func (p *pass) forward() {
 			}
 		})
 	}
+}
+
+// block computes layer l from attention on, and then calls next for blocks of rows.
+func (p *pass) block(l int, next func(a, b int, on nn.Products)) {
+	if !p.w.Config.sparse(l) {
+		p.layer(func(a, b int, on nn.Products) {
+			p.attend(l, a, b, on)
+			p.mlp(l, a, b, on)
+			next(a, b, on)
+		})
+		return
+	}
+	p.layer(func(a, b int, on nn.Products) {
+		p.attend(l, a, b, on)
+		p.route(l, a, b, on)
+	})
+	p.experts(l)
+	p.layer(next)
 }
 
 // layer runs f over all rows, in blocks that suit the matrices of a layer.

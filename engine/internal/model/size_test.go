@@ -19,10 +19,15 @@ func shipped(bf16 bool) Config {
 // and the workers' own memory. One vocabulary is small, the other so large that the head computes some rows at a time.
 func TestBackwardBytes(t *testing.T) {
 	conv := slices.IndexFunc(architectures, func(a Arch) bool { return a.Conv })
-	for _, of := range []struct{ arch, vocab int }{{2, 512}, {2, 1 << 18}, {conv, 512}} {
+	experts := slices.IndexFunc(architectures, func(a Arch) bool { return a.Experts })
+	for _, of := range []struct{ arch, vocab int }{{2, 512}, {2, 1 << 18}, {conv, 512}, {experts, 512}} {
 		c := shipped(true)
 		if c.Dim, c.Vocab, c.Arch = 32, of.vocab, architectures[of.arch]; c.Arch.Conv {
 			c.Linear, c.Conv = []bool{true, true, false, true}, nn.ShortConv{Dim: 32, Taps: 3}
+		}
+		if c.Arch.Experts {
+			c.Sparse, c.ExpertFF = []bool{true, true, true, true}, 192
+			c.Experts = nn.Router{Experts: 4, Used: 2, Normed: true}
 		}
 		r, k := newRunner(t, 2)
 		w, err := NewWeights(c, RandomTensors(c, 1), alone(k))

@@ -99,6 +99,7 @@ type acts struct {
 	n2             nn.Rows      // [T,D]
 	gateUp         nn.Rows      // [T,F+F]
 	act            nn.Rows      // [T,F]
+	router         nn.Rows      // [T,experts] logits; Backward computes the rest of experts again
 	mlp            nn.Rows      // [T,D] of the MLP, before a norm that follows it
 	invMLP         []float32    // [T] of that norm
 	midQKV, midO   nn.Rows      // [T,3r], [T,r]
@@ -115,9 +116,14 @@ type column struct {
 
 // columns lists the matrices of a but x, for layer l, or for those of both kinds if it is -1.
 func (a *acts) columns(c Config, rank, l int) []column {
-	list := []column{{&a.n1, c.Dim}, {&a.h, c.Dim}, {&a.n2, c.Dim},
-		{&a.gateUp, 2 * c.FF}, {&a.act, c.FF}, {&a.midQKV, c.inputs() * rank}, {&a.midO, rank}, {&a.midGU, 2 * rank},
-		{&a.midDown, rank}}
+	list := []column{{&a.n1, c.Dim}, {&a.h, c.Dim}, {&a.n2, c.Dim}, {&a.midQKV, c.inputs() * rank}, {&a.midO, rank}}
+	if l < 0 && c.dense() || l >= 0 && !c.sparse(l) {
+		list = append(list, column{&a.gateUp, 2 * c.FF}, column{&a.act, c.FF}, column{&a.midGU, 2 * rank},
+			column{&a.midDown, rank})
+	}
+	if c.Sparse != nil && (l < 0 || c.sparse(l)) {
+		list = append(list, column{&a.router, c.Experts.Experts})
+	}
 	if c.Linear != nil && (l < 0 || c.linear(l)) {
 		list = append(list, column{&a.delta.In, c.linearIn()}, column{&a.delta.Y, c.linearOut()})
 		if c.Arch.Delta {

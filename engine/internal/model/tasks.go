@@ -121,15 +121,19 @@ func (p *pass) starts(a, b int) kernel.Stretches {
 // loraTasks puts the gradients of one stretch's adapter in layer l on the list.
 func (p *pass) loraTasks(l int, u segment) {
 	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
-	qkv, o, gateUp, down := targets(p.w.Config, l)
 	modules := u.adapter.LoRA.ModulesOn(p.w.Config)
-	qkv, o, gateUp, down = qkv.of(modules), o.of(modules), gateUp.of(modules), down.of(modules)
+	list := targets(p.w.Config, l)
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
 	seqs := p.starts(u.a, u.b)
-	d.addLoRA(g, lora.gateUp, gateUp, rows(d.dgateUp), rows(s.n2), rows(s.midGU), rows(d.dmidGU), seqs)
-	d.addLoRA(g, lora.down, down, rows(p.dDown()), rows(s.act), rows(s.midDown), rows(d.dmidDown), seqs)
-	d.addLoRA(g, lora.qkv, qkv, rows(p.dMixed(l)), rows(s.n1), rows(s.midQKV), rows(d.dmidQKV), seqs)
-	d.addLoRA(g, lora.o, o, rows(p.dO()), rows(p.answered(l)), rows(s.midO), rows(d.dmidO), seqs)
+	add := func(l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows) {
+		d.addLoRA(g, l, t.of(modules), rows(dy), rows(x), rows(mid), rows(dmid), seqs)
+	}
+	if !p.w.Config.sparse(l) {
+		add(lora.gateUp(0), list[2], d.dgateUp, s.n2, s.midGU, d.dmidGU)
+		add(lora.down(0), list[3], p.dDown(), s.act, s.midDown, d.dmidDown)
+	}
+	add(lora.qkv(), list[0], p.dMixed(l), s.n1, s.midQKV, d.dmidQKV)
+	add(lora.o(), list[1], p.dO(), p.answered(l), s.midO, d.dmidO)
 }
 
 // dO and dDown are the gradients of what the linears o and down give.
@@ -146,21 +150,16 @@ func (p *pass) added(dy, dout nn.Rows) nn.Rows {
 
 func (p *pass) fullTasks(l int, g *Grads) {
 	c, s, d := p.w.Config, &p.layers[l], &p.back
-	qkv, o, gateUp, down := targets(c, l)
-	qkv.outs = storedInputs(c, l)
-	weights := func(t target, dy, x nn.Rows) {
-		col := 0
-		for _, out := range t.outs {
-			d.add(g.of(t.at+out.name+".weight"), out.out, t.in, dy, col, x, 0)
-			p.addBias(g.of(t.at+out.name+".bias"), dy, col)
-			col += out.out
-		}
+	at, list := fmt.Sprintf("model.layers.%d.", l), targets(c, l)
+	list[0].outs = storedInputs(c, l)
+	if c.sparse(l) {
+		d.add(g.of(at+routerName), c.Experts.Experts, c.Dim, d.drouter, 0, s.n2, 0)
+	} else {
+		p.addMatrix(g, list[2], d.dgateUp, s.n2)
+		p.addMatrix(g, list[3], p.dDown(), s.act)
 	}
-	weights(gateUp, d.dgateUp, s.n2)
-	weights(down, p.dDown(), s.act)
-	weights(qkv, p.dMixed(l), s.n1)
-	weights(o, p.dO(), p.answered(l))
-	at := fmt.Sprintf("model.layers.%d.", l)
+	p.addMatrix(g, list[0], p.dMixed(l), s.n1)
+	p.addMatrix(g, list[1], p.dO(), p.answered(l))
 	attn, afterAttn, mlp, afterMLP := c.normNames()
 	p.addNorm(g.of(at+attn), d.dn1, s.x, s.inv1)
 	p.addNorm(g.of(at+mlp), d.dn2, s.h, s.inv2)
@@ -177,6 +176,16 @@ func (p *pass) fullTasks(l int, g *Grads) {
 		query, key := c.headNorms()
 		p.addHeadNorm(g.of(at+query), s, 0, c.Heads)
 		p.addHeadNorm(g.of(at+key), s, c.Heads, c.Heads+c.KVHeads)
+	}
+}
+
+// addMatrix puts the matrices of a linear and their biases on the list.
+func (p *pass) addMatrix(g *Grads, t target, dy, x nn.Rows) {
+	col := 0
+	for _, out := range t.outs {
+		p.back.add(g.of(t.at+out.name+".weight"), out.out, t.in, dy, col, x, 0)
+		p.addBias(g.of(t.at+out.name+".bias"), dy, col)
+		col += out.out
 	}
 }
 
@@ -233,7 +242,7 @@ func (p *pass) headTasks(rows []int) {
 		}
 		if u.adapter != nil {
 			d.addLoRA(u.grads, u.adapter.head, headTarget(c), h.logits.Slice(a, b), h.x.Slice(a, b), h.mid.Slice(a, b),
-				h.dmid.Slice(a, b), p.headStretches(rows[a:b]))
+				h.dmid.Slice(a, b), p.stretchesOf(rows[a:b]))
 			continue
 		}
 		d.add(u.grads.ofHead(), c.Vocab, c.Dim, h.logits, 0, h.x, 0)

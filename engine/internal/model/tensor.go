@@ -94,8 +94,10 @@ func parameters(c Config) []spec {
 			add(afterAttn, c.Dim)
 		}
 		add(mlp, c.Dim)
-		_, _, gateUp, down := targets(c, l)
-		for _, t := range []target{gateUp, down} {
+		if c.sparse(l) {
+			add(routerName, c.Experts.Experts, c.Dim)
+		}
+		for _, t := range targets(c, l)[2:] {
 			for _, p := range t.outs {
 				list = append(list, spec{t.at + p.name + ".weight", []int{p.out, t.in}})
 			}

@@ -29,8 +29,8 @@ type layer struct {
 	o            *nn.Linear    // [D, Q]
 	afterAttn    []float32     // [D], or nil
 	norm2        []float32     // [D]
-	gateUp       *nn.Linear    // [F+F, D]
-	down         *nn.Linear    // [D, F]
+	mlps         []*nn.Linear  // [F+F, D] and [D, F], of each expert if there are some
+	router       *nn.Linear    // [experts, D], or nil
 	afterMLP     []float32     // [D], or nil
 	delta        *deltaWeights // or nil
 	conv         []float32     // [Taps,D], or nil; without either it has attention
@@ -89,8 +89,12 @@ func (w *Weights) Tensors() []Tensor {
 		default:
 			data[at+query], data[at+key] = c.stored(l.qNorm), c.stored(l.kNorm)
 		}
+		linears := append([]*nn.Linear{l.qkv, l.o}, l.mlps...)
+		if l.router != nil {
+			linears = append(linears, l.router)
+		}
 		for j, f := range blockLinears(c, i) {
-			split([]*nn.Linear{l.qkv, l.o, l.gateUp, l.down}[j], f)
+			split(linears[j], f)
 		}
 	}
 	if !c.Tied {
@@ -102,6 +106,10 @@ func (w *Weights) Tensors() []Tensor {
 	}
 	return out
 }
+
+// gateUp and down are the linears of expert e, or of the MLP.
+func (l *layer) gateUp(e int) *nn.Linear { return l.mlps[2*e] }
+func (l *layer) down(e int) *nn.Linear   { return l.mlps[2*e+1] }
 
 // stored is the stored form of a norm's weight.
 func (c Config) stored(norm []float32) []float32 {

@@ -54,6 +54,7 @@ func (m *Memory) read(b *Base, promised bool) (v *Version, parent *Base, err err
 	if err := a.CheckBase(b.Config.Frozen); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", b.Adapter, err)
 	}
+	a.Fill(b.Config)
 	var w *model.Weights
 	if parent = m.plain(b.Dir); parent != nil {
 		shared, held, err := m.Use(parent, promised)

@@ -25,13 +25,14 @@ const (
 	HeadDim = 16
 	Context = 512
 	Window  = 24 // of gemma3
+	Experts = 6  // of qwen3moe; 2 a token
 )
 
 // Model is a model to write. Arch must be set.
 type Model struct {
-	Arch       string      // llama, qwen2, qwen3 or gemma3
+	Arch       string      // llama, qwen2, qwen3, qwen3moe or gemma3
 	Tied       bool        // without output.weight
-	Fused      bool        // q, k and v are one tensor
+	Fused      bool        // q, k and v are one tensor, and so are gate and up of experts
 	Type       gguf.Type   // of the matrices; F32 is the zero value
 	RoPE       []float32   // rope_freqs.weight
 	Vocabulary []gguf.Pair // nil: Bytes
@@ -83,14 +84,24 @@ func (m Model) Tensors() []Tensor {
 				add(at+"self_attn."+p.name+".bias", p.out)
 			}
 		}
-		if m.Arch == "qwen3" || m.Arch == "gemma3" {
+		if m.Arch == "qwen3" || m.Arch == "qwen3moe" || m.Arch == "gemma3" {
 			add(at+"self_attn.q_norm.weight", HeadDim)
 			add(at+"self_attn.k_norm.weight", HeadDim)
 		}
 		add(at+"self_attn.o_proj.weight", Width, Heads*HeadDim)
-		add(at+"mlp.gate_proj.weight", Inner, Width)
-		add(at+"mlp.up_proj.weight", Inner, Width)
-		add(at+"mlp.down_proj.weight", Width, Inner)
+		mlps := []string{"mlp."}
+		if m.Arch == "qwen3moe" {
+			add(at+"mlp.gate.weight", Experts, Width)
+			mlps = nil
+			for e := range Experts {
+				mlps = append(mlps, fmt.Sprintf("mlp.experts.%d.", e))
+			}
+		}
+		for _, mlp := range mlps {
+			add(at+mlp+"gate_proj.weight", Inner, Width)
+			add(at+mlp+"up_proj.weight", Inner, Width)
+			add(at+mlp+"down_proj.weight", Width, Inner)
+		}
 	}
 	return list
 }
@@ -149,6 +160,11 @@ func (m Model) Pairs() []gguf.Pair {
 	if m.Arch == "gemma3" {
 		pairs = append(pairs, gguf.Pair{Key: a + "attention.sliding_window", Value: uint32(Window)})
 	}
+	if m.Arch == "qwen3moe" {
+		pairs = append(pairs, gguf.Pair{Key: a + "expert_count", Value: uint32(Experts)},
+			gguf.Pair{Key: a + "expert_used_count", Value: uint32(2)},
+			gguf.Pair{Key: a + "expert_feed_forward_length", Value: uint32(Inner)})
+	}
 	pairs = append(pairs, m.vocabulary()...)
 	for _, k := range m.Keys {
 		pairs = slices.DeleteFunc(pairs, func(p gguf.Pair) bool { return p.Key == k.Key })
@@ -192,6 +208,7 @@ func (m Model) Parts(tb testing.TB) []gguf.Part {
 		add("rope_freqs.weight", gguf.F32, []int64{int64(len(m.RoPE))}, m.RoPE)
 	}
 	var fused Tensor
+	stacks := map[string][]float32{}
 	for _, t := range m.Tensors() {
 		name, id := m.name(t.Name), m.Type
 		if len(t.Shape) == 1 {
@@ -206,6 +223,20 @@ func (m Model) Parts(tb testing.TB) []gguf.Part {
 		}
 		if m.Arch == "llama" && (strings.Contains(name, "attn_q.") || strings.Contains(name, "attn_k.")) {
 			data = permute(t)
+		}
+		if of, expert, ok := strings.Cut(name, "mlp.experts."); ok {
+			number, part, _ := strings.Cut(expert, ".")
+			part, shape := strings.Replace(part, "_proj", "_exps", 1), append([]int64{Experts}, t.Shape...)
+			last := number == fmt.Sprint(Experts-1)
+			if m.Fused && !strings.HasPrefix(part, "down") {
+				last = last && strings.HasPrefix(part, "up")
+				part, shape[1] = "gate_up_exps.weight", 2*shape[1]
+			}
+			part = of + "ffn_" + part
+			if stacks[part] = append(stacks[part], data...); last {
+				add(part, id, shape, stacks[part])
+			}
+			continue
 		}
 		if m.Fused && (strings.Contains(name, "attn_q.w") || strings.Contains(name, "attn_k.w") ||
 			strings.Contains(name, "attn_v.w")) {
@@ -263,7 +294,7 @@ func (m Model) name(hf string) string {
 func Name(hf string) string {
 	return strings.NewReplacer("model.layers.", "blk.", "self_attn.q_proj", "attn_q", "self_attn.k_proj", "attn_k",
 		"self_attn.v_proj", "attn_v", "self_attn.o_proj", "attn_output", "self_attn.q_norm", "attn_q_norm",
-		"self_attn.k_norm", "attn_k_norm", "mlp.gate_proj", "ffn_gate", "mlp.up_proj", "ffn_up", "mlp.down_proj",
+		"self_attn.k_norm", "attn_k_norm", "mlp.gate.", "ffn_gate_inp.", "mlp.gate_proj", "ffn_gate", "mlp.up_proj", "ffn_up", "mlp.down_proj",
 		"ffn_down", "input_layernorm", "attn_norm", "post_attention_layernorm", "ffn_norm", "model.embed_tokens",
 		"token_embd", "model.norm", "output_norm", "lm_head", "output").Replace(hf)
 }

@@ -59,6 +59,9 @@ func TestWrite(t *testing.T) {
 		"qwen2":                   {Arch: "qwen2", Tied: true},
 		"qwen2, fused":            {Arch: "qwen2", Fused: true},
 		"qwen3":                   {Arch: "qwen3"},
+		"qwen3moe":                {Arch: "qwen3moe"},
+		"qwen3moe in Q8_0":        {Arch: "qwen3moe", Type: gguf.Q8_0},
+		"qwen3moe, fused":         {Arch: "qwen3moe", Fused: true},
 		"gemma3":                  {Arch: "gemma3", Tied: true},
 		"gemma3 in Q8_0":          {Arch: "gemma3", Tied: true, Type: gguf.Q8_0},
 		"qwen3, tied, in F16":     {Arch: "qwen3", Tied: true, Type: gguf.F16},
@@ -72,8 +75,11 @@ func TestWrite(t *testing.T) {
 			}
 			checkTensors(t, m, dir)
 			kind := m.Arch
-			if kind == "gemma3" {
+			switch kind {
+			case "gemma3":
 				kind = "gemma3_text"
+			case "qwen3moe":
+				kind = "qwen3_moe"
 			}
 			if c := readJSON(t, dir, "config.json"); c["tie_word_embeddings"] != m.Tied || c["model_type"] != kind ||
 				c["head_dim"] != float64(gguftest.HeadDim) || c["rope_scaling"] != nil ||
@@ -199,6 +205,10 @@ func TestRefused(t *testing.T) {
 			gguftest.Model{Arch: "llama", Keys: key("llama.rope.dimension_count", uint32(8))}},
 		{"models with experts are not supported",
 			gguftest.Model{Arch: "llama", Keys: key("llama.expert_count", uint32(8))}},
+		{"the key qwen3moe.expert_used_count is missing",
+			gguftest.Model{Arch: "qwen3moe", Keys: key("qwen3moe.expert_used_count", nil)}},
+		{"tensor blk.0.ffn_gate_exps.weight has the shape [6 96 64]; the metadata say [6 48 64]",
+			gguftest.Model{Arch: "qwen3moe", Keys: key("qwen3moe.expert_feed_forward_length", uint32(48))}},
 		{`llama.rope.scaling.type is "yarn", which is not supported; none, linear and Llama 3's`,
 			gguftest.Model{Arch: "llama", Keys: key("llama.rope.scaling.type", "yarn")}},
 		{`llama.rope.scaling.type is "longrope"`,

@@ -23,6 +23,8 @@ func families() map[string]family {
 		"llama": {"LlamaForCausalLM", "llama", true}, // Mistral's too: nothing tells them apart
 		"qwen2": {"Qwen2ForCausalLM", "qwen2", false},
 		"qwen3": {"Qwen3ForCausalLM", "qwen3", false},
+
+		"qwen3moe": {"Qwen3MoeForCausalLM", layout.Qwen3MoE, false},
 		// the vision part of larger models is a separate file
 		"gemma3": {"Gemma3ForCausalLM", layout.Gemma3, false},
 	}
@@ -38,6 +40,7 @@ type shape struct {
 	bos                                                      *int64
 	eos                                                      []int64 // what ends an answer
 	gemma                                                    *gemma3 // nil: of another family
+	experts, used, expertFF                                  int64   // of qwen3moe
 }
 
 // tied reports whether the head is the embedding: then the file has no output.weight.
@@ -140,6 +143,9 @@ func (s *shape) finish(r *reader) error {
 	case r.int("rope.dimension_count", 1<<14, s.headDim) != s.headDim:
 		return fmt.Errorf("the key %s.rope.dimension_count is not the width of a head, %d; that RoPE turns only a "+
 			"part of a head is not supported", r.arch, s.headDim)
+	case s.kind == layout.Qwen3MoE:
+		s.experts, s.used = r.int("expert_count", 1<<12, 0), r.int("expert_used_count", 1<<12, 0)
+		s.expertFF = r.int("expert_feed_forward_length", 1<<24, 0)
 	case r.m.Has(r.arch + ".expert_count"):
 		if n, _, err := r.m.Int(r.arch + ".expert_count"); err != nil || n > 0 {
 			return errors.Join(err, errors.New("models with experts are not supported"))
@@ -191,6 +197,10 @@ func (s *shape) config() map[string]any {
 		"bos_token_id": s.bos, "eos_token_id": nil}
 	if s.gemma != nil {
 		s.gemma.configure(c)
+	}
+	if s.experts > 0 { // llama.cpp norms the weights
+		c["num_experts"], c["num_experts_per_tok"], c["moe_intermediate_size"] = s.experts, s.used, s.expertFF
+		c["norm_topk_prob"], c["decoder_sparse_step"], c["mlp_only_layers"] = true, 1, []int{}
 	}
 	switch len(s.eos) {
 	case 0:

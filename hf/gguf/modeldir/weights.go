@@ -15,7 +15,8 @@ import (
 // layout describes the model's tensors.
 func (s *shape) layout() layout.Model {
 	return layout.Model{Kind: s.kind, Vocab: s.vocab, Dim: s.dim, Layers: s.layers, Heads: s.heads, KVHeads: s.kvHeads,
-		HeadDim: s.headDim, Inner: s.ff, Permuted: s.permuted, Tied: s.tied}
+		HeadDim: s.headDim, Inner: s.ff, Permuted: s.permuted, Tied: s.tied, Experts: s.experts,
+		ExpertInner: s.expertFF}
 }
 
 // wanted lists the tensors of a model.
@@ -37,7 +38,7 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 		have[t.Name] = t
 	}
 	for _, w := range s.wanted() {
-		r, err := s.find(have, w)
+		r, err := find(have, w)
 		if err != nil {
 			return nil, err
 		}
@@ -59,9 +60,9 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 	return parts, nil
 }
 
-// find finds the rows of a tensor of the model: a tensor of the file, or a part of one that has q, k and v one after
-// another.
-func (s *shape) find(have map[string]gguf.Tensor, w layout.Tensor) (rows, error) {
+// find finds the rows of a tensor of the model: a tensor of the file, or a part of one that has q, k and v or experts
+// one after another.
+func find(have map[string]gguf.Tensor, w layout.Tensor) (rows, error) {
 	r := rows{width: w.Shape[len(w.Shape)-1], n: 1, head: w.Head, one: w.One}
 	if len(w.Shape) == 2 {
 		r.n = w.Shape[0]
@@ -71,9 +72,13 @@ func (s *shape) find(have map[string]gguf.Tensor, w layout.Tensor) (rows, error)
 	if fused, there := have[w.Fused]; !ok && there {
 		ok, r.tensor, r.at = true, fused, w.First
 		shape = slices.Clone(w.Shape)
-		if shape[0] = (s.heads + 2*s.kvHeads) * s.headDim; len(shape) == 2 {
+		if shape[0] = w.FusedRows; len(shape) == 2 {
 			r.at *= r.width
 		}
+	}
+	if w.Stack > 0 {
+		r.at += w.At * shape[0] * r.width
+		shape = append([]int64{w.Stack}, shape...)
 	}
 	switch {
 	case !ok:

@@ -63,8 +63,12 @@ func (d *Diagnosis) line(key, format string, args ...any) {
 // shape prints what config.json says.
 func (d *Diagnosis) shape() {
 	c := d.conf
-	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), MLP of %d",
-		c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, c.MLP)
+	mlp := fmt.Sprintf("MLP of %d", c.MLP)
+	if c.Experts > 0 {
+		mlp = fmt.Sprintf("%d experts of %d, %d a token", c.Experts, c.ExpertMLP, c.ExpertsUsed)
+	}
+	d.line("family", "%s: %d layers of width %d, %d heads of %d (%d for keys and values), %s",
+		c.Family, c.Layers, c.Width, c.Heads, c.HeadDim, c.KVHeads, mlp)
 	head := "separate head"
 	if c.Tied {
 		head = "the head is the embedding"

@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
-// Gemma3 is Gemma 3's model_type.
-const Gemma3 = "gemma3_text"
+// Gemma3 and Qwen3MoE are model_types.
+const (
+	Gemma3   = "gemma3_text"
+	Qwen3MoE = "qwen3_moe"
+)
 
 // Model has the numbers that decide a model's tensors.
 type Model struct {
@@ -17,6 +20,7 @@ type Model struct {
 	Vocab, Dim, Layers, Heads, KVHeads, HeadDim, Inner int64  // Inner is the width inside the MLP
 	Permuted                                           bool   // rows of q and k are reordered, see FileRow
 	Tied                                               bool   // the head is the embedding
+	Experts, ExpertInner                               int64  // of Qwen3MoE: matrices in place of each of the MLP's
 }
 
 // Tensor is a tensor of a model.
@@ -27,9 +31,11 @@ type Tensor struct {
 	Layer        int64 // -1: of none
 	One          bool  // the file has 1 more: Gemma multiplies by 1+w after a norm
 
-	// Fused is the tensor of a file that may have the rows instead, from row First on; "": none.
-	Fused string
-	First int64
+	// Fused is the tensor of a file that may have the rows instead, from row First on of FusedRows; "": none.
+	Fused            string
+	First, FusedRows int64
+	// Stack is how many matrices of the shape File has one after another, of which this is number At; 0: it is alone.
+	Stack, At int64
 }
 
 // Outer lists the embedding, the last norm and the head, if the head is not the embedding.
@@ -58,7 +64,7 @@ func (m Model) Layer(n int64) []Tensor {
 			w.Fused, w.Shape, w.Head = bias(w.Fused), w.Shape[:1], 0
 			rest = append(rest, w)
 		}
-	case "qwen3", Gemma3:
+	case "qwen3", Gemma3, Qwen3MoE:
 		rest = []Tensor{m.norm("attn_q_norm", "self_attn.q_norm", m.HeadDim),
 			m.norm("attn_k_norm", "self_attn.k_norm", m.HeadDim)}
 	}
@@ -95,9 +101,25 @@ func (m Model) matrices() []Tensor {
 		matrix("ffn_up", "mlp.up_proj", m.Inner, m.Dim),
 		matrix("ffn_down", "mlp.down_proj", m.Dim, m.Inner),
 	}
+	if m.Experts > 0 {
+		list = append(list[:4], matrix("ffn_gate_inp", "mlp.gate", m.Experts, m.Dim))
+		for e := range m.Experts {
+			at := fmt.Sprintf("mlp.experts.%d.", e)
+			for _, w := range []Tensor{matrix("ffn_gate_exps", at+"gate_proj", m.ExpertInner, m.Dim),
+				matrix("ffn_up_exps", at+"up_proj", m.ExpertInner, m.Dim),
+				matrix("ffn_down_exps", at+"down_proj", m.Dim, m.ExpertInner)} {
+				w.Stack, w.At = m.Experts, e
+				list = append(list, w)
+			}
+			for i, w := range list[len(list)-3:][:2] {
+				w.Fused, w.First, w.FusedRows = "ffn_gate_up_exps.weight", int64(i)*m.ExpertInner, 2*m.ExpertInner
+				list[len(list)-3+i] = w
+			}
+		}
+	}
 	list[0].Head, list[1].Head = head, head
 	for i, first := range []int64{0, q, q + kv} {
-		list[i].Fused, list[i].First = fused, first
+		list[i].Fused, list[i].First, list[i].FusedRows = fused, first, q+2*kv
 	}
 	return list
 }

@@ -8,6 +8,7 @@ NAME/config.json, NAME/model.safetensors (bf16, names and nesting of the hub's f
   weights [T]                         loss = -sum over t of weights[t] * log p(tokens[t+1]); weights[T-1] is 0
   logprobs [T-1], loss [1]
   lora.MODULE.A, lora.MODULE.B        factors: W + 2*B*A; logits, hidden, logprobs and loss are without them, gradients with them
+                                      (with experts W + 12/rank*B*A: rank 2 for an expert, 6 for all else)
   grad.MODULE.A, grad.MODULE.B        their gradients;  full.NAME gradients of small parameters, also with the factors
   lora_logits [m,V]                   with the factors
   greedy [n], prompt [1]              continuation of tokens[:prompt] with a cache; margin [n] is top1 - top2 of each step
@@ -57,6 +58,12 @@ FAMILIES = {  # name: text config
         max_position_embeddings=1024, rms_norm_eps=1e-5, sliding_window=None, tie_word_embeddings=True, rope_parameters=dict(beta_fast=32.0,
         beta_slow=1.0, factor=16.0, llama_4_scaling_beta=0.1, mscale=1.0, mscale_all_dim=1.0, original_max_position_embeddings=32,
         rope_theta=1000000.0, rope_type="yarn", type="yarn")),
+    "qwen3moe": small | dict(model_type="qwen3_moe", architectures=["Qwen3MoeForCausalLM"], head_dim=16, num_hidden_layers=2,
+        decoder_sparse_step=1, mlp_only_layers=[], moe_intermediate_size=24, norm_topk_prob=True, num_experts=8, num_experts_per_tok=3,
+        rms_norm_eps=1e-6, rope_theta=1000000.0, rope_scaling=None, use_sliding_window=False, sliding_window=None, tie_word_embeddings=False),
+    "qwen3moe-mixed": small | dict(model_type="qwen3_moe", architectures=["Qwen3MoeForCausalLM"], head_dim=16, num_hidden_layers=4,
+        decoder_sparse_step=2, mlp_only_layers=[3], moe_intermediate_size=16, norm_topk_prob=False, num_experts=5, num_experts_per_tok=3,
+        rms_norm_eps=1e-6, rope_theta=1000000.0, rope_scaling=None, use_sliding_window=False, sliding_window=None, tie_word_embeddings=True),
     "mistral-window": small | dict(model_type="mistral", architectures=["MistralForCausalLM"], num_hidden_layers=2, sliding_window=24,
         max_position_embeddings=32768, rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=False, bos_token_id=1, eos_token_id=2),
     "ministral": small | dict(model_type="ministral", architectures=["MinistralForCausalLM"], head_dim=16, num_hidden_layers=3,
@@ -106,7 +113,17 @@ def targets(model):
     out = []
     for n, p in E.items():
         m = n.removesuffix(".weight")
-        if p.ndim == 2 and n.endswith(".weight") and "embed" not in n:
+        if p.ndim == 3 and "experts" in n:
+            for e in range(p.shape[0]):
+                def put(d, z, e=e, first=0):
+                    return z.index_put((torch.tensor(e), torch.arange(first, first + d.shape[0])), d)
+                o, i = p.shape[1:]
+                if n.endswith("gate_up_proj"):
+                    for name, first in dict(gate_proj=0, up_proj=o // 2).items():
+                        out.append((n.replace("gate_up_proj", f"{e}.{name}"), n, (o // 2, i), lambda d, z, put=put, first=first: put(d, z, first=first)))
+                else:
+                    out.append((n.replace("down_proj", f"{e}.down_proj"), n, (o, i), put))
+        if p.ndim == 2 and n.endswith(".weight") and "embed" not in n and not n.endswith("mlp.gate.weight"):
             cut = None
             c = model.config
             if m.endswith("in_proj_qkv"):
@@ -163,6 +180,12 @@ def save_hub(name, config, model):
             mm_tokens_per_image=256, model_type="gemma3", text_config=text, torch_dtype="bfloat16", transformers_version="4.50.0.dev0",
             vision_config=dict(hidden_size=16, image_size=28, intermediate_size=16, model_type="siglip_vision_model", num_attention_heads=2,
             num_hidden_layers=1, patch_size=14, vision_use_head=False))
+    if config["model_type"] == "qwen3_moe":  # one matrix for each expert
+        for n in [n for n in state if "experts" in n]:
+            p, at = state.pop(n), n.rsplit(".", 1)[0]
+            for e in range(p.shape[0]):
+                for part, w in (dict(down_proj=p[e]) if n.endswith("down_proj") else dict(zip(("gate_proj", "up_proj"), p[e].chunk(2)))).items():
+                    state[f"{at}.{e}.{part}.weight"] = w.contiguous()
     json.dump(config, open(f"{name}/config.json", "w"), indent=1, sort_keys=True)
     save_file(state, f"{name}/model.safetensors", metadata=dict(format="pt"))
 
@@ -177,6 +200,7 @@ def make(name, config):
     cfg = CONFIG_MAPPING[config["model_type"]](**keys)
     cfg._attn_implementation = "eager"
     model = AutoModelForCausalLM.from_config(cfg, attn_implementation="eager").float().eval()
+    model.config._experts_implementation = "eager"
     randomise(model)
     save_hub(name, config, model)
     if config["model_type"] != "gemma3_text":  # what transformers reads back from the folder is the same model
@@ -202,11 +226,13 @@ def make(name, config):
     params = {n: p.detach() for n, p in model.named_parameters()}
     factors, deltas = {}, {}
     for m, n, (o, i), put in targets(model):
-        A, B = (0.2 * torch.randn(RANK, i)).requires_grad_(), (0.2 * torch.randn(o, RANK)).requires_grad_()
+        rank = 3 * RANK if "num_experts" in config and ".experts." not in m else RANK
+        scale = (6 if "num_experts" in config else 2) * RANK / rank
+        A, B = (0.2 * torch.randn(rank, i)).requires_grad_(), (0.2 * torch.randn(o, rank)).requires_grad_()
         factors[m] = (A, B)
         deltas.setdefault(n, torch.zeros_like(params[n]))
-        deltas[n] = deltas[n] + put(2 * B @ A, torch.zeros_like(params[n]))
-    full = {n: p.clone().requires_grad_() for n, p in params.items() if p.ndim == 1 or p.ndim == 3 and "conv" in n}
+        deltas[n] = deltas[n] + put(scale * B @ A, torch.zeros_like(params[n]))
+    full = {n: p.clone().requires_grad_() for n, p in params.items() if p.ndim == 1 or p.ndim == 3 and "conv" in n or n.endswith("mlp.gate.weight")}
     with_lora = {n: (full.get(n, p) + deltas[n] if n in deltas else full.get(n, p)) for n, p in params.items()}
     out = functional_call(model, with_lora, (), dict(input_ids=tokens[None], use_cache=False))
     e["lora_logits"] = out.logits[0][rows].detach()
