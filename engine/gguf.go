@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
@@ -95,13 +97,47 @@ func ggufShape(c model.Config) modelfile.Shape {
 		s.Gemma = &modelfile.Gemma{Window: c.Window, Sliding: c.Sliding, LocalTheta: local.Theta, Query: c.QueryScalar,
 			LocalScaled: local.Llama3 != nil || local.Linear != 0 && local.Linear != 1}
 	}
+	if c.Arch.Scaled {
+		s.Granite = &modelfile.Granite{Embedding: float64(c.EmbedScale), Residual: float64(c.ResidualScale),
+			Scores: 1 / math.Sqrt(c.QueryScalar)}
+		if c.LogitScale > 0 {
+			s.Granite.Logits = 1 / float64(c.LogitScale)
+		}
+	}
+	if s.Recurrent = c.Linear; c.Arch.Delta {
+		d := c.Delta
+		s.Rotated, s.Taps = c.RoPE.Dim, d.Taps
+		s.Delta = modelfile.Delta{Keys: d.Keys, Values: d.Values, KeyDim: d.KeyDim, ValueDim: d.ValueDim}
+	} else {
+		s.Taps = c.Conv.Taps
+	}
+	s.Still, s.Beyond = c.Unrotated != nil && !slices.Contains(c.Unrotated, false), beyondGGUF(c)
+	return s
+}
+
+// beyondGGUF names what a GGUF file of a model's family cannot say.
+func beyondGGUF(c model.Config) string {
 	switch {
 	case c.RoPE.YaRN != nil:
-		s.Beyond = "rope_type yarn"
+		return "rope_type yarn"
 	case c.Sliding != nil && !c.Arch.Gemma:
-		s.Beyond = fmt.Sprintf("sliding_window = %d", c.Window)
+		return fmt.Sprintf("sliding_window = %d", c.Window)
+	case c.Arch.Type == "smollm3" && !everyFourth(c.Unrotated, c.Layers): // llama.cpp takes it for granted
+		return fmt.Sprintf("no_rope_layers that are not every fourth (%v)", c.Unrotated)
+	case c.Arch.Scaled && slices.Contains(c.Unrotated, true) && slices.Contains(c.Unrotated, false):
+		return "rotation in some layers alone"
 	}
-	return s
+	return ""
+}
+
+// everyFourth reports whether of each four layers the last alone is in the list.
+func everyFourth(list []bool, layers int) bool {
+	for l := range layers {
+		if (list != nil && list[l]) != (l%4 == 3) {
+			return false
+		}
+	}
+	return true
 }
 
 // saveGGUF writes a planned file under a temporary name, reads it back, and gives it its name.

@@ -12,6 +12,7 @@ type preTokenizer struct {
 func preTokenizers() map[string]preTokenizer {
 	table := map[string]preTokenizer{
 		"tekken":         {patterns: []string{wordsTekken}, ignoreMerges: true, begins: true},
+		"qwen35":         {patterns: []string{wordsQwen35}},
 		"glm4":           {patterns: []string{wordsLlama3}, ignoreMerges: true},
 		"seed-coder":     {patterns: []string{wordsSeed}},
 		"minicpm5":       {patterns: []string{`\p{N}{1,3}`, wordsMini}, ignoreMerges: true},

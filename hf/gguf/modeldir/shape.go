@@ -26,7 +26,11 @@ func families() map[string]family {
 
 		"qwen3moe": {"Qwen3MoeForCausalLM", layout.Qwen3MoE, false},
 		// the vision part of larger models is a separate file
-		"gemma3": {"Gemma3ForCausalLM", layout.Gemma3, false},
+		"gemma3":  {"Gemma3ForCausalLM", layout.Gemma3, false},
+		"smollm3": {"SmolLM3ForCausalLM", "smollm3", true},
+		"granite": {"GraniteForCausalLM", "granite", true}, // also Granite 4.0 without experts and Mamba layers
+		"lfm2":    {"Lfm2ForCausalLM", layout.LFM2, false},
+		"qwen35":  {"Qwen3_5ForCausalLM", layout.Qwen35, false},
 	}
 }
 
@@ -38,9 +42,13 @@ type shape struct {
 	scaling                                                  map[string]any // rope_scaling; nil: none
 	tied                                                     bool
 	bos                                                      *int64
-	eos                                                      []int64 // what ends an answer
-	gemma                                                    *gemma3 // nil: of another family
-	experts, used, expertFF                                  int64   // of qwen3moe
+	eos                                                      []int64        // what ends an answer
+	gemma                                                    *gemma3        // nil: of another family
+	experts, used, expertFF                                  int64          // of qwen3moe
+	granite                                                  map[string]any // keys of Granite alone
+	recurrent                                                []bool         // by layer; nil: none is
+	taps, rotated                                            int64          // of convolutions; of a head
+	delta                                                    layout.Delta
 }
 
 // tied reports whether the head is the embedding: then the file has no output.weight.
@@ -117,7 +125,11 @@ func readShape(m gguf.Metadata, tied bool) (shape, error) {
 	s := shape{family: fam, tied: tied}
 	s.layers, s.dim = r.int("block_count", 512, 0), r.int("embedding_length", 1<<20, 0)
 	s.heads = r.int("attention.head_count", 1<<14, 0)
-	s.kvHeads = r.int("attention.head_count_kv", 1<<14, s.heads)
+	if s.kind == layout.LFM2 {
+		s.readConvolutions(r)
+	} else {
+		s.kvHeads = r.int("attention.head_count_kv", 1<<14, s.heads)
+	}
 	s.headDim = r.int("attention.key_length", 1<<14, max(1, s.dim/s.heads))
 	s.ff, s.context = r.int("feed_forward_length", 1<<24, 0), r.int("context_length", 1<<31, 0)
 	s.eps, s.theta = r.float("attention.layer_norm_rms_epsilon", 0), r.float("rope.freq_base", 10000)
@@ -130,7 +142,7 @@ func readShape(m gguf.Metadata, tied bool) (shape, error) {
 // finish reads what the other keys decide, and refuses what is not computed.
 func (s *shape) finish(r *reader) error {
 	tokens, _, err := r.m.Texts("tokenizer.ggml.tokens")
-	s.vocab = int64(len(tokens))
+	s.vocab, s.rotated = int64(len(tokens)), r.int("rope.dimension_count", 1<<14, s.headDim)
 	s.ends(r)
 	switch value := r.int("attention.value_length", 1<<14, s.headDim); {
 	case err != nil || r.err != nil:
@@ -140,7 +152,7 @@ func (s *shape) finish(r *reader) error {
 	case s.heads%s.kvHeads != 0 || s.headDim%2 != 0 || value != s.headDim:
 		return fmt.Errorf("%d heads with %d for keys, of width %d and %d, are not supported", s.heads, s.kvHeads,
 			s.headDim, value)
-	case r.int("rope.dimension_count", 1<<14, s.headDim) != s.headDim:
+	case s.rotated != s.headDim && s.kind != layout.Qwen35:
 		return fmt.Errorf("the key %s.rope.dimension_count is not the width of a head, %d; that RoPE turns only a "+
 			"part of a head is not supported", r.arch, s.headDim)
 	case s.kind == layout.Qwen3MoE:
@@ -151,8 +163,13 @@ func (s *shape) finish(r *reader) error {
 			return errors.Join(err, errors.New("models with experts are not supported"))
 		}
 	}
-	if s.kind == layout.Gemma3 {
+	switch s.kind {
+	case layout.Gemma3:
 		s.readGemma(r)
+	case layout.Qwen35:
+		s.readDelta(r)
+	case "granite":
+		s.readGranite(r)
 	}
 	return errors.Join(r.err, s.readScaling(r))
 }
@@ -195,8 +212,13 @@ func (s *shape) config() map[string]any {
 		"rope_scaling": s.scaling,
 		"hidden_act":   "silu", "tie_word_embeddings": s.tied, "torch_dtype": "bfloat16",
 		"bos_token_id": s.bos, "eos_token_id": nil}
-	if s.gemma != nil {
+	switch s.kind {
+	case layout.Gemma3:
 		s.gemma.configure(c)
+	case layout.LFM2, layout.Qwen35:
+		s.configureRecurrent(c)
+	case "granite":
+		maps.Copy(c, s.granite)
 	}
 	if s.experts > 0 { // llama.cpp norms the weights
 		c["num_experts"], c["num_experts_per_tok"], c["moe_intermediate_size"] = s.experts, s.used, s.expertFF

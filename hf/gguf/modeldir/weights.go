@@ -16,7 +16,7 @@ import (
 func (s *shape) layout() layout.Model {
 	return layout.Model{Kind: s.kind, Vocab: s.vocab, Dim: s.dim, Layers: s.layers, Heads: s.heads, KVHeads: s.kvHeads,
 		HeadDim: s.headDim, Inner: s.ff, Permuted: s.permuted, Tied: s.tied, Experts: s.experts,
-		ExpertInner: s.expertFF}
+		ExpertInner: s.expertFF, Recurrent: s.recurrent, Taps: s.taps, Delta: s.delta}
 }
 
 // wanted lists the tensors of a model.
@@ -45,14 +45,20 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 		used[r.tensor.Name] = true
 		part := safetensors.Part{Name: w.Folder, DType: safetensors.BF16,
 			Write: func(to io.Writer) error { return r.write(ctx, f, to) }}
-		for _, d := range w.Shape {
+		if w.Decay {
+			part.DType = safetensors.F32
+		}
+		if w.Stored == nil {
+			w.Stored = w.Shape
+		}
+		for _, d := range w.Stored {
 			part.Shape = append(part.Shape, int(d))
 		}
 		parts = append(parts, part)
 	}
 	for _, t := range f.Tensors {
 		weight := strings.HasSuffix(t.Name, ".weight") || strings.HasSuffix(t.Name, ".bias")
-		if weight && !used[t.Name] {
+		if weight && !used[t.Name] && !s.beyond(t.Name) {
 			return nil, fmt.Errorf("tensor %s does not belong to the architecture %s; the model is of another kind, "+
 				"which is not supported", t.Name, s.kind)
 		}
@@ -63,7 +69,7 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 // find finds the rows of a tensor of the model: a tensor of the file, or a part of one that has q, k and v or experts
 // one after another.
 func find(have map[string]gguf.Tensor, w layout.Tensor) (rows, error) {
-	r := rows{width: w.Shape[len(w.Shape)-1], n: 1, head: w.Head, one: w.One}
+	r := rows{width: w.Shape[len(w.Shape)-1], n: 1, head: w.Head, one: w.One, decay: w.Decay, tile: w.Tile}
 	if len(w.Shape) == 2 {
 		r.n = w.Shape[0]
 	}

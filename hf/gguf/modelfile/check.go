@@ -75,6 +75,9 @@ func holds(m gguf.Metadata, p gguf.Pair) (same bool, err error) {
 	case []string:
 		got, ok, err := m.Texts(p.Key)
 		return ok && slices.Equal(got, want), err
+	case []bool:
+		got, ok, err := m.Bools(p.Key)
+		return ok && slices.Equal(got, want), err
 	case []int32:
 		got, ok, err := m.Ints(p.Key)
 		return ok && slices.EqualFunc(got, want, func(a int64, b int32) bool { return a == int64(b) }), err

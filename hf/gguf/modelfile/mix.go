@@ -6,10 +6,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// typeOf is the type that a tensor is stored as: vectors as F32, as llama.cpp expects, matrices by kind. A row that is
-// no multiple of the type's block takes another one.
+// typeOf is the type that a tensor is stored as: vectors and convolutions as F32, as llama.cpp expects, matrices by
+// kind. A row that is no multiple of the type's block takes another one.
 func (s Shape) typeOf(t tensor, kind Kind) gguf.Type {
-	if len(t.shape) < 2 {
+	if len(t.shape) < 2 || s.Recurrent != nil && t.width() == s.Taps {
 		return gguf.F32
 	}
 	switch kind {

@@ -19,7 +19,7 @@ type way struct {
 // preNames are llama.cpp's names of the ways that package modeldir reads, for tokenizer.ggml.pre. If a way has several
 // names, the one of the family that made it known is used, or the first.
 func preNames() (map[way]string, error) {
-	known := []string{"gpt-2", "smollm", "llama-bpe", "smaug-bpe", "qwen2", "gpt-4o", "deepseek-v3", "tekken"}
+	known := []string{"gpt-2", "smollm", "llama-bpe", "smaug-bpe", "qwen2", "qwen35", "gpt-4o", "deepseek-v3", "tekken"}
 	names := map[way]string{}
 	ways := modeldir.Ways()
 	for _, name := range slices.Sorted(maps.Keys(ways)) {

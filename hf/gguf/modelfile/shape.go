@@ -1,8 +1,10 @@
 package modelfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/internal/layout"
@@ -10,7 +12,7 @@ import (
 
 // Shape is the shape of a model, from config.json.
 type Shape struct {
-	Family  string // model_type: llama, mistral, qwen2, qwen3 or gemma3_text
+	Family  string // model_type, such as llama or gemma3_text
 	Vocab   int    // rows of the embedding
 	Dim     int
 	Layers  int
@@ -21,11 +23,20 @@ type Shape struct {
 	Context int // positions
 	Eps     float32
 	Theta   float64
-	Linear  float64 // divides RoPE's frequencies; 0: does not
-	Llama3  *Llama3 // nil: not so
-	Tied    bool    // the head is the embedding
-	Gemma   *Gemma  // nil: of another family
-	Beyond  string  // what config.json says and a file of this family cannot, such as "rope_type yarn"; "": nothing
+	Linear  float64  // divides RoPE's frequencies; 0: does not
+	Llama3  *Llama3  // nil: not so
+	Tied    bool     // the head is the embedding
+	Rotated int      // of each head; 0: all of it
+	Still   bool     // no layer rotates
+	Gemma   *Gemma   // nil: of another family
+	Granite *Granite // nil: of another family
+
+	// Recurrent layers of Qwen3.5 and LFM2 have no attention, but a delta rule or a convolution of so many taps.
+	Recurrent []bool // by layer; nil: none is
+	Taps      int
+	Delta     Delta // of Qwen3.5
+
+	Beyond string // what config.json says and a file of this family cannot, such as "rope_type yarn"; "": nothing
 }
 
 // Llama3 is RoPE's scaling of Llama 3.1: long wavelengths are divided by Factor, short ones stay.
@@ -33,26 +44,32 @@ type Llama3 struct {
 	Factor, Low, High, Original float64
 }
 
-// arch is the family's name in a file. Nothing tells Mistral from Llama there.
+// arch is the family's name in a file. Nothing tells Mistral from Llama there, nor Granite 3 from a dense Granite 4.
 func (s Shape) arch() string {
 	switch s.Family {
 	case "mistral":
 		return "llama"
 	case layout.Gemma3:
 		return "gemma3"
+	case layout.Granite4:
+		return "granite"
+	case layout.Qwen35:
+		return "qwen35"
 	}
 	return s.Family
 }
 
 // permuted reports whether rows of q and k are reordered: llama.cpp rotates neighbours where this family rotates the
 // halves of a head.
-func (s Shape) permuted() bool { return s.arch() == "llama" }
+func (s Shape) permuted() bool {
+	return slices.Contains([]string{"llama", "smollm3", "granite"}, s.arch())
+}
 
 // check refuses what a file cannot express.
 func (s Shape) check() error {
 	const remedy = "write a Hugging Face folder instead, without --gguf"
 	switch s.arch() {
-	case "llama", "qwen2", "qwen3", "gemma3":
+	case "llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "lfm2", "qwen35":
 	default:
 		return fmt.Errorf("models of the family %q cannot be written as GGUF; %s", s.Family, remedy)
 	}
@@ -69,6 +86,9 @@ func (s Shape) check() error {
 			s.HeadDim, s.Dim, remedy)
 	case s.Family == layout.Gemma3:
 		return s.checkGemma(remedy)
+	case s.Delta.KeyDim != s.Delta.ValueDim:
+		return fmt.Errorf("linear_key_head_dim %d beside linear_value_head_dim %d cannot be written as GGUF; %s",
+			s.Delta.KeyDim, s.Delta.ValueDim, remedy)
 	}
 	return nil
 }
@@ -88,21 +108,35 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 	number("block_count", s.Layers)
 	number("feed_forward_length", s.FF)
 	number("attention.head_count", s.Heads)
-	number("attention.head_count_kv", s.KVHeads)
+	if s.arch() == "lfm2" { // it has no other key for the layers that are recurrent
+		list = append(list, gguf.Pair{Key: arch + ".attention.head_count_kv", Value: s.kvHeads()})
+	} else {
+		number("attention.head_count_kv", s.KVHeads)
+	}
 	number("attention.key_length", s.HeadDim)
 	number("attention.value_length", s.HeadDim)
-	number("rope.dimension_count", s.HeadDim)
+	number("rope.dimension_count", s.rotated())
 	list = append(list, gguf.Pair{Key: arch + ".attention.layer_norm_rms_epsilon", Value: s.Eps},
 		gguf.Pair{Key: arch + ".rope.freq_base", Value: float32(s.Theta)})
 	if s.Linear > 0 && s.Linear != 1 {
 		list = append(list, gguf.Pair{Key: arch + ".rope.scaling.type", Value: "linear"},
 			gguf.Pair{Key: arch + ".rope.scaling.factor", Value: float32(s.Linear)})
 	}
-	if s.Gemma != nil {
+	switch arch {
+	case "gemma3":
 		list = append(list, s.gemmaPairs()...)
+	case "granite":
+		list = append(list, s.granitePairs()...)
+	case "lfm2":
+		number("shortconv.l_cache", s.Taps)
+	case "qwen35":
+		list = append(list, s.deltaPairs()...)
 	}
 	return list
 }
+
+// rotated is how much of a head rotates.
+func (s Shape) rotated() int { return cmp.Or(s.Rotated, s.HeadDim) }
 
 // divisors are the divisors of RoPE's frequencies, rope_freqs.weight: [HeadDim/2].
 func (s Shape) divisors() []float32 {

@@ -14,6 +14,10 @@ type tensor struct {
 	head  int  // rows of a head, if the rows of each head are reordered; else 0
 	layer int  // -1: of none
 	one   bool // 1 is added
+	decay bool // it is −exp of the folder's
+
+	row  int          // of the folder's tensor, at which it begins
+	tile *layout.Tile // value heads are reordered; nil: they are not
 
 	constant []float32
 }
@@ -28,7 +32,9 @@ func (t tensor) width() int { return int(t.shape[len(t.shape)-1]) }
 func (s Shape) layout() layout.Model {
 	return layout.Model{Kind: s.Family, Vocab: int64(s.Vocab), Dim: int64(s.Dim), Layers: int64(s.Layers),
 		Heads: int64(s.Heads), KVHeads: int64(s.KVHeads), HeadDim: int64(s.HeadDim), Inner: int64(s.FF),
-		Permuted: s.permuted(), Tied: s.Tied}
+		Permuted: s.permuted(), Tied: s.Tied, Recurrent: s.Recurrent, Taps: int64(s.Taps),
+		Delta: layout.Delta{Keys: int64(s.Delta.Keys), Values: int64(s.Delta.Values), KeyDim: int64(s.Delta.KeyDim),
+			ValueDim: int64(s.Delta.ValueDim)}}
 }
 
 // tensors lists the tensors of a model in the order of the file.
@@ -37,7 +43,7 @@ func (s Shape) tensors() []tensor {
 	add := func(from ...layout.Tensor) {
 		for _, t := range from {
 			list = append(list, tensor{name: t.File, from: t.Folder, shape: t.Shape, head: int(t.Head),
-				layer: int(t.Layer), one: t.One})
+				layer: int(t.Layer), one: t.One, decay: t.Decay, row: int(t.Row), tile: t.Tile})
 		}
 	}
 	m := s.layout()

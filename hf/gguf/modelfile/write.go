@@ -78,8 +78,11 @@ func (p *part) make(c *chunk) error {
 	x := make([]float32, c.rows*p.width())
 	if p.constant != nil {
 		copy(x, p.constant)
-	} else if err := p.rows(p.from, c.first, x); err != nil {
+	} else if err := p.read(c.first, x); err != nil {
 		return err
+	}
+	if p.decay {
+		decayed(x)
 	}
 	if p.one {
 		for i := range x {

@@ -8,10 +8,13 @@ import (
 	"strings"
 )
 
-// Gemma3 and Qwen3MoE are model_types.
+// These are model_types.
 const (
 	Gemma3   = "gemma3_text"
 	Qwen3MoE = "qwen3_moe"
+	Qwen35   = "qwen3_5_text"
+	LFM2     = "lfm2"
+	Granite4 = "granitemoehybrid"
 )
 
 // Model has the numbers that decide a model's tensors.
@@ -21,15 +24,24 @@ type Model struct {
 	Permuted                                           bool   // rows of q and k are reordered, see FileRow
 	Tied                                               bool   // the head is the embedding
 	Experts, ExpertInner                               int64  // of Qwen3MoE: matrices in place of each of the MLP's
+
+	// Recurrent layers of Qwen3.5 and LFM2 have no attention, but a delta rule or a convolution of so many taps.
+	Recurrent []bool // by layer; nil: none is
+	Taps      int64
+	Delta     Delta
 }
 
 // Tensor is a tensor of a model.
 type Tensor struct {
 	File, Folder string // its names
 	Shape        []int64
-	Head         int64 // rows of a head, if the rows of each head are reordered; else 0
-	Layer        int64 // -1: of none
-	One          bool  // the file has 1 more: Gemma multiplies by 1+w after a norm
+	Head         int64   // rows of a head, if the rows of each head are reordered; else 0
+	Layer        int64   // -1: of none
+	One          bool    // the file has 1 more: the family multiplies by 1+w after a norm
+	Decay        bool    // the file has −exp of it
+	Stored       []int64 // its shape in the folder, if that is another
+	Row          int64   // of the folder's tensor, at which it begins
+	Tile         *Tile   // the file has value heads in another order; nil: it does not
 
 	// Fused is the tensor of a file that may have the rows instead, from row First on of FusedRows; "": none.
 	Fused            string
@@ -42,8 +54,10 @@ type Tensor struct {
 func (m Model) Outer() []Tensor {
 	list := []Tensor{
 		{File: "token_embd.weight", Folder: "model.embed_tokens.weight", Shape: []int64{m.Vocab, m.Dim}, Layer: -1},
-		{File: "output_norm.weight", Folder: "model.norm.weight", Shape: []int64{m.Dim}, Layer: -1,
-			One: m.Kind == Gemma3},
+		{File: "output_norm.weight", Folder: "model.norm.weight", Shape: []int64{m.Dim}, Layer: -1, One: m.one()},
+	}
+	if m.Kind == LFM2 {
+		list[1].File, list[1].Folder = "token_embd_norm.weight", "model.embedding_norm.weight"
 	}
 	if !m.Tied {
 		list = append(list, Tensor{File: "output.weight", Folder: "lm_head.weight", Shape: []int64{m.Vocab, m.Dim},
@@ -52,74 +66,126 @@ func (m Model) Outer() []Tensor {
 	return list
 }
 
+// one reports whether norms multiply by 1+w.
+func (m Model) one() bool { return m.Kind == Gemma3 || m.Kind == Qwen35 }
+
 // Layer lists the tensors of layer n: the norms before attention and MLP, the matrices, and the rest.
 func (m Model) Layer(n int64) []Tensor {
 	norms := []Tensor{m.norm("attn_norm", "input_layernorm", m.Dim),
 		m.norm("ffn_norm", "post_attention_layernorm", m.Dim)}
-	var rest []Tensor
+	rest := []Tensor{m.norm("attn_q_norm", "self_attn.q_norm", m.HeadDim),
+		m.norm("attn_k_norm", "self_attn.k_norm", m.HeadDim)}
 	switch m.Kind {
+	case "qwen3", Qwen3MoE:
 	case "qwen2":
-		for _, w := range m.matrices()[:3] {
+		rest = nil
+		for _, w := range m.matrices(n)[:3] {
 			w.File, w.Folder = bias(w.File), bias(w.Folder)
 			w.Fused, w.Shape, w.Head = bias(w.Fused), w.Shape[:1], 0
 			rest = append(rest, w)
 		}
-	case "qwen3", Gemma3, Qwen3MoE:
-		rest = []Tensor{m.norm("attn_q_norm", "self_attn.q_norm", m.HeadDim),
-			m.norm("attn_k_norm", "self_attn.k_norm", m.HeadDim)}
-	}
-	if m.Kind == Gemma3 {
+	case Gemma3:
 		norms[1].Folder = "pre_feedforward_layernorm.weight"
 		rest = append(rest, m.norm("post_attention_norm", "post_attention_layernorm", m.Dim),
 			m.norm("post_ffw_norm", "post_feedforward_layernorm", m.Dim))
+	case Qwen35:
+		if norms[1].File = "post_attention_norm.weight"; m.recurrent(n) {
+			rest = m.deltaVectors()
+		}
+	case LFM2:
+		norms[0].Folder, norms[1].Folder = "operator_norm.weight", "ffn_norm.weight"
+		rest[0].Folder, rest[1].Folder = "self_attn.q_layernorm.weight", "self_attn.k_layernorm.weight"
+		if m.recurrent(n) {
+			rest = []Tensor{m.taps("shortconv.conv", "conv.conv", m.Dim)}
+		}
+	default:
+		rest = nil
 	}
-	return inLayer(n, append(append(norms, m.matrices()...), rest...))
+	return inLayer(n, append(append(norms, m.matrices(n)...), rest...))
 }
 
 // Matrices lists the matrices of layer n, which an adapter may be on.
-func (m Model) Matrices(n int64) []Tensor { return inLayer(n, m.matrices()) }
+func (m Model) Matrices(n int64) []Tensor { return inLayer(n, m.matrices(n)) }
 
 func (m Model) norm(file, folder string, width int64) Tensor {
-	return Tensor{File: file + ".weight", Folder: folder + ".weight", Shape: []int64{width}, One: m.Kind == Gemma3}
+	return Tensor{File: file + ".weight", Folder: folder + ".weight", Shape: []int64{width}, One: m.one()}
 }
 
-func (m Model) matrices() []Tensor {
+func matrix(file, folder string, out, in int64) Tensor {
+	return Tensor{File: file + ".weight", Folder: folder + ".weight", Shape: []int64{out, in}}
+}
+
+func (m Model) matrices(n int64) []Tensor {
+	switch {
+	case !m.recurrent(n):
+		return append(m.attention(), m.mlp()...)
+	case m.Kind == LFM2:
+		return append([]Tensor{matrix("shortconv.in_proj", "conv.in_proj", 3*m.Dim, m.Dim),
+			matrix("shortconv.out_proj", "conv.out_proj", m.Dim, m.Dim)}, m.mlp()...)
+	}
+	return append(m.deltaMatrices(), m.mlp()...)
+}
+
+func (m Model) attention() []Tensor {
 	q, kv, head := m.Heads*m.HeadDim, m.KVHeads*m.HeadDim, int64(0)
 	if m.Permuted {
 		head = m.HeadDim
 	}
-	const fused = "attn_qkv.weight"
-	matrix := func(file, folder string, out, in int64) Tensor {
-		return Tensor{File: file + ".weight", Folder: folder + ".weight", Shape: []int64{out, in}}
+	wide, out := q, "self_attn.o_proj"
+	switch m.Kind {
+	case Qwen35:
+		wide = 2 * q // each query has a gate behind it
+	case LFM2:
+		out = "self_attn.out_proj"
 	}
+	const fused = "attn_qkv.weight"
 	list := []Tensor{
-		matrix("attn_q", "self_attn.q_proj", q, m.Dim),
+		matrix("attn_q", "self_attn.q_proj", wide, m.Dim),
 		matrix("attn_k", "self_attn.k_proj", kv, m.Dim),
 		matrix("attn_v", "self_attn.v_proj", kv, m.Dim),
-		matrix("attn_output", "self_attn.o_proj", m.Dim, q),
-		matrix("ffn_gate", "mlp.gate_proj", m.Inner, m.Dim),
-		matrix("ffn_up", "mlp.up_proj", m.Inner, m.Dim),
-		matrix("ffn_down", "mlp.down_proj", m.Dim, m.Inner),
-	}
-	if m.Experts > 0 {
-		list = append(list[:4], matrix("ffn_gate_inp", "mlp.gate", m.Experts, m.Dim))
-		for e := range m.Experts {
-			at := fmt.Sprintf("mlp.experts.%d.", e)
-			for _, w := range []Tensor{matrix("ffn_gate_exps", at+"gate_proj", m.ExpertInner, m.Dim),
-				matrix("ffn_up_exps", at+"up_proj", m.ExpertInner, m.Dim),
-				matrix("ffn_down_exps", at+"down_proj", m.Dim, m.ExpertInner)} {
-				w.Stack, w.At = m.Experts, e
-				list = append(list, w)
-			}
-			for i, w := range list[len(list)-3:][:2] {
-				w.Fused, w.First, w.FusedRows = "ffn_gate_up_exps.weight", int64(i)*m.ExpertInner, 2*m.ExpertInner
-				list[len(list)-3+i] = w
-			}
-		}
+		matrix("attn_output", out, m.Dim, q),
 	}
 	list[0].Head, list[1].Head = head, head
-	for i, first := range []int64{0, q, q + kv} {
-		list[i].Fused, list[i].First, list[i].FusedRows = fused, first, q+2*kv
+	for i, first := range []int64{0, wide, wide + kv} {
+		list[i].Fused, list[i].First, list[i].FusedRows = fused, first, wide+2*kv
+	}
+	return list
+}
+
+// mlp lists the matrices of the MLP, or of the experts in its place.
+func (m Model) mlp() []Tensor {
+	if m.Experts > 0 {
+		return m.experts()
+	}
+	gate, up, down := "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"
+	switch m.Kind {
+	case LFM2:
+		gate, up, down = "feed_forward.w1", "feed_forward.w3", "feed_forward.w2"
+	case Granite4:
+		gate, up, down = "shared_mlp.input_linear", "shared_mlp.input_linear", "shared_mlp.output_linear"
+	}
+	list := []Tensor{matrix("ffn_gate", gate, m.Inner, m.Dim), matrix("ffn_up", up, m.Inner, m.Dim),
+		matrix("ffn_down", down, m.Dim, m.Inner)}
+	if gate == up {
+		list[1].Row, list[0].Stored = m.Inner, []int64{2 * m.Inner, m.Dim}
+		list[1].Stored = list[0].Stored
+	}
+	return list
+}
+
+// experts lists the router and the matrices of each expert.
+func (m Model) experts() []Tensor {
+	list := []Tensor{matrix("ffn_gate_inp", "mlp.gate", m.Experts, m.Dim)}
+	for e := range m.Experts {
+		at := fmt.Sprintf("mlp.experts.%d.", e)
+		for i, w := range []Tensor{matrix("ffn_gate_exps", at+"gate_proj", m.ExpertInner, m.Dim),
+			matrix("ffn_up_exps", at+"up_proj", m.ExpertInner, m.Dim),
+			matrix("ffn_down_exps", at+"down_proj", m.Dim, m.ExpertInner)} {
+			if w.Stack, w.At = m.Experts, e; i < 2 {
+				w.Fused, w.First, w.FusedRows = "ffn_gate_up_exps.weight", int64(i)*m.ExpertInner, 2*m.ExpertInner
+			}
+			list = append(list, w)
+		}
 	}
 	return list
 }
