@@ -72,8 +72,8 @@ func (g GGUF) WriteAdapter(path string) (*modelfile.File, error) {
 		Alpha: g.Adapter.Alpha, Factors: map[string]modelfile.Factor{}}
 	for at, p := range pairs {
 		if len(p) > 1 {
-			return nil, fmt.Errorf("engine: the adapter has several additions to %s, and llama.cpp takes one; write the "+
-				"merged model instead, with --gguf bf16", at)
+			return nil, fmt.Errorf("engine: the adapter has several additions to %s, and llama.cpp takes one; write "+
+				"the merged model instead, with --gguf bf16", at)
 		}
 		out.Factors[at] = modelfile.Factor{A: p[0].A, B: p[0].B}
 	}

@@ -39,7 +39,7 @@ func speaking(t *testing.T, family string) string {
 		if strings.HasPrefix(family, "gemma3") && e.Name() == "config.json" { // llama.cpp has no other factor than this
 			data = bytes.Replace(data, []byte(`"query_pre_attn_scalar": 20`), []byte(`"query_pre_attn_scalar": 16`), 1)
 		}
-		if family == "smollm3" && e.Name() == "config.json" { // the published models say it
+		if (family == "smollm3" || family == "granite4") && e.Name() == "config.json" { // the published models say it
 			data = bytes.Replace(data, []byte(`{`), []byte(`{"max_position_embeddings": 512,`), 1)
 		}
 		write(t, filepath.Join(dir, e.Name()), data)
@@ -154,25 +154,62 @@ func TestGGUFRefusesGemma(t *testing.T) {
 
 // What a file of its family cannot say is refused: llama.cpp would compute another model.
 func TestGGUFRefusesShapes(t *testing.T) {
-	for family, want := range map[string]string{"mistral-window": "sliding_window = ", "smollm3": `family "smollm3"`,
-		"granite": `family "granite"`, "granite4": `family "granitemoehybrid"`, "ministral3": `family "ministral3"`,
-		"qwen35": `family "qwen3_5_text"`, "phi4mini": `family "phi3"`, "lfm2": `family "lfm2"`} {
+	for family, want := range map[string]string{"mistral-window": "sliding_window = ",
+		"ministral3": `family "ministral3"`, "phi4mini": `family "phi3"`} {
 		_, _, err := GGUF{Base: speaking(t, family), Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x"))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "as GGUF") {
 			t.Errorf("%s: %v, want %s", family, err, want)
 		}
 	}
-	dir := speaking(t, "llama2")
-	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	for _, tt := range []struct{ family, key, value, want string }{
+		{"llama2", "rope_scaling", `{"rope_type": "yarn", "factor": 4}`,
+			"rope_type yarn in a model of the family llama cannot"},
+		{"smollm3", "no_rope_layers", `[1, 0, 1, 0]`, "no_rope_layers that are not every fourth ([false true false true])"},
+	} {
+		dir := speaking(t, tt.family)
+		path := filepath.Join(dir, "config.json")
+		data, err := os.ReadFile(path)
+		var config map[string]json.RawMessage
+		if err = errors.Join(err, json.Unmarshal(data, &config)); err != nil {
+			t.Fatal(err)
+		}
+		config[tt.key] = json.RawMessage(tt.value)
+		if data, err = json.Marshal(config); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, data)
+		_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x.gguf"))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", tt.key, err)
+		}
+	}
+}
+
+// A dense Granite 4 becomes what Granite 3 is in a file: gate and up are apart.
+func TestGranite4GGUF(t *testing.T) {
+	base, back := speaking(t, "granite4"), t.TempDir()
+	path := filepath.Join(t.TempDir(), "x.gguf")
+	if _, _, err := (GGUF{Base: base, Name: "x"}).Write(modelfile.BF16, path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	yarn := []byte(`, "rope_scaling": {"rope_type": "yarn", "factor": 4}}`)
-	config = append(bytes.TrimSuffix(bytes.TrimSpace(config), []byte("}")), yarn...)
-	write(t, filepath.Join(dir, "config.json"), config)
-	_, _, err = GGUF{Base: dir, Name: "x"}.Write(modelfile.F16, filepath.Join(t.TempDir(), "x.gguf"))
-	if err == nil || !strings.Contains(err.Error(), "rope_type yarn in a model of the family llama cannot") {
-		t.Errorf("yarn: %v", err)
+	defer f.Close()
+	if err := modeldir.Write(f, back); err != nil {
+		t.Fatal(err)
+	}
+	got, want := stored(t, back), stored(t, base)
+	const at = "model.layers.1."
+	both := slices.Concat(got[at+"mlp.gate_proj.weight"], got[at+"mlp.up_proj.weight"])
+	if len(both) == 0 || !slices.Equal(both, want[at+"shared_mlp.input_linear.weight"]) ||
+		!slices.Equal(got[at+"mlp.down_proj.weight"], want[at+"shared_mlp.output_linear.weight"]) {
+		t.Error("the MLP is another")
+	}
+	c, err := model.LoadConfig(back)
+	if err != nil || c.EmbedScale != 12 || c.ResidualScale != 0.263 || c.LogitScale != 0.25 || c.QueryScalar != 256 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

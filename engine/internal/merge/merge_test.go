@@ -81,8 +81,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Before rounding the sums give the logits to float32's precision, and Write rounds each of them. A delta rule's are too
-// sensitive for TestMerge.
+// Before rounding the sums give the logits to float32's precision, and Write rounds each of them. A delta rule's are
+// too sensitive for TestMerge.
 func TestRows(t *testing.T) {
 	r := newRunner(t, 2)
 	for adapter, base := range map[string]string{"qwen35-all": "qwen35", "lfm2-all": "lfm2"} {

@@ -1,9 +1,8 @@
 package modeldir
 
-import "fmt"
+import "errors"
 
-// readGranite reads the factors of Granite. Without a key there is no factor, except that scores are then divided by
-// the root of a head's width.
+// readGranite reads the factors of Granite.
 func (s *shape) readGranite(r *reader) {
 	s.granite = map[string]any{"attention_multiplier": r.float("attention.scale", 1)}
 	for key, name := range map[string]string{"embedding_scale": "embedding_multiplier",
@@ -15,9 +14,9 @@ func (s *shape) readGranite(r *reader) {
 	case err != nil:
 		r.err = err
 	case !r.m.Has("granite.attention.scale"):
-		r.err = fmt.Errorf("the key granite.attention.scale is missing, which is not supported; convert the model again")
+		r.err = errors.New("the key granite.attention.scale is missing; convert the model again")
 	case ok && !turned:
-		r.err = fmt.Errorf("granite.rope.scaling.finetuned is false: that no layer rotates is not supported in GGUF " +
+		r.err = errors.New("granite.rope.scaling.finetuned is false: that no layer rotates is not supported in GGUF " +
 			"files; use the model's Hugging Face folder")
 	}
 }
