@@ -104,6 +104,7 @@ func ggufShape(c model.Config) modelfile.Shape {
 			s.Granite.Logits = 1 / float64(c.LogitScale)
 		}
 	}
+	s.Experts, s.ExpertsUsed, s.ExpertFF = c.Experts.Experts, c.Experts.Used, c.ExpertFF
 	if s.Recurrent = c.Linear; c.Arch.Delta {
 		d := c.Delta
 		s.Rotated, s.Taps = c.RoPE.Dim, d.Taps
@@ -124,6 +125,10 @@ func beyondGGUF(c model.Config) string {
 		return fmt.Sprintf("sliding_window = %d", c.Window)
 	case c.Arch.Type == "smollm3" && !everyFourth(c.Unrotated, c.Layers): // llama.cpp takes it for granted
 		return fmt.Sprintf("no_rope_layers that are not every fourth (%v)", c.Unrotated)
+	case slices.Contains(c.Sparse, false):
+		return "layers without experts (decoder_sparse_step, mlp_only_layers) beside others"
+	case c.Sparse != nil && !c.Experts.Normed: // llama.cpp norms the weights
+		return "norm_topk_prob = false"
 	case c.Arch.Scaled && slices.Contains(c.Unrotated, true) && slices.Contains(c.Unrotated, false):
 		return "rotation in some layers alone"
 	}

@@ -39,7 +39,7 @@ func speaking(t *testing.T, family string) string {
 		if strings.HasPrefix(family, "gemma3") && e.Name() == "config.json" { // llama.cpp has no other factor than this
 			data = bytes.Replace(data, []byte(`"query_pre_attn_scalar": 20`), []byte(`"query_pre_attn_scalar": 16`), 1)
 		}
-		if (family == "smollm3" || family == "granite4") && e.Name() == "config.json" { // the published models say it
+		if e.Name() == "config.json" && !bytes.Contains(data, []byte("max_position_embeddings")) { // those published do
 			data = bytes.Replace(data, []byte(`{`), []byte(`{"max_position_embeddings": 512,`), 1)
 		}
 		write(t, filepath.Join(dir, e.Name()), data)
@@ -68,7 +68,7 @@ func TestWriteGGUF(t *testing.T) {
 		{"llama32", "llama32-layers"}, {"qwen3", "qwen3-head"}, {"mistral", "mistral-rslora"}, {"qwen25", "qwen25-all"},
 		{"llama2", ""}, {"qwen2-t5", ""}, {"qwen3-t5", ""}, {"nemo", ""},
 		{"gemma3-t5", ""}, {"gemma3", "gemma3-all"}, {"gemma3-nested", ""}, {"smollm3", ""}, {"granite", ""},
-		{"lfm2", "lfm2-all"}, {"qwen35", "qwen35-all"}, {"qwen35-gva", ""}} {
+		{"lfm2", "lfm2-all"}, {"qwen35", "qwen35-all"}, {"qwen35-gva", ""}, {"qwen3moe", ""}} {
 		if testing.Short() && tt.base != "llama32" {
 			continue // for the race detector: the goroutines are the same for every family
 		}
@@ -164,7 +164,10 @@ func TestGGUFRefusesShapes(t *testing.T) {
 	for _, tt := range []struct{ family, key, value, want string }{
 		{"llama2", "rope_scaling", `{"rope_type": "yarn", "factor": 4}`,
 			"rope_type yarn in a model of the family llama cannot"},
-		{"smollm3", "no_rope_layers", `[1, 0, 1, 0]`, "no_rope_layers that are not every fourth ([false true false true])"},
+		{"smollm3", "no_rope_layers", `[1, 0, 1, 0]`,
+			"no_rope_layers that are not every fourth ([false true false true])"},
+		{"qwen3moe", "norm_topk_prob", `false`, "norm_topk_prob = false in a model of the family qwen3_moe"},
+		{"qwen3moe-mixed", "norm_topk_prob", `true`, "layers without experts"},
 	} {
 		dir := speaking(t, tt.family)
 		path := filepath.Join(dir, "config.json")

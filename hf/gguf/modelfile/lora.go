@@ -79,8 +79,8 @@ func (a Adapter) targets() []linear {
 	m := a.Shape.layout()
 	for n := range m.Layers {
 		for _, t := range m.Matrices(n) {
-			if t.Stored != nil || t.Tile != nil {
-				continue // the rows or columns of its factors would have to be cut or reordered
+			if t.Stored != nil || t.Tile != nil || t.Stack > 0 {
+				continue // its factors would have to be cut, reordered or stacked
 			}
 			list = append(list, linear{bare(t.Folder), bare(t.File), int(t.Shape[0]), int(t.Shape[1]), int(t.Head)})
 		}

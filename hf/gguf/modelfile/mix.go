@@ -6,10 +6,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// typeOf is the type that a tensor is stored as: vectors and convolutions as F32, as llama.cpp expects, matrices by
-// kind. A row that is no multiple of the type's block takes another one.
+// typeOf is the type that a tensor is stored as: vectors, convolutions and routers as F32, as llama.cpp expects, matrices
+// by kind. A row that is no multiple of the type's block takes another one.
 func (s Shape) typeOf(t tensor, kind Kind) gguf.Type {
-	if len(t.shape) < 2 || s.Recurrent != nil && t.width() == s.Taps {
+	router := strings.HasSuffix(t.name, ".ffn_gate_inp.weight")
+	if len(t.shape) < 2 || router || s.Recurrent != nil && t.width() == s.Taps {
 		return gguf.F32
 	}
 	switch kind {
@@ -34,7 +35,7 @@ func (s Shape) mixed(t tensor) gguf.Type {
 		if want = gguf.Q6_K; t.width()%256 != 0 {
 			want = gguf.Q8_0
 		}
-	case strings.HasSuffix(t.name, ".ffn_down.weight") && moreBits(t.layer, s.Layers):
+	case strings.Contains(t.name, ".ffn_down") && moreBits(t.layer, s.Layers):
 		want = gguf.Q6_K
 	case !strings.HasSuffix(t.name, ".attn_v.weight"):
 	case moreBits(t.layer, s.Layers):

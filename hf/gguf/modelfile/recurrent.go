@@ -50,31 +50,6 @@ func (s Shape) attendsEvery(n int) bool {
 	return true
 }
 
-// read reads rows of the file from row first on.
-func (p *part) read(first int, x []float32) error {
-	width := p.width()
-	switch {
-	case p.tile == nil:
-		return p.rows(p.from, p.row+first, x)
-	case p.tile.Columns:
-		folder := make([]float32, len(x))
-		if err := p.rows(p.from, first, folder); err != nil {
-			return err
-		}
-		for i := range x {
-			x[i] = folder[i-i%width+int(p.tile.Folder(int64(i%width)))]
-		}
-		return nil
-	}
-	for i := range len(x) / width {
-		row := int(p.tile.Folder(int64(first + i)))
-		if err := p.rows(p.from, row, x[i*width:(i+1)*width]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // decayed makes −exp of each logarithm.
 func decayed(x []float32) {
 	for i, v := range x {

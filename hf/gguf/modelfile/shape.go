@@ -31,6 +31,8 @@ type Shape struct {
 	Gemma   *Gemma   // nil: of another family
 	Granite *Granite // nil: of another family
 
+	Experts, ExpertsUsed, ExpertFF int // of Qwen3-MoE, in each layer
+
 	// Recurrent layers of Qwen3.5 and LFM2 have no attention, but a delta rule or a convolution of so many taps.
 	Recurrent []bool // by layer; nil: none is
 	Taps      int
@@ -55,6 +57,8 @@ func (s Shape) arch() string {
 		return "granite"
 	case layout.Qwen35:
 		return "qwen35"
+	case layout.Qwen3MoE:
+		return "qwen3moe"
 	}
 	return s.Family
 }
@@ -69,7 +73,7 @@ func (s Shape) permuted() bool {
 func (s Shape) check() error {
 	const remedy = "write a Hugging Face folder instead, without --gguf"
 	switch s.arch() {
-	case "llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "lfm2", "qwen35":
+	case "llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "lfm2", "qwen35", "qwen3moe":
 	default:
 		return fmt.Errorf("models of the family %q cannot be written as GGUF; %s", s.Family, remedy)
 	}
@@ -131,6 +135,10 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 		number("shortconv.l_cache", s.Taps)
 	case "qwen35":
 		list = append(list, s.deltaPairs()...)
+	case "qwen3moe":
+		number("expert_count", s.Experts)
+		number("expert_used_count", s.ExpertsUsed)
+		number("expert_feed_forward_length", s.ExpertFF)
 	}
 	return list
 }

@@ -16,8 +16,9 @@ type tensor struct {
 	one   bool // 1 is added
 	decay bool // it is −exp of the folder's
 
-	row  int          // of the folder's tensor, at which it begins
-	tile *layout.Tile // value heads are reordered; nil: they are not
+	row   int          // of the folder's tensor, at which it begins
+	tile  *layout.Tile // value heads are reordered; nil: they are not
+	stack []string     // the folder's tensors that it has one after another; nil: from alone
 
 	constant []float32
 }
@@ -33,6 +34,7 @@ func (s Shape) layout() layout.Model {
 	return layout.Model{Kind: s.Family, Vocab: int64(s.Vocab), Dim: int64(s.Dim), Layers: int64(s.Layers),
 		Heads: int64(s.Heads), KVHeads: int64(s.KVHeads), HeadDim: int64(s.HeadDim), Inner: int64(s.FF),
 		Permuted: s.permuted(), Tied: s.Tied, Recurrent: s.Recurrent, Taps: int64(s.Taps),
+		Experts: int64(s.Experts), ExpertInner: int64(s.ExpertFF),
 		Delta: layout.Delta{Keys: int64(s.Delta.Keys), Values: int64(s.Delta.Values), KeyDim: int64(s.Delta.KeyDim),
 			ValueDim: int64(s.Delta.ValueDim)}}
 }
@@ -40,10 +42,20 @@ func (s Shape) layout() layout.Model {
 // tensors lists the tensors of a model in the order of the file.
 func (s Shape) tensors() []tensor {
 	var list []tensor
+	stacks := map[string]int{} // by their names, their places in list
 	add := func(from ...layout.Tensor) {
 		for _, t := range from {
+			if at, there := stacks[t.File]; there {
+				list[at].stack = append(list[at].stack, t.Folder)
+				continue
+			}
 			list = append(list, tensor{name: t.File, from: t.Folder, shape: t.Shape, head: int(t.Head),
 				layer: int(t.Layer), one: t.One, decay: t.Decay, row: int(t.Row), tile: t.Tile})
+			if t.Stack > 0 {
+				w := &list[len(list)-1]
+				w.shape, w.stack = append([]int64{t.Stack}, t.Shape...), []string{t.Folder}
+				stacks[t.File] = len(list) - 1
+			}
 		}
 	}
 	m := s.layout()

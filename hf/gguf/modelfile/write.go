@@ -117,6 +117,47 @@ func (p *part) make(c *chunk) error {
 	return nil
 }
 
+// read reads rows of the file from row first on, from wherever the folder has them.
+func (p *part) read(first int, x []float32) error {
+	width := p.width()
+	switch {
+	case p.stack != nil:
+		return p.readStack(first, x)
+	case p.tile == nil:
+		return p.rows(p.from, p.row+first, x)
+	case p.tile.Columns:
+		folder := make([]float32, len(x))
+		if err := p.rows(p.from, first, folder); err != nil {
+			return err
+		}
+		for i := range x {
+			x[i] = folder[i-i%width+int(p.tile.Folder(int64(i%width)))]
+		}
+		return nil
+	}
+	for i := range len(x) / width {
+		row := int(p.tile.Folder(int64(first + i)))
+		if err := p.rows(p.from, row, x[i*width:(i+1)*width]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readStack reads rows of tensors that stand one after another.
+func (p *part) readStack(first int, x []float32) error {
+	width, each := p.width(), int(p.shape[1])
+	for len(x) > 0 {
+		at := first % each
+		n := min(each-at, len(x)/width)
+		if err := p.rows(p.stack[first/each], at, x[:n*width]); err != nil {
+			return err
+		}
+		x, first = x[n*width:], first+n
+	}
+	return nil
+}
+
 // share is a root mean squared error as a share.
 func share(miss, all float64) float64 {
 	if miss == 0 {
