@@ -6,8 +6,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 )
 
-// typeOf is the type that a tensor is stored as: vectors, convolutions and routers as F32, as llama.cpp expects, matrices
-// by kind. A row that is no multiple of the type's block takes another one.
+// typeOf is the type that a tensor is stored as: vectors, convolutions and routers as F32, as llama.cpp expects,
+// matrices by kind. A row that is no multiple of the type's block takes another one.
 func (s Shape) typeOf(t tensor, kind Kind) gguf.Type {
 	router := strings.HasSuffix(t.name, ".ffn_gate_inp.weight")
 	if len(t.shape) < 2 || router || s.Recurrent != nil && t.width() == s.Taps {
