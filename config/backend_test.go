@@ -81,11 +81,14 @@ func TestLoRA(t *testing.T) {
 			LoRA{32, 32, true, false, true, []string{"q_proj", "lm_head"}}},
 		{"{lora_configs: [{exclude_modules: [q_proj, k_proj, v_proj, o_proj]}]}",
 			LoRA{32, 32, false, true, false, mlp}},
-		{"{tinker: {enable: true}}", LoRA{32, 32, true, true, true, moduleNames()}},
+		{"{tinker: {enable: true}}", LoRA{32, 32, true, true, true, grouped(true, true, true)}},
 		{"{tinker: {enable: true, rank: 8, train_mlp: false, train_unembed: false}}",
 			LoRA{8, 32, true, false, false, attn}},
 		{"{tinker: {enable: true, rank: 0}}", LoRA{TrainAttn: true, TrainMLP: true, TrainUnembed: true}},
-		{"{tinker: {enable: true}, lora_configs: [{lora_rank: 4}]}", LoRA{32, 32, true, true, true, moduleNames()}},
+		{"{tinker: {enable: true}, lora_configs: [{lora_rank: 4}]}",
+			LoRA{32, 32, true, true, true, grouped(true, true, true)}},
+		{"{lora_configs: [{target_modules: [in_proj_z, q_proj, in_proj_z]}]}",
+			LoRA{32, 32, true, false, false, []string{"q_proj", "in_proj_z"}}},
 	} {
 		if got := load(t, base, "model="+tt.model).LoRA(); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: got %+v, want %+v", tt.model, got, tt.want)

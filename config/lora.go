@@ -9,7 +9,27 @@ type LoRA struct {
 	TrainAttn    bool
 	TrainMLP     bool
 	TrainUnembed bool
-	Modules      []string // the linear layers of a block that get an adapter, by their Hugging Face names
+	Modules      []string // the linear layers that get an adapter, by their Hugging Face names
+}
+
+// Picks reports whether Modules are others than the flags say in a model with Llama's names: a part of a group, or
+// layers that other families have.
+func (l LoRA) Picks() bool {
+	return l.Rank > 0 && !slices.Equal(l.Modules, grouped(l.TrainAttn, l.TrainMLP, l.TrainUnembed))
+}
+
+// grouped are Llama's names of the layers in some groups.
+func grouped(attention, mlp, unembed bool) (list []string) {
+	if attention {
+		list = append(list, attentionModules()...)
+	}
+	if mlp {
+		list = append(list, mlpModules()...)
+	}
+	if unembed {
+		list = append(list, "lm_head")
+	}
+	return list
 }
 
 // tinkerAlpha is the alpha of adapters made through the Tinker API, which has no key for it.
@@ -18,30 +38,16 @@ const tinkerAlpha = 32
 func attentionModules() []string { return []string{"q_proj", "k_proj", "v_proj", "o_proj"} }
 func mlpModules() []string       { return []string{"gate_proj", "up_proj", "down_proj"} }
 
-func moduleNames() []string {
-	return slices.Concat(attentionModules(), mlpModules(), []string{"lm_head"})
-}
-
 // LoRA resolves what is trained: section model.tinker when it is enabled, else model.lora_configs[0], else all weights.
 func (c *Config) LoRA() LoRA {
 	t := &c.Model.Tinker
 	switch {
 	case t.Enable && t.Rank > 0:
-		out := LoRA{Rank: t.Rank, Alpha: tinkerAlpha, TrainAttn: t.TrainAttn, TrainMLP: t.TrainMLP,
-			TrainUnembed: t.TrainUnembed}
-		if t.TrainAttn {
-			out.Modules = append(out.Modules, attentionModules()...)
-		}
-		if t.TrainMLP {
-			out.Modules = append(out.Modules, mlpModules()...)
-		}
-		if t.TrainUnembed {
-			out.Modules = append(out.Modules, "lm_head")
-		}
-		return out
+		return LoRA{Rank: t.Rank, Alpha: tinkerAlpha, TrainAttn: t.TrainAttn, TrainMLP: t.TrainMLP,
+			TrainUnembed: t.TrainUnembed, Modules: grouped(t.TrainAttn, t.TrainMLP, t.TrainUnembed)}
 	case !t.Enable && len(c.Model.LoRAConfigs) > 0:
 		l := c.Model.LoRAConfigs[0]
-		out, _ := l.parts()
+		out := l.parts()
 		out.Rank, out.Alpha = l.LoRARank, l.LoRAAlpha
 		return out
 	}
@@ -56,25 +62,20 @@ func (c *Config) StartAdapter() string {
 	return c.Model.LoRAConfigs[0].Path
 }
 
-// parts turns target_modules less exclude_modules into flags, and returns the names that are no module of the model.
-// all-linear is every linear layer of a block, not the output layer, as in PEFT.
-func (l *LoRAConfig) parts() (out LoRA, unknown []string) {
+// parts turns target_modules less exclude_modules into flags and names: Llama's first, in its order, then those of other
+// families, which only the model can check. all-linear is every linear layer of a block, not the output layer, as in
+// PEFT.
+func (l *LoRAConfig) parts() (out LoRA) {
 	var named []string
 	for _, name := range l.TargetModules {
 		if name == "all-linear" {
-			named = append(named, attentionModules()...)
-			named = append(named, mlpModules()...)
+			named = append(named, grouped(true, true, false)...)
 			continue
 		}
 		named = append(named, name)
 	}
-	for _, name := range slices.Concat(named, l.ExcludeModules) {
-		if !slices.Contains(moduleNames(), name) {
-			unknown = append(unknown, name)
-		}
-	}
-	for _, name := range moduleNames() {
-		if !slices.Contains(named, name) || slices.Contains(l.ExcludeModules, name) {
+	for _, name := range append(grouped(true, true, true), named...) {
+		if !slices.Contains(named, name) || slices.Contains(l.ExcludeModules, name) || slices.Contains(out.Modules, name) {
 			continue
 		}
 		out.Modules = append(out.Modules, name)
@@ -82,5 +83,5 @@ func (l *LoRAConfig) parts() (out LoRA, unknown []string) {
 		out.TrainMLP = out.TrainMLP || slices.Contains(mlpModules(), name)
 		out.TrainUnembed = out.TrainUnembed || name == "lm_head"
 	}
-	return out, unknown
+	return out
 }

@@ -133,9 +133,9 @@ func (k *checker) adapter() {
 		key := document.Index("model.lora_configs", i)
 		atLeast(k, key+".lora_rank", l.LoRARank, 1)
 		k.positive(key+".lora_alpha", l.LoRAAlpha)
-		if _, unknown := l.parts(); len(unknown) > 0 {
-			k.bad(key+".target_modules", "names %s; choose all-linear or among %s", document.Quote(unknown[0]),
-				orList(moduleNames()))
+		if len(l.parts().Modules) == 0 {
+			k.bad(key+".target_modules", "less exclude_modules names nothing; choose all-linear, or linear layers such as "+
+				"q_proj")
 		}
 	}
 }

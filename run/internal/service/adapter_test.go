@@ -21,6 +21,7 @@ func TestCheckAdapter(t *testing.T) {
 		{"gemma3-all", "gemma3", config.Strings{"all-linear"}, ""},
 		{"phi4mini-all", "phi4mini", config.Strings{"all-linear"}, ""},
 		{"lfm2-all", "lfm2", config.Strings{"all-linear"}, ""},
+		{"lfm2-all", "lfm2", config.Strings{"w1", "w2", "w3", "in_proj", "out_proj", "q_proj", "k_proj", "v_proj"}, ""},
 		{"lfm2-all", "lfm2", config.Strings{"q_proj", "v_proj"}, "less exclude_modules are q_proj, v_proj"},
 		{"lfm2-all", "qwen3", config.Strings{"all-linear"}, "is on q_proj, k_proj, v_proj, in_proj"},
 	} {

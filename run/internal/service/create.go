@@ -32,18 +32,9 @@ func LoRA(cfg *config.Config) tinker.LoRA {
 		TrainUnembed: l.TrainUnembed, Modules: someModules(l)}
 }
 
-// someModules returns the linear layers that a configuration picks out of their groups, "" where the flags say it all.
+// someModules returns the linear layers that a configuration picks by name, "" where the flags say it all.
 func someModules(l config.LoRA) string {
-	n := 0
-	for _, g := range []struct {
-		on   bool
-		size int
-	}{{l.TrainAttn, 4}, {l.TrainMLP, 3}, {l.TrainUnembed, 1}} {
-		if g.on {
-			n += g.size
-		}
-	}
-	if l.Rank == 0 || len(l.Modules) == n {
+	if !l.Picks() {
 		return ""
 	}
 	return strings.Join(l.Modules, ",")
