@@ -141,6 +141,20 @@ func TestStartRefuses(t *testing.T) {
 	runs(t, load(t, t.TempDir(), lora(named, "trainer.total_steps=1")...), onEngine())
 }
 
+// A linear layer that the model lacks is refused before anything is written.
+func TestModulesOfTheModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := Run(t.Context(), load(t, dir, lora("target_modules: [q_proj, in_proj_z]")...), options())
+	if err == nil || !strings.Contains(err.Error(), `model.lora_configs[0].target_modules: LoRA on "in_proj_z", which `+
+		"Qwen3ForCausalLM does not have; its modules are q_proj, ") {
+		t.Errorf("a layer of another family: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("the folder of jobs has %v (%v)", entries, err)
+	}
+}
+
 // rebase lets an adapter say that it was made for another model.
 func rebase(t *testing.T, dir, name string) {
 	t.Helper()

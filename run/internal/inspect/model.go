@@ -94,6 +94,9 @@ func (in *Inspection) lookAtShape(key string) bool {
 	if !in.Config.Model.RandomInit {
 		in.add(key, weightsIn(in.Model.Dir))
 	}
+	if l := in.Config.LoRA(); l.Picks() {
+		in.add("model.lora_configs[0].target_modules", conf.CheckModules(l.Modules))
+	}
 	context := conf.Context
 	in.Context = context
 	switch n := in.Config.Model.MaxModelLen; {
