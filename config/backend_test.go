@@ -76,19 +76,20 @@ func TestLoRA(t *testing.T) {
 		want  LoRA
 	}{
 		{"{}", LoRA{TrainAttn: true, TrainMLP: true, TrainUnembed: true}},
-		{"{lora_configs: [{name: lora, lora_rank: 16, lora_alpha: 64}]}", LoRA{16, 64, true, true, false, linear}},
+		{"{lora_configs: [{name: lora, lora_rank: 16, lora_alpha: 64}]}",
+			LoRA{16, 64, true, true, false, linear, false}},
 		{"{lora_configs: [{target_modules: [q_proj, lm_head]}]}",
-			LoRA{32, 32, true, false, true, []string{"q_proj", "lm_head"}}},
+			LoRA{32, 32, true, false, true, []string{"q_proj", "lm_head"}, true}},
 		{"{lora_configs: [{exclude_modules: [q_proj, k_proj, v_proj, o_proj]}]}",
-			LoRA{32, 32, false, true, false, mlp}},
-		{"{tinker: {enable: true}}", LoRA{32, 32, true, true, true, grouped(true, true, true)}},
+			LoRA{32, 32, false, true, false, mlp, false}},
+		{"{tinker: {enable: true}}", LoRA{32, 32, true, true, true, grouped(true, true, true), false}},
 		{"{tinker: {enable: true, rank: 8, train_mlp: false, train_unembed: false}}",
-			LoRA{8, 32, true, false, false, attn}},
+			LoRA{8, 32, true, false, false, attn, false}},
 		{"{tinker: {enable: true, rank: 0}}", LoRA{TrainAttn: true, TrainMLP: true, TrainUnembed: true}},
 		{"{tinker: {enable: true}, lora_configs: [{lora_rank: 4}]}",
-			LoRA{32, 32, true, true, true, grouped(true, true, true)}},
+			LoRA{32, 32, true, true, true, grouped(true, true, true), false}},
 		{"{lora_configs: [{target_modules: [in_proj_z, q_proj, in_proj_z]}]}",
-			LoRA{32, 32, true, false, false, []string{"q_proj", "in_proj_z"}}},
+			LoRA{32, 32, true, false, false, []string{"q_proj", "in_proj_z"}, true}},
 	} {
 		if got := load(t, base, "model="+tt.model).LoRA(); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: got %+v, want %+v", tt.model, got, tt.want)

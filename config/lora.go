@@ -10,12 +10,7 @@ type LoRA struct {
 	TrainMLP     bool
 	TrainUnembed bool
 	Modules      []string // the linear layers that get an adapter, by their Hugging Face names
-}
-
-// Picks reports whether Modules are others than the flags say in a model with Llama's names: a part of a group, or
-// layers that other families have.
-func (l LoRA) Picks() bool {
-	return l.Rank > 0 && !slices.Equal(l.Modules, grouped(l.TrainAttn, l.TrainMLP, l.TrainUnembed))
+	Picked       bool     // Modules are not whole groups of a model with Llama's names
 }
 
 // grouped are Llama's names of the layers in some groups.
@@ -62,9 +57,9 @@ func (c *Config) StartAdapter() string {
 	return c.Model.LoRAConfigs[0].Path
 }
 
-// parts turns target_modules less exclude_modules into flags and names: Llama's first, in its order, then those of other
-// families, which only the model can check. all-linear is every linear layer of a block, not the output layer, as in
-// PEFT.
+// parts turns target_modules less exclude_modules into flags and names: Llama's first, in its order, then those of
+// other families, which only the model can check. all-linear is every linear layer of a block, not the output layer, as
+// in PEFT.
 func (l *LoRAConfig) parts() (out LoRA) {
 	var named []string
 	for _, name := range l.TargetModules {
@@ -75,7 +70,7 @@ func (l *LoRAConfig) parts() (out LoRA) {
 		named = append(named, name)
 	}
 	for _, name := range append(grouped(true, true, true), named...) {
-		if !slices.Contains(named, name) || slices.Contains(l.ExcludeModules, name) || slices.Contains(out.Modules, name) {
+		if !slices.Contains(named, name) || slices.Contains(slices.Concat(l.ExcludeModules, out.Modules), name) {
 			continue
 		}
 		out.Modules = append(out.Modules, name)
@@ -83,5 +78,6 @@ func (l *LoRAConfig) parts() (out LoRA) {
 		out.TrainMLP = out.TrainMLP || slices.Contains(mlpModules(), name)
 		out.TrainUnembed = out.TrainUnembed || name == "lm_head"
 	}
+	out.Picked = !slices.Equal(out.Modules, grouped(out.TrainAttn, out.TrainMLP, out.TrainUnembed))
 	return out
 }

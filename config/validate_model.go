@@ -134,8 +134,8 @@ func (k *checker) adapter() {
 		atLeast(k, key+".lora_rank", l.LoRARank, 1)
 		k.positive(key+".lora_alpha", l.LoRAAlpha)
 		if len(l.parts().Modules) == 0 {
-			k.bad(key+".target_modules", "less exclude_modules names nothing; choose all-linear, or linear layers such as "+
-				"q_proj")
+			k.bad(key+".target_modules", "less exclude_modules names nothing; choose all-linear, or linear layers "+
+				"such as q_proj")
 		}
 	}
 }

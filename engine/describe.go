@@ -75,7 +75,9 @@ func (d Description) Modules(attn, mlp, unembed bool) []string {
 }
 
 // CheckModules returns an error if the model lacks one of some linear layers.
-func (d Description) CheckModules(names []string) error { return model.LoRA{Modules: names}.CheckOn(d.config) }
+func (d Description) CheckModules(names []string) error {
+	return model.LoRA{Modules: names}.CheckOn(d.config)
+}
 
 // CheckWeights returns an error if the weights of a model folder cannot be loaded: a file or a tensor that is missing,
 // has another shape than config.json gives, or a type that is not read. It reads the headers of the files alone.

@@ -33,6 +33,7 @@ func TestMerge(t *testing.T) {
 		{"mistral-rslora", "mistral", false, 5},
 		{"phi4mini-all", "phi4mini", true, 2},
 		{"lfm2-all", "lfm2", true, 2},
+		{"qwen3moe-all", "qwen3moe", false, 2},
 	} {
 		t.Run(tt.adapter, func(t *testing.T) {
 			dir := filepath.Join("..", "model", "testdata", "peft", tt.adapter)

@@ -119,9 +119,10 @@ func (l LoRA) check() error {
 
 // Adapter is one immutable version of a LoRA, packed for the kernels. It is safe for concurrent use.
 type Adapter struct {
-	LoRA   LoRA
-	layers []loraLayer
-	head   *nn.LoRA // or nil
+	LoRA    LoRA
+	modules []string // that have an addition
+	layers  []loraLayer
+	head    *nn.LoRA // or nil
 }
 
 // loraLayer is the additions of one block in the order of targets; those that are not trained are nil.
@@ -254,7 +255,7 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 		rank := t.rank(l.Rank)
 		return nn.NewLoRA(k, rank, float32(l.Alpha/float64(rank)), t.in, w.Config.BF16, cols, A, B)
 	}
-	a := &Adapter{LoRA: l, head: pack(headTarget(w.Config))}
+	a := &Adapter{LoRA: l, modules: modules, head: pack(headTarget(w.Config))}
 	for i := range w.Config.Layers {
 		var layer loraLayer
 		for _, t := range targets(w.Config, i) {
@@ -269,12 +270,11 @@ func (w *Weights) NewAdapter(l LoRA, tensors []Tensor, k *kernel.Set) (*Adapter,
 // of them gives the same adapter.
 func (a *Adapter) Tensors(c Config) []Tensor {
 	var out []Tensor
-	modules := a.LoRA.ModulesOn(c)
 	unpack := func(t target, l *nn.LoRA) {
 		if l == nil {
 			return
 		}
-		t = t.of(modules)
+		t = t.of(a.modules)
 		A, B := l.Unpack()
 		for p, s := range t.specs(l.Rank) {
 			data := [][]float32{A[p/2], B[p/2]}[p%2]

@@ -191,7 +191,7 @@ func (p *pass) headGradients(s *score) {
 			return
 		}
 		at := from
-		rows := s.rows[at:p.headEnd(s.rows, at, chunk)]
+		rows := s.rows[at:p.chunkEnd(s.rows, at, chunk)]
 		from += len(rows)
 		held := d.held == s
 		if d.held = nil; !held {

@@ -218,7 +218,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, c.Eps, s.inv2[a:b])
 	})
-	p.linear(a, b, on, w.gateUp(0), s.gateUp, s.n2, s.midGU, func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp(0) })
+	p.linear(a, b, on, w.gateUp(0), s.gateUp, s.n2, s.midGU, gateUpOf(l, 0))
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu := s.gateUp.Row(t)
@@ -231,7 +231,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 	})
 	out := p.output(l)
 	y := afterNorm(w.afterMLP, s.mlp, out)
-	p.linear(a, b, on, w.down(0), y, s.act, s.midDown, func(ad *Adapter) *nn.LoRA { return ad.layers[l].down(0) })
+	p.linear(a, b, on, w.down(0), y, s.act, s.midDown, downOf(l, 0))
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) { p.residual(out, y, s.h, w.afterMLP, s.invMLP, a, b) })
 }
 
@@ -243,8 +243,7 @@ func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 		return
 	}
 	dy := p.residualBackward(d.dmlp, d.dOut, s.mlp, w.afterMLP, s.invMLP, a, b, on)
-	p.linearBackward(a, b, on, w.down(0), d.dact, dy, d.dmidDown,
-		func(ad *Adapter) *nn.LoRA { return ad.layers[l].down(0) })
+	p.linearBackward(a, b, on, w.down(0), d.dact, dy, d.dmidDown, downOf(l, 0))
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		for t := a; t < b; t++ {
 			gu, dgu := s.gateUp.Row(t), d.dgateUp.Row(t)
@@ -255,8 +254,7 @@ func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 			}
 		}
 	})
-	p.linearBackward(a, b, on, w.gateUp(0), d.dn2, d.dgateUp, d.dmidGU,
-		func(ad *Adapter) *nn.LoRA { return ad.layers[l].gateUp(0) })
+	p.linearBackward(a, b, on, w.gateUp(0), d.dn2, d.dgateUp, d.dmidGU, gateUpOf(l, 0))
 	p.norm2Backward(l, a, b, on)
 }
 

@@ -1,4 +1,4 @@
-// Package model computes decoder-only transformers of the Llama, Qwen2, Qwen3 and Mistral families from Hugging Face
+// Package model computes decoder-only transformers of many families, with or without experts, from Hugging Face
 // folders: forward, log-probabilities and, written by hand, backward, for the full parameters or LoRA adapters.
 //
 // There is one forward. Prefill, decoding and training run it over rows: the tokens of a call one after another. The

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// expertPattern is the pattern of PEFT's rank_pattern for the matrices of experts.
-const expertPattern = `experts\..*`
+// besideExperts is the key of PEFT's rank_pattern for the matrices that are not of experts. These have r itself, which
+// peft 0.21 expects where it fuses the additions to gate and up of all experts (_convert_peft_config_moe).
+const besideExperts = `self_attn\..*|mlp\.(gate|up|down)_proj|lm_head`
 
 // ofExpert reports whether a factor is added to an expert.
 func ofExpert(name string) bool { return strings.Contains(name, ".mlp.experts.") }

@@ -84,7 +84,7 @@ func (p *pass) eachExpert(f func(e int, rows, slots []int)) {
 	for e := range p.w.Config.Experts.Experts {
 		rows, slots := r.rows[r.first[e]:r.first[e+1]], r.slots[r.first[e]:r.first[e+1]]
 		for from := 0; from < len(rows); {
-			to := p.headEnd(rows, from, expertChunk)
+			to := p.chunkEnd(rows, from, expertChunk)
 			f(e, rows[from:to], slots[from:to])
 			from = to
 		}

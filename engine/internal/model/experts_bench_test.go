@@ -9,8 +9,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// BenchmarkExperts measures six of the 48 layers of Qwen3-30B-A3B, and its head, in int4, with random weights. Its bound
-// alone is reading what a token passes through. It takes 12 GiB.
+// BenchmarkExperts measures six of the 48 layers of Qwen3-30B-A3B, and its head, in int4, with random weights. The
+// bound of one sequence is reading what a token passes through, of several reading everything. It takes 12 GiB.
 func BenchmarkExperts(b *testing.B) {
 	c := Config{Arch: architectures[len(architectures)-1], Vocab: 151936, Dim: 2048, Layers: 6, Heads: 32, KVHeads: 4,
 		HeadDim: 128, FF: 6144, Frozen: Int4, Sparse: []bool{true, true, true, true, true, true}, ExpertFF: 768,

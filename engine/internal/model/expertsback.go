@@ -8,8 +8,8 @@ import (
 )
 
 // expertsBackward computes from the gradient of layer l's output that of what enters its experts, in d.dn2, and that of
-// the logits, in d.drouter, and adds the gradients of the experts. A tape has the logits and n2 only: what an expert
-// computed is computed again, which takes one of its two products.
+// the logits, in d.drouter, and adds the gradients of the experts. A tape has the logits and n2 only: the gate
+// and up of an expert are computed again.
 //
 // The sums of d.dn2 are over a row's experts, upward, then its logits.
 func (p *pass) expertsBackward(l int) {
@@ -80,7 +80,7 @@ func (p *pass) expertTasks(l, e int, u segment, list []target, rows []int, a, b 
 		p.addMatrix(u.grads, list[1], x.dy, x.act)
 		return
 	}
-	modules, seqs := u.adapter.LoRA.ModulesOn(p.w.Config), p.stretchesOf(rows)
+	modules, seqs := u.adapter.modules, p.stretchesOf(rows)
 	add := func(lora *nn.LoRA, t target, dy, in, mid, dmid nn.Rows) {
 		d.addLoRA(u.grads, lora, t.of(modules), dy.Slice(a, b), in.Slice(a, b), mid.Slice(a, b), dmid.Slice(a, b),
 			seqs)

@@ -111,9 +111,9 @@ func (p *pass) segmentOf(row int) segment {
 	return p.segments[lo]
 }
 
-// headEnd returns the end of a chunk of the head's gradients that begins at from and has at most n rows, 64 or more.
-// It ends at a block of its sequence's gradients, so that other sequences do not change the bits.
-func (p *pass) headEnd(rows []int, from, n int) int {
+// chunkEnd returns the end of a chunk of the head's or an expert's rows that begins at from and has at most n rows, 64
+// or more. It ends at a block of its sequence's gradients, so that other sequences do not change the bits.
+func (p *pass) chunkEnd(rows []int, from, n int) int {
 	const block = 32
 	end := from + n
 	if end >= len(rows) {

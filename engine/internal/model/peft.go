@@ -29,7 +29,7 @@ func (l LoRA) PEFTConfig(base string, c Config) map[string]any {
 		"target_modules": l.ModulesOn(c),
 	}
 	if rank := (target{share: c.Experts.Used}).rank(l.Rank); rank != l.Rank && l.onExperts(c) {
-		config["rank_pattern"] = map[string]int{expertPattern: rank}
+		config["r"], config["rank_pattern"] = rank, map[string]int{besideExperts: l.Rank}
 	}
 	if c.Frozen != "" {
 		config[baseDtypeKey] = c.Frozen

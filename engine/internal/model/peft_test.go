@@ -29,6 +29,8 @@ func TestPEFT(t *testing.T) {
 		{"qwen35-all", "qwen35", LoRA{Rank: 3, Alpha: 6, Modules: []string{"q_proj", "k_proj", "v_proj", "o_proj",
 			"in_proj_q", "in_proj_k", "in_proj_v", "in_proj_z", "out_proj", "in_proj_b", "in_proj_a", "gate_proj",
 			"up_proj", "down_proj"}}},
+		// experts of rank 1, all else of 3
+		{"qwen3moe-all", "qwen3moe", LoRA{Rank: 3, Alpha: 2, Attn: true, MLP: true}},
 		// ranks of 2, 5, 4 and 1, at scales of 3, 6/5, 5/2, 5/4 and 6
 		{"qwen3-pattern", "qwen3", LoRA{Rank: 5, Alpha: 7.5, Modules: []string{"q_proj", "o_proj", "up_proj"}}},
 		// of two layers the second
@@ -82,6 +84,7 @@ func TestReadPEFTRefuses(t *testing.T) {
 		{`"rank_pattern": {}`, `"rank_pattern": {"q_proj": 0}`, `rank_pattern: "q_proj" is 0`},
 		{`"rank_pattern": {}`, `"rank_pattern": {"q_(": 1}`, `rank_pattern: "q_("`},
 		{`"alpha_pattern": {}`, `"alpha_pattern": {"q_proj": "x"}`, "alpha_pattern"},
+		{`"target_parameters": null`, `"target_parameters": ["mlp.experts.down_proj"]`, "target_parameters = "},
 		{`"modules_to_save": null`, `"modules_to_save": ["embed_tokens"]`, "modules_to_save"},
 		{`"bias": "none"`, `"bias": "all"`, `bias = "all"`},
 		{`"peft_type": "LORA"`, `"peft_type": "IA3"`, `peft_type = "IA3"`},

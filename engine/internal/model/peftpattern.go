@@ -93,7 +93,9 @@ func (p peftPatterns) even(a *PEFT) error {
 		whole = experts
 	}
 	a.LoRA.Rank, a.LoRA.Alpha = whole, float64(whole)*p.config.Alpha/float64(p.config.Rank)
-	a.experts.Rank, a.experts.Alpha = experts, p.config.Alpha
+	if experts > 0 {
+		a.LoRA.Alpha, a.experts.Rank, a.experts.Alpha = p.config.Alpha, experts, p.config.Alpha
+	}
 	for i, t := range a.Tensors {
 		scale, to := of(p.alpha, matrixOf(t.Name), p.config.Alpha)/float64(ranks[i]), a.LoRA
 		if ofExpert(t.Name) {

@@ -68,7 +68,8 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	if c.changesSums() {
 		layer += 2 * c.Dim
 	}
-	n := c.expertBytes(rows, 2*c.Dim+6*c.ExpertFF+6*rank) + 4*(rows*layer+min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
+	n := 4 * (rows*layer + min(rows, headChunk(c))*(c.Vocab+2*c.Dim+2*rank))
+	n += c.expertBytes(rows, 2*c.Dim+6*c.ExpertFF+6*rank)
 	if c.BF16 {
 		// mids and their gradients, transposed and packed
 		n += 2*min(rows, headChunk(c), headRowsAlone(c, rows), sharedRows)*c.Vocab + 6*rows*14*rank

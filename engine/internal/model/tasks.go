@@ -121,12 +121,11 @@ func (p *pass) starts(a, b int) kernel.Stretches {
 // loraTasks puts the gradients of one stretch's adapter in layer l on the list.
 func (p *pass) loraTasks(l int, u segment) {
 	s, d, g, lora := &p.layers[l], &p.back, u.grads, u.adapter.layers[l]
-	modules := u.adapter.LoRA.ModulesOn(p.w.Config)
 	list := targets(p.w.Config, l)
 	rows := func(r nn.Rows) nn.Rows { return r.Slice(u.a, u.b) }
 	seqs := p.starts(u.a, u.b)
 	add := func(l *nn.LoRA, t target, dy, x, mid, dmid nn.Rows) {
-		d.addLoRA(g, l, t.of(modules), rows(dy), rows(x), rows(mid), rows(dmid), seqs)
+		d.addLoRA(g, l, t.of(u.adapter.modules), rows(dy), rows(x), rows(mid), rows(dmid), seqs)
 	}
 	if !p.w.Config.sparse(l) {
 		add(lora.gateUp(0), list[2], d.dgateUp, s.n2, s.midGU, d.dmidGU)

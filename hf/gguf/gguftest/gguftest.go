@@ -294,7 +294,8 @@ func (m Model) name(hf string) string {
 func Name(hf string) string {
 	return strings.NewReplacer("model.layers.", "blk.", "self_attn.q_proj", "attn_q", "self_attn.k_proj", "attn_k",
 		"self_attn.v_proj", "attn_v", "self_attn.o_proj", "attn_output", "self_attn.q_norm", "attn_q_norm",
-		"self_attn.k_norm", "attn_k_norm", "mlp.gate.", "ffn_gate_inp.", "mlp.gate_proj", "ffn_gate", "mlp.up_proj", "ffn_up", "mlp.down_proj",
+		"self_attn.k_norm", "attn_k_norm", "mlp.gate.", "ffn_gate_inp.",
+		"mlp.gate_proj", "ffn_gate", "mlp.up_proj", "ffn_up", "mlp.down_proj",
 		"ffn_down", "input_layernorm", "attn_norm", "post_attention_layernorm", "ffn_norm", "model.embed_tokens",
 		"token_embd", "model.norm", "output_norm", "lm_head", "output").Replace(hf)
 }

@@ -94,7 +94,7 @@ func (in *Inspection) lookAtShape(key string) bool {
 	if !in.Config.Model.RandomInit {
 		in.add(key, weightsIn(in.Model.Dir))
 	}
-	if l := in.Config.LoRA(); l.Picks() {
+	if l := in.Config.LoRA(); l.Picked {
 		in.add("model.lora_configs[0].target_modules", conf.CheckModules(l.Modules))
 	}
 	context := conf.Context

@@ -34,7 +34,7 @@ func LoRA(cfg *config.Config) tinker.LoRA {
 
 // someModules returns the linear layers that a configuration picks by name, "" where the flags say it all.
 func someModules(l config.LoRA) string {
-	if !l.Picks() {
+	if !l.Picked {
 		return ""
 	}
 	return strings.Join(l.Modules, ",")

@@ -1,11 +1,11 @@
 """Makes the folders beside it: adapters as Python's peft saves them, and the logits they give.
 
-    python adapters.py       [NAME…]  (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2; phi4mini, lfm2 and qwen35: 2.15.0, 5.24.0)
+    python adapters.py       [NAME…]  (made with torch 2.6.0, transformers 5.23.0, peft 0.21.2; phi4mini, lfm2, qwen35 and qwen3moe: 2.15.0, 5.24.0)
 
 Each is of the model in ../families that its name begins with. expected.safetensors is as there, of the model in float32 with the
 adapter on it.
 """
-import os, shutil, sys
+import json, os, shutil, sys
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
@@ -24,6 +24,8 @@ ADAPTERS = {  # name: LoraConfig, dtype of the file
     "phi4mini-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
     "qwen35-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
     "lfm2-all": (dict(r=3, lora_alpha=6, target_modules="all-linear"), torch.float32),
+    "qwen3moe-all": (dict(r=1, lora_alpha=2, target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+                          rank_pattern={r"self_attn\..*|mlp\.(gate|up|down)_proj|lm_head": 3}), torch.float32),
     "llama31-attn": (dict(r=3, lora_alpha=5, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]), torch.float32),
 }
 
@@ -44,6 +46,30 @@ def make(name, config, dtype):
     model.base_model.model.config._name_or_path = family
     model.peft_config["default"].base_model_name_or_path = family
     model.save_pretrained(name)
+    logits_of(name, family, dtype)
+
+
+def experts(name, config, dtype):
+    """An adapter with a pair of factors for each matrix of each expert, as peft saved it for transformers 4 and reads it for 5. Experts
+    have rank r, and all else what rank_pattern says."""
+    torch.manual_seed(5)
+    shutil.rmtree(name, ignore_errors=True)
+    os.makedirs(name)
+    family = name.partition("-")[0]
+    state = {}
+    for n, w in load_file(f"../families/{family}/model.safetensors").items():
+        m = n.removesuffix(".weight")
+        if m.rsplit(".", 1)[-1] in config["target_modules"]:
+            r = config["r"] if ".experts." in m else max(config["rank_pattern"].values())
+            state[f"base_model.model.{m}.lora_A.weight"] = torch.randn(r, w.shape[1]) * 0.15
+            state[f"base_model.model.{m}.lora_B.weight"] = torch.randn(w.shape[0], r) * 0.15
+    save_file(state, f"{name}/adapter_model.safetensors", {"format": "pt"})
+    json.dump(dict(peft_type="LORA", task_type="CAUSAL_LM", base_model_name_or_path=family, inference_mode=True, **config),
+              open(f"{name}/adapter_config.json", "w"), indent=2, sort_keys=True)
+    logits_of(name, family, dtype)
+
+
+def logits_of(name, family, dtype):
     file = f"{name}/adapter_model.safetensors"
     save_file({k: v.to(dtype).contiguous() for k, v in load_file(file).items()}, file, {"format": "pt"})
     if os.path.exists(f"{name}/README.md"):
@@ -61,4 +87,4 @@ if __name__ == "__main__":
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     torch.set_num_threads(1)
     for name in sys.argv[1:] or ADAPTERS:
-        make(name, *ADAPTERS[name])
+        (experts if "moe" in name else make)(name, *ADAPTERS[name])
