@@ -91,8 +91,8 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
 	api := endpoint.New(newest{s}, s.Now)
-	for below, h := range asking(api) {
-		m.HandleFunc("POST "+pathOf(below), s.handler.inSession(below, s.handler.post(h)))
+	for _, r := range api.Routes() {
+		m.HandleFunc("POST "+r.Path, s.handler.inSession(belowV1(r), s.handler.post(r.Answer)))
 	}
 	m.HandleFunc("GET /v1/models", s.handler.models)
 	m.HandleFunc("GET /health", health)
