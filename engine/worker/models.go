@@ -55,8 +55,7 @@ func (m *models) folder(ctx context.Context, v executor.Version, have Have) (str
 	}
 	if list.Base != v.Base {
 		return "", fmt.Errorf("worker: manifest %.12s is of base model %.20s, the version of %.20s", v.Manifest,
-			list.Base,
-			v.Base)
+			list.Base, v.Base)
 	}
 	if err := m.room(list); err != nil {
 		return "", err

@@ -7,6 +7,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -130,9 +131,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		s.handler.answerReward(w, err)
 		return
 	}
-	if in.Task == "" {
-		in.Task = in.IDs[0]
-	}
+	in.Task = cmp.Or(in.Task, in.IDs[0])
 	n, err := s.History.Feedback(r.Context(), in.IDs, in.Task, in.Run, *in.Reward)
 	var wrong *buffer.FeedbackError
 	if errors.As(err, &wrong) {

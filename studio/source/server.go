@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -112,14 +113,10 @@ func (t *Tinker) text(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("source: %w", err)
 	}
 	key := t.Key
-	if key == "" {
-		key = "tml-local"
-	}
+	key = cmp.Or(key, "tml-local")
 	req.Header.Set("X-API-Key", key)
 	client := t.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
+	client = cmp.Or(client, http.DefaultClient)
 	res, err := client.Do(req)
 	if err != nil {
 		return "", fmt.Errorf("source: %w", err)

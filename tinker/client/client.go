@@ -18,6 +18,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -111,9 +112,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	}
 	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: auth,
 		sessions: map[string]*session{}, models: map[string]*trainingClient{}}
-	if c.base == "" {
-		c.base = hostedURL
-	}
+	c.base = cmp.Or(c.base, hostedURL)
 	c.holds.notify = o.Paused
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	err = c.readConfig(ctx)

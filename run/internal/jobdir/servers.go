@@ -44,8 +44,7 @@ func (n ServerModels) all() (all modelLists, err error) {
 	}
 	if err != nil {
 		return all, fmt.Errorf("run: %s: %w; remove it: it only lists models that earlier starts left on servers, "+
-			"to be unloaded when one is full",
-			n.Path, err)
+			"to be unloaded when one is full", n.Path, err)
 	}
 	return all, nil
 }

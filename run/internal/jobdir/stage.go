@@ -46,8 +46,7 @@ func (d Dir) LatestStage(cfg *config.Config) (int, error) {
 	}
 	if m.Latest >= n {
 		return 0, fmt.Errorf("run: %s was at stage %d, and there are %d; put the missing stages back, or use "+
-			"another name for a new job",
-			d.Path, m.Latest, n)
+			"another name for a new job", d.Path, m.Latest, n)
 	}
 	return m.Latest, nil
 }

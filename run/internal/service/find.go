@@ -139,8 +139,7 @@ func fetchTokenizer(ctx context.Context, j *job.Job, names []string) (string, er
 func serversTokenizer(ctx context.Context, j *job.Job) (id string, err error) {
 	say := func(p client.Pause) {
 		if p.State != client.Active {
-			fmt.Fprintf(j.Out, "waiting for the server to say which tokenizer %s has: %s\n",
-				j.Config.Model.BaseModel(),
+			fmt.Fprintf(j.Out, "waiting for the server to say which tokenizer %s has: %s\n", j.Config.Model.BaseModel(),
 				p.Reason)
 		}
 	}

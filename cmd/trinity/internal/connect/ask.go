@@ -35,8 +35,7 @@ func Ask(ctx context.Context, url, key, name string) (Target, error) {
 			strings.Join(names, ", "))
 	}
 	if !slices.Contains(names, t.Model) {
-		return t, fmt.Errorf("start: %s has no model %q; it has %s", t.URL, t.Model,
-			strings.Join(names, ", "))
+		return t, fmt.Errorf("start: %s has no model %q; it has %s", t.URL, t.Model, strings.Join(names, ", "))
 	}
 	return t, t.describe(ctx)
 }
