@@ -119,12 +119,7 @@ func (s *Search) ask(ctx context.Context, body []byte) ([]string, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/msgpack")
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := bound.Of(maxAnswer).Read(resp.Body)
+	resp, data, err := bound.Of(maxAnswer).Do(s.client, req)
 	if err != nil {
 		return nil, err
 	}
