@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -40,10 +42,8 @@ func (s *SQL) Read(ctx context.Context, number, n, minVersion int) ([]*experienc
 			return nil, fmt.Errorf("%w after %v with %d of %d experiences in table %s; raise max_read_timeout or "+
 				"look why the explorer is late", ErrTimeout, s.timeout, there, n, s.name)
 		}
-		select {
-		case <-time.After(pollPause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := pause.For(ctx, pollPause); err != nil {
+			return nil, err
 		}
 	}
 }
