@@ -33,8 +33,8 @@ var rooms = []string{
 
 // floors are the packages: one imports only from floors below its own, except for the pairs in neighbours.
 var floors = []string{
-	"internal/foreign internal/charclass internal/moment internal/machine internal/recipe hf/gguf/internal/layout " +
-		"config/internal/document",
+	"internal/foreign internal/charclass internal/float16 internal/moment internal/machine internal/pause " +
+		"internal/recipe hf/gguf/internal/layout config/internal/document",
 	"tinker internal/rng internal/rng/python internal/elementary internal/disk internal/numbered internal/logfile " +
 		"internal/spell internal/web internal/pattern internal/sandbox internal/process " +
 		"internal/bound internal/zmtp internal/sqlite hf/gguf engine/fleet/internal/message " +

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,9 +25,7 @@ func hint(name, path string, keys []key) string {
 	if homes := sectionsWith(name); len(homes) > 0 {
 		return "; it belongs under " + orList(homes)
 	}
-	if path == "" {
-		path = "the top"
-	}
+	path = cmp.Or(path, "the top")
 	return "; keys of " + path + " are " + strings.Join(names, ", ")
 }
 

@@ -57,8 +57,7 @@ func (k *checker) taskset(t *Taskset, key string) {
 		k.bad(key+".path", "is missing; name the dataset: a file, a folder or a hub name")
 	}
 	if k.c.PluginDir == "" || t.StorageType == "" { // what those files register shows when they are loaded
-		k.oneOf(key+".storage_type", t.StorageType, slices.Concat([]string{"file", "sql", "task_dir"},
-			k.c.own.Readers))
+		k.oneOf(key+".storage_type", t.StorageType, slices.Concat([]string{"file", "sql", "task_dir"}, k.c.own.Readers))
 	}
 	k.storage(t.StorageType, key, t.Path)
 	if k.c.given(key + ".repeat_times") {

@@ -85,8 +85,7 @@ func (k *checker) lengths() {
 	}
 	if sum := *m.MaxPromptTokens + *m.MaxResponseTokens; sum > *m.MaxModelLen {
 		k.bad("model.max_model_len", "is %d, less than max_prompt_tokens %d + max_response_tokens %d = %d; raise it "+
-			"or lower them, or leave it out",
-			*m.MaxModelLen, *m.MaxPromptTokens, *m.MaxResponseTokens, sum)
+			"or lower them, or leave it out", *m.MaxModelLen, *m.MaxPromptTokens, *m.MaxResponseTokens, sum)
 	}
 	atLeast(k, "model.min_response_tokens", m.MinResponseTokens, 0)
 }

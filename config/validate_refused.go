@@ -38,8 +38,7 @@ func (k *checker) penalties(section string, repetition *float64, least *int) {
 	const why = "but what is sampled here is the model's own distribution, as training sees it"
 	report := k.bad
 	if k.c.Model.Tinker.Enable {
-		report = func(key, format string,
-			args ...any) {
+		report = func(key, format string, args ...any) {
 			k.c.note(key+" "+format+", on Tinker as in upstream", args...)
 		}
 	}

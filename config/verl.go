@@ -166,8 +166,7 @@ func (c *Config) deriveVerlTree() {
 		t.FixMicrobatchLoss = scale
 		c.derive("trainer.fix_actor_microbatch_loss_scale", verlTree+"."+verlTokenScale)
 	}
-	if n, ok := c.verlInt(verlKeep); ok && n > 0 &&
-		!c.given("trainer.max_checkpoints_to_keep") {
+	if n, ok := c.verlInt(verlKeep); ok && n > 0 && !c.given("trainer.max_checkpoints_to_keep") {
 		t.MaxCheckpoints = &n
 		c.derive("trainer.max_checkpoints_to_keep", verlTree+"."+verlKeep)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -104,7 +103,12 @@ func copyModel(to disk.FS, from, out, template string) error {
 // copyFiles copies files by their names below from, and writes config.json, and the template if it is not empty.
 func copyFiles(to disk.FS, from, out string, names []string, template string) error {
 	for _, name := range names {
-		if err := copyFile(to, filepath.Join(from, name), filepath.Join(out, name)); err != nil {
+		at := filepath.Join(out, name)
+		err := to.MkdirAll(filepath.Dir(at))
+		if err == nil {
+			err = disk.CopyFile(to, filepath.Join(from, name), at)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -137,18 +141,3 @@ func newFolder(out string) (string, error) {
 }
 
 const configFile = "config.json"
-
-func copyFile(to disk.FS, from, name string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	if err := to.MkdirAll(filepath.Dir(name)); err != nil {
-		return err
-	}
-	return disk.Replace(to, name, func(w io.Writer) error {
-		_, err := io.Copy(w, src)
-		return err
-	})
-}

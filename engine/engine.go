@@ -29,6 +29,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -126,15 +127,11 @@ func (o *Options) defaults() {
 	def(&o.KeepResults, 1024)
 	def(&o.KeepBytes, 64<<20)
 	def(&o.PoolBytes, 1<<30)
-	if o.FS == nil {
-		o.FS = disk.OS()
-	}
+	o.FS = cmp.Or(o.FS, disk.OS())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 func def[T int | int64](v *T, d T) {

@@ -61,8 +61,7 @@ func checkSums(data []byte, list []sum) error {
 	last := list[len(list)-1]
 	if int64(len(data)) < last.bytes {
 		return fmt.Errorf("it has %d bytes, and up to step %d there were %d: lines are missing; restore the file "+
-			"from a backup, or remove its .sum to continue with it as it is",
-			len(data), last.step, last.bytes)
+			"from a backup, or remove its .sum to continue with it as it is", len(data), last.step, last.bytes)
 	}
 	if crc32.Checksum(data[:last.bytes], castagnoli) != last.crc {
 		return fmt.Errorf("its lines up to step %d are not those that were written; restore the file from a backup, "+

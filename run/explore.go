@@ -45,8 +45,7 @@ func (l *loops) openExploring(ctx context.Context, first int) (x exploring, err 
 	}
 	list := l.Config.Buffer.ExplorerInput.EvalTasksets
 	for i := range list {
-		t, err := data.EvalTaskset(ctx, l.Job, &list[i],
-			"buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
+		t, err := data.EvalTaskset(ctx, l.Job, &list[i], "buffer.explorer_input.eval_tasksets["+strconv.Itoa(i)+"]")
 		if err != nil {
 			return x, err
 		}

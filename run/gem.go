@@ -208,18 +208,13 @@ func isSet(lookup func(string) (string, bool), name string) bool {
 	return v != ""
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // makeDir makes the save path: output_dir, and in it the title with the time, as the seed names it.
 func (g *gemRun) makeDir(ctx context.Context, dir string) error {
 	c := &g.c
 	if dir == "" {
 		first := filepath.Join(c.OutputDir, c.Title()+"_"+g.Now().Format("0102T15:04:05"))
 		dir = first
-		for n := 2; exists(dir); n++ {
+		for n := 2; disk.Exists(dir); n++ {
 			dir = fmt.Sprintf("%s-%d", first, n)
 		}
 	}

@@ -25,8 +25,7 @@ func (b *goingBack) to(saved int, lost error, out io.Writer) error {
 	}
 	if b.again > goBacks {
 		return fmt.Errorf("the server lost the run %d times after the state of step %d; what the server does not "+
-			"keep is in docs/results/foreign.md: %w",
-			b.again, saved, lost)
+			"keep is in docs/results/foreign.md: %w", b.again, saved, lost)
 	}
 	fmt.Fprintln(out, "warning:", foreign.Text(lost.Error()))
 	where := fmt.Sprintf("goes back to step %d, the last whose state is saved on the server", saved)

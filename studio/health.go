@@ -101,8 +101,7 @@ func (m meter) signal() Light {
 		return l
 	}
 	l.Reason = fmt.Sprintf("%.0f %% of the groups of the last steps have equal rewards, so nothing is learned from "+
-		"them",
-		100*share)
+		"them", 100*share)
 	switch {
 	case share < 0.5:
 		l.State = good
@@ -261,8 +260,7 @@ func (m meter) length() Light {
 	wasLong, long := half(lengths)
 	wasGood, isGood := half(rewards)
 	l.State, l.Reason = good, fmt.Sprintf("since the middle of the run: length %.4g → %.4g, reward %.3g → %.3g",
-		wasLong,
-		long, wasGood, isGood)
+		wasLong, long, wasGood, isGood)
 	if long > 1.5*wasLong && isGood <= wasGood {
 		l.State = warn
 		l.Reason += ": answers grow and earn nothing for it"

@@ -2,6 +2,7 @@ package studio
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,9 +148,7 @@ func draw(name string, c curve.Curve) drawing {
 	}
 	low, high := slices.Min(c.Min), slices.Max(c.Max)
 	wide, tall := float64(max(1, c.Step[n-1]-c.Step[0])), high-low
-	if tall == 0 {
-		tall = 1
-	}
+	tall = cmp.Or(tall, 1)
 	var b strings.Builder
 	for i, step := range c.Step {
 		fmt.Fprintf(&b, "%.1f,%.1f ", float64(step-c.Step[0])/wide*drawWidth,

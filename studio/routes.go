@@ -146,40 +146,23 @@ func (a *asked) int(name string, missing int) int {
 	return missing
 }
 
-func (a *asked) optInt(name string) *int {
-	text := a.values.Get(name)
-	if text == "" {
-		return nil
-	}
-	v, err := strconv.Atoi(text)
-	if err != nil {
-		a.err = cmp.Or(a.err, invalid("%s=%q is no whole number", name, text))
-		return nil
-	}
-	return &v
-}
+func (a *asked) optInt(name string) *int { return parsed(a, name, "no whole number", strconv.Atoi) }
 
 func (a *asked) float(name string) *float64 {
-	text := a.values.Get(name)
-	if text == "" {
-		return nil
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		a.err = cmp.Or(a.err, invalid("%s=%q is no number", name, text))
-		return nil
-	}
-	return &v
+	return parsed(a, name, "no number", func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
 }
 
-func (a *asked) bool(name string) *bool {
+func (a *asked) bool(name string) *bool { return parsed(a, name, "neither 0 nor 1", strconv.ParseBool) }
+
+// parsed is a parameter's value, nil if it is missing. wrong says what a text is that parse refuses.
+func parsed[T any](a *asked, name, wrong string, parse func(text string) (T, error)) *T {
 	text := a.values.Get(name)
 	if text == "" {
 		return nil
 	}
-	v, err := strconv.ParseBool(text)
+	v, err := parse(text)
 	if err != nil {
-		a.err = cmp.Or(a.err, invalid("%s=%q is neither 0 nor 1", name, text))
+		a.err = cmp.Or(a.err, invalid("%s=%q is %s", name, text, wrong))
 		return nil
 	}
 	return &v

@@ -237,8 +237,7 @@ func (s *Studio) group(e *entry, w http.ResponseWriter, r *http.Request) error {
 	list := t.Select(filter)
 	if len(list) == 0 {
 		return refusal{http.StatusNotFound, "not_found", fmt.Sprintf("studio: step %d of run %s has no task %q", step,
-			e.id,
-			r.PathValue("task"))}
+			e.id, r.PathValue("task"))}
 	}
 	list = list[:min(len(list), maxGroup)]
 	samples, records, err := s.whole(e, t, list)

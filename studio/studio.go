@@ -5,6 +5,7 @@
 package studio
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -33,9 +34,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

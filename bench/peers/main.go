@@ -73,8 +73,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 		"file for the table, the measured programs and the machine; default standard output only")
 	f.IntVar(&o.Least, "least", 5, "minimum repetitions of a row; three if those take minutes")
 	f.IntVar(&o.Repeat, "repeat", 9, "maximum repetitions of a row")
-	f.DurationVar(&o.Time, "time", 5*time.Second,
-		"time for the repetitions of a row with a peer, after the minimum")
+	f.DurationVar(&o.Time, "time", 5*time.Second, "time for the repetitions of a row with a peer, after the minimum")
 	f.DurationVar(&o.Within, "within", time.Hour,
 		"time for the whole run: rows that have not begun by then are left out")
 	f.BoolVar(&o.Quick, "quick", false, "two repetitions only")
@@ -199,8 +198,7 @@ func (c contest) all(ctx context.Context, list []row, beside []peer) (results []
 	}
 	names := rowNames(list)
 	slices.SortStableFunc(results, func(a, b rowResult) int {
-		return slices.Index(names, a.row.name) - slices.Index(names,
-			b.row.name)
+		return slices.Index(names, a.row.name) - slices.Index(names, b.row.name)
 	})
 	return results, err
 }

@@ -92,8 +92,7 @@ func choose(list []row, names string) ([]row, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("peers: row %q is unknown; use %s", name,
-				strings.Join(rowNames(list), ", "))
+			return nil, fmt.Errorf("peers: row %q is unknown; use %s", name, strings.Join(rowNames(list), ", "))
 		}
 	}
 	return slices.DeleteFunc(list, func(r row) bool { return !wanted[r.name] }), nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,9 +114,7 @@ func (c *chatCmd) talk(s *surroundings, notes *run.JobNotes) *talk.Talk {
 	if notes != nil {
 		t.System = notes.System
 		t.Params.Temperature, t.Params.TopP, t.Params.TopK = notes.Temperature, notes.TopP, notes.TopK
-		if t.Thinking == nil {
-			t.Thinking = notes.Thinking
-		}
+		t.Thinking = cmp.Or(t.Thinking, notes.Thinking)
 	}
 	if c.System != nil {
 		t.System = *c.System

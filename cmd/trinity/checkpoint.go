@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,9 +145,7 @@ func (c *checkpointExport) Run(s *surroundings) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if c.Output == "" {
-		c.Output = p.Name
-	}
+	c.Output = cmp.Or(c.Output, p.Name)
 	if _, err := os.Stat(c.Output); err == nil {
 		return usageError{fmt.Errorf("checkpoint export: %s already exists; choose another --output", c.Output)}
 	}

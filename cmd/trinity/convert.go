@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run"
 	"github.com/seed-d9ad8ee0/trinity/run/speaker"
@@ -103,10 +104,7 @@ func isCheckpoint(dir string) bool {
 	return has(dir, engine.AdapterConfigFile) || has(dir, "config.json")
 }
 
-func has(dir, file string) bool {
-	_, err := os.Stat(filepath.Join(dir, file))
-	return err == nil
-}
+func has(dir, file string) bool { return disk.Exists(filepath.Join(dir, file)) }
 
 // job converts the steps below dir: all of them in place, or only the last one if there is an --output or --gguf.
 func (c *convertCmd) job(s *surroundings, dir string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -105,9 +106,7 @@ func (c *convertCmd) card(dir string) (*card.Card, error) {
 	if err != nil || notes == nil {
 		return k, err
 	}
-	if k.Base == "" {
-		k.Base = notes.Model
-	}
+	k.Base = cmp.Or(k.Base, notes.Model)
 	k.Local = notes.Path != ""
 	job, step := jobOf(dir)
 	return k, k.Read(job, step)

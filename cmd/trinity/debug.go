@@ -88,12 +88,7 @@ func (c *debugCmd) output() (string, error) {
 
 // ofDebug is whether trinity debug made a folder: experiences.db is all that earlier versions are known by.
 func ofDebug(dir string) bool {
-	for _, name := range []string{debugMark, "experiences.db"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return has(dir, debugMark) || has(dir, "experiences.db")
 }
 
 func markDebug(dir string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,9 +47,7 @@ func (c *fleetListCmd) Run(s *surroundings) error {
 		return err
 	}
 	if c.Format == "json" {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		return e.Encode(st)
+		return printJSON(s.out, st)
 	}
 	fmt.Fprintf(s.out, "%s at %s: %d tasks done, %d open, %d wait; %d compared, %d differed; %d given out twice\n",
 		st.Job, st.URL, st.Done, st.Open, st.Pending, st.Checked, st.Disputes, st.Copies)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,9 +56,7 @@ func (c *gemEvalCmd) Run(s *surroundings) error {
 	if err != nil || !c.JSON {
 		return err
 	}
-	enc := json.NewEncoder(s.out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(results)
+	return printJSON(s.out, results)
 }
 
 // printResult prints one line of means and standard errors.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"text/tabwriter"
 	"time"
@@ -47,9 +48,7 @@ func (r *remote) dial(ctx context.Context, s *surroundings) (*client.Client, err
 // show prints v as JSON, or rows as a table.
 func (r *remote) show(s *surroundings, v any, head string, rows []string) error {
 	if r.Format == "json" {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+		return printJSON(s.out, v)
 	}
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, head)
@@ -57,6 +56,13 @@ func (r *remote) show(s *surroundings, v any, head string, rows []string) error 
 		fmt.Fprintln(w, foreign.Plain(row))
 	}
 	return w.Flush()
+}
+
+// printJSON prints v with indents.
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // psCmd lists the training runs of a server.

@@ -10,6 +10,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,9 +52,7 @@ type base struct {
 // Open opens the fake in place of an engine. It uses the options Dir, Models and FS, and a model's config.json. The
 // models often say the phrases, such as moves of a game or calls of a tool.
 func Open(o engine.Options, phrases ...string) (*Service, error) {
-	if o.FS == nil {
-		o.FS = disk.OS()
-	}
+	o.FS = cmp.Or(o.FS, disk.OS())
 	s := &Service{opts: o, bases: map[string]*base{}, runs: map[string]*run{}, unloaded: map[string]bool{}}
 	s.alive, s.stop = context.WithCancel(context.Background())
 	for name, m := range o.Models {
@@ -140,9 +139,7 @@ func (s *Service) CreateModel(ctx context.Context, req tinker.CreateModelRequest
 		if l.Rank < 0 || l.Rank > 0 && l.Modules == "" && !l.TrainAttn && !l.TrainMLP && !l.TrainUnembed {
 			return tinker.Userf("fake: a LoRA of rank %d that trains nothing", l.Rank)
 		}
-		if l.Alpha == 0 {
-			l.Alpha = 32
-		}
+		l.Alpha = cmp.Or(l.Alpha, 32)
 		if l.Seed == nil {
 			seed := rand.Int64()
 			l.Seed = &seed
@@ -177,9 +174,7 @@ func (s *Service) CreateModelFromState(ctx context.Context,
 		r.lora, r.state = c.LoRA, c.State
 		if !req.Optimizer {
 			kind := req.OptimizerType
-			if kind == "" {
-				kind = c.State.Kind
-			}
+			kind = cmp.Or(kind, c.State.Kind)
 			r.state.reset(kind)
 		}
 		return nil

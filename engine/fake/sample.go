@@ -21,8 +21,7 @@ type sampler struct {
 }
 
 // SamplingClient implements tinker.Service. A state can be sampled from as well, as on the engine.
-func (s *Service) SamplingClient(ctx context.Context,
-	req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
+func (s *Service) SamplingClient(ctx context.Context, req tinker.SamplingClientRequest) (tinker.SamplingClient, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -109,9 +108,7 @@ func (c *sampler) check(req *tinker.SampleRequest, prompt int) error {
 	if p.Guide != nil {
 		return tinker.Userf("fake: samples have the model's own distribution; leave the guide out")
 	}
-	if p.MaxTokens == 0 {
-		p.MaxTokens = c.base.context - prompt
-	}
+	p.MaxTokens = cmp.Or(p.MaxTokens, c.base.context-prompt)
 	for _, k := range []int{req.TopKPromptLogprobs, req.TopKSampleLogprobs, req.PromptAltTokens} {
 		if k < 0 || k > vocab {
 			return tinker.Userf("fake: %d log-probabilities of a vocabulary of %d", k, vocab)
@@ -208,8 +205,7 @@ func (c *sampler) stops(t int32, p tinker.SamplingParams, text string) bool {
 }
 
 // score fills in what the request asks of its prompt.
-func (c *sampler) score(prompt []int32, req tinker.SampleRequest, out *tinker.SampleResponse,
-	ends func() error) error {
+func (c *sampler) score(prompt []int32, req tinker.SampleRequest, out *tinker.SampleResponse, ends func() error) error {
 	targets := req.TargetPromptLogprobs
 	if !req.PromptLogprobs && req.TopKPromptLogprobs == 0 && req.PromptAltTokens == 0 && targets == nil {
 		return nil

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -33,9 +34,7 @@ func (s *state) clear() { s.GradA, s.GradB = make([]float32, 1), make([]float32,
 
 // reset begins an optimizer anew.
 func (s *state) reset(kind string) {
-	if kind == "" {
-		kind = tinker.AdamW
-	}
+	kind = cmp.Or(kind, tinker.AdamW)
 	s.Kind, s.Step, s.Moments = kind, 0, nil
 	for _, n := range []int{1, classes + 1, 1, classes + 1} {
 		s.Moments = append(s.Moments, make([]float32, n))

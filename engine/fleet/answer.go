@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
@@ -34,7 +36,7 @@ func (w *worker) answer(h *held, payload []byte, seconds float64, failed error) 
 	for h.ctx.Err() == nil {
 		if r.Payload != nil && !stored {
 			if err := w.storeAnswer(h.ctx, r.Payload.Hash, payload); err != nil {
-				wait(h.ctx, retryWait)
+				pause.For(h.ctx, retryWait)
 				continue
 			}
 			stored = true
@@ -45,7 +47,7 @@ func (w *worker) answer(h *held, payload []byte, seconds float64, failed error) 
 		}
 		var got message.Receipt
 		if _, err := askRaw(h.ctx, w.nc, w.names.Result(w.id), data, &got); err != nil {
-			wait(h.ctx, retryWait/4)
+			pause.For(h.ctx, retryWait/4)
 			continue
 		}
 		if got.Done {

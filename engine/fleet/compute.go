@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 )
@@ -212,7 +214,7 @@ func (w *worker) askChunk(ctx context.Context, hash string, i int) ([]byte, erro
 		case err == nil && !got.Again:
 			return nil, errors.New(got.Error)
 		}
-		wait(ctx, retryWait)
+		pause.For(ctx, retryWait)
 	}
 	return nil, ctx.Err()
 }
@@ -227,7 +229,7 @@ func (w *worker) want(ctx context.Context, hash string, first int) (got message.
 		case err == nil && !got.Again:
 			return got, errors.New(got.Error)
 		}
-		wait(ctx, retryWait) // the head is away, or its store
+		pause.For(ctx, retryWait) // the head is away, or its store
 	}
 	return got, ctx.Err()
 }

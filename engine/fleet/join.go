@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
@@ -61,20 +63,10 @@ func Join(ctx context.Context, o JoinOptions, f Function) error {
 			return nil
 		case ctx.Err() == nil:
 			o.Log(fmt.Sprintf("%v; trying again", err))
-			wait(ctx, retryWait)
+			pause.For(ctx, retryWait)
 		}
 	}
 	return ctx.Err()
-}
-
-// wait waits, or until the context ends.
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // enrolUndrained is enrol until a drain is asked for.
@@ -112,7 +104,7 @@ func (w *worker) enrol(ctx context.Context) (access.Credentials, error) {
 				return own, fmt.Errorf("fleet: %s: %w", w.o.URL, cmp.Or(nc.LastError(), err))
 			}
 			w.o.Log(fmt.Sprintf("fleet: waiting for the head of %s: %v", w.names.Job, err))
-			wait(ctx, retryWait)
+			pause.For(ctx, retryWait)
 		case granted.Refused != "":
 			return own, &Refused{granted.Refused}
 		case granted.JWT != "":
@@ -146,7 +138,7 @@ func (w *worker) dial(ctx context.Context, c access.Credentials, inbox string,
 			w.o.Log(fmt.Sprintf("%v; waiting for it", err))
 			said = err.Error()
 		}
-		wait(ctx, reconnectDelay(attempt))
+		pause.For(ctx, reconnectDelay(attempt))
 	}
 	return nil, ctx.Err()
 }

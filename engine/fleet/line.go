@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -80,7 +82,7 @@ func (l *line) patiently(ctx context.Context, try func() error) error {
 		if !said {
 			l.logf("", "%v; waiting for it for up to %v", err, startPatience)
 		}
-		wait(ctx, retryWait)
+		pause.For(ctx, retryWait)
 		if ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/schedule"
 )
@@ -148,7 +150,7 @@ func (h *Head) loop() {
 		spent := time.Since(begun)
 		h.act(actions)
 		if spent > rareDecision {
-			wait(h.line.ctx, min(decisionRest*spent, every))
+			pause.For(h.line.ctx, min(decisionRest*spent, every))
 		}
 	}
 }

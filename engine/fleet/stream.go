@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -88,7 +90,7 @@ func (l *line) mending() {
 		err := l.probe()
 		if errors.Is(err, context.DeadlineExceeded) && !l.broken.Load() && slow < mostSlow {
 			slow++ // a busy server, unless it continues
-			wait(l.ctx, probePatience)
+			pause.For(l.ctx, probePatience)
 			continue
 		}
 		slow = 0

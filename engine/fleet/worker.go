@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
@@ -212,7 +214,7 @@ func (w *worker) greet(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			wait(ctx, retryWait)
+			pause.For(ctx, retryWait)
 			w.again()
 		case got.Refused != "":
 			return &Refused{got.Refused}
@@ -330,7 +332,7 @@ func (w *worker) beats(ctx context.Context) {
 		if w.head() == "" {
 			w.awaitChange(ctx)
 		} else {
-			wait(ctx, time.Duration(w.beatSeconds()*float64(time.Second)))
+			pause.For(ctx, time.Duration(w.beatSeconds()*float64(time.Second)))
 		}
 		if ctx.Err() != nil {
 			return
@@ -347,7 +349,7 @@ func (w *worker) trips(ctx context.Context) {
 		if err := w.nc.FlushTimeout(askPatience); err == nil {
 			w.trip.Store(int64(time.Since(begun)))
 		}
-		wait(ctx, tripEvery)
+		pause.For(ctx, tripEvery)
 	}
 }
 

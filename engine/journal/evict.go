@@ -46,8 +46,7 @@ func (j *Journal) evictable(since time.Time) (list []*trainingClient) {
 		m.mu.Unlock()
 	}
 	slices.SortStableFunc(list, func(a, b *trainingClient) int {
-		return cmp.Or(used[a].Compare(used[b]),
-			cmp.Compare(a.id, b.id))
+		return cmp.Or(used[a].Compare(used[b]), cmp.Compare(a.id, b.id))
 	})
 	return list
 }

@@ -10,6 +10,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -59,30 +60,18 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.FS == nil {
-		o.FS = disk.OS()
-	}
+	o.FS = cmp.Or(o.FS, disk.OS())
 	if o.SnapshotAfter == 0 {
 		o.SnapshotAfter, o.share = 30*time.Second, 20
 	}
-	if o.ReplayMax == 0 {
-		o.ReplayMax = 4 * o.SnapshotAfter
-	}
+	o.ReplayMax = cmp.Or(o.ReplayMax, 4*o.SnapshotAfter)
 	if o.Synced == nil {
 		o.Synced = func(time.Duration) {}
 	}
-	if o.SnapshotBytes == 0 {
-		o.SnapshotBytes = 256 << 20
-	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = 64 << 20
-	}
-	if o.KeepResults == 0 {
-		o.KeepResults = 64
-	}
-	if o.KeepBytes == 0 {
-		o.KeepBytes = 16 << 20
-	}
+	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 256<<20)
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
+	o.KeepResults = cmp.Or(o.KeepResults, 64)
+	o.KeepBytes = cmp.Or(o.KeepBytes, 16<<20)
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}

@@ -84,8 +84,7 @@ func (j *Journal) restoreSnapshots() error {
 		}
 		if s.Numerics != j.m.NumericsID() {
 			j.opts.Warn(fmt.Sprintf("snapshot %s was made with numerics %s, this program has %s: requests replayed "+
-				"after it can differ in the last bits",
-				path, s.Numerics, j.m.NumericsID()))
+				"after it can differ in the last bits", path, s.Numerics, j.m.NumericsID()))
 		}
 		m := newTrainingClient(j, s.Created, nil)
 		m.applied, m.snapped, m.evicted = s.Applied, true, true
@@ -192,14 +191,12 @@ func (r *segmentReader) read(k byte, payload []byte) error {
 		}
 		if h.Version != version {
 			return fmt.Errorf(
-				"format version %d; this program reads %d; another version wrote it: use that one", h.Version,
-				version)
+				"format version %d; this program reads %d; another version wrote it: use that one", h.Version, version)
 		}
 		// it is longer after a rotation that failed behind this header
 		if h.Before > r.before && r.before != 0 {
 			return fmt.Errorf("%s has %d bytes instead of %d: it is damaged, and promised records are "+
-				"missing; restore it from a backup",
-				r.previous, r.before, h.Before)
+				"missing; restore it from a backup", r.previous, r.before, h.Before)
 		}
 		return nil
 	case recCreate, recCreateFromState:

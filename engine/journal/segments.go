@@ -94,8 +94,7 @@ func segmentPaths(dir string) (paths []string, first int, err error) {
 		return nil, 0, err
 	}
 	if len(missing) > 0 {
-		return nil, 0, fmt.Errorf("journal: %s is missing but its marks exist; restore it from a backup",
-			missing[0])
+		return nil, 0, fmt.Errorf("journal: %s is missing but its marks exist; restore it from a backup", missing[0])
 	}
 	if len(paths) > 0 {
 		fmt.Sscanf(filepath.Base(paths[0]), segmentName, &first)

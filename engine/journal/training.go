@@ -88,8 +88,7 @@ const (
 // Forward implements tinker.TrainingClient.
 func (m *trainingClient) Forward(ctx context.Context,
 	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
-	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput],
-		error) {
+	return accept(m, opForward, &req, &req.SeqID, func() (*tinker.Future[tinker.ForwardOutput], error) {
 		return m.inner.Forward(m.j.ctx, req)
 	})
 }
@@ -104,8 +103,7 @@ func (m *trainingClient) ForwardBackward(ctx context.Context,
 // OptimStep implements tinker.TrainingClient.
 func (m *trainingClient) OptimStep(ctx context.Context,
 	req tinker.OptimStepRequest) (*tinker.Future[tinker.OptimStepOutput], error) {
-	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput],
-		error) {
+	return accept(m, opOptimStep, &req, &req.SeqID, func() (*tinker.Future[tinker.OptimStepOutput], error) {
 		return m.inner.OptimStep(m.j.ctx, req)
 	})
 }
@@ -113,8 +111,7 @@ func (m *trainingClient) OptimStep(ctx context.Context,
 // SaveState implements tinker.TrainingClient.
 func (m *trainingClient) SaveState(ctx context.Context,
 	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
-	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput],
-		error) {
+	return accept(m, opSaveState, &req, &req.SeqID, func() (*tinker.Future[tinker.SaveOutput], error) {
 		return m.inner.SaveState(m.j.ctx, req)
 	})
 }
@@ -122,8 +119,7 @@ func (m *trainingClient) SaveState(ctx context.Context,
 // LoadState implements tinker.TrainingClient.
 func (m *trainingClient) LoadState(ctx context.Context,
 	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
-	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput],
-		error) {
+	return accept(m, opLoadState, &req, &req.SeqID, func() (*tinker.Future[tinker.LoadOutput], error) {
 		return m.inner.LoadState(m.j.ctx, req)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/executor"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // idleAfter is how long base weights stay in memory that no task uses.
@@ -55,8 +55,7 @@ func (m *models) folder(ctx context.Context, v executor.Version, have Have) (str
 	}
 	if list.Base != v.Base {
 		return "", fmt.Errorf("worker: manifest %.12s is of base model %.20s, the version of %.20s", v.Manifest,
-			list.Base,
-			v.Base)
+			list.Base, v.Base)
 	}
 	if err := m.room(list); err != nil {
 		return "", err
@@ -186,7 +185,7 @@ func place(ctx context.Context, from, to string, want executor.File) error {
 	}
 	os.Remove(to)
 	if err := os.Link(from, to); err != nil {
-		if err := copyFile(from, to); err != nil {
+		if err := disk.CopyFile(disk.OS(), from, to); err != nil {
 			return err
 		}
 	}
@@ -217,19 +216,4 @@ func (r reader) Read(b []byte) (int, error) {
 		return 0, context.Cause(r.ctx)
 	}
 	return r.r.Read(b)
-}
-
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
 }

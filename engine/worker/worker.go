@@ -5,6 +5,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,7 @@ type Worker struct {
 
 // New makes the folder of a worker's base models.
 func New(o Options) (*Worker, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = 100 << 30
 	}

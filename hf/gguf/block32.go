@@ -3,6 +3,8 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/float16"
 )
 
 // The blocks of one element, and of 32. Nibble i of a block of 32 is the low half of byte i for i < 16, else the high
@@ -18,18 +20,7 @@ func widenBF16(to []float32, b []byte) {
 }
 
 // half widens the IEEE half at the start of b.
-func half(b []byte) float32 {
-	h := binary.LittleEndian.Uint16(b)
-	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
-	switch exponent {
-	case 0: // zero or subnormal: fraction · 2^-24
-		f := float32(fraction) * (1.0 / (1 << 24))
-		return math.Float32frombits(math.Float32bits(f) | sign)
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
-}
+func half(b []byte) float32 { return float16.FromHalf(binary.LittleEndian.Uint16(b)) }
 
 // nibble is the i-th of the 32 nibbles of a block.
 func nibble(b []byte, i int) int {

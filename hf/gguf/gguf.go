@@ -115,8 +115,7 @@ func (f *File) Raw(t Tensor, to []byte, offset int64) error {
 			t.size, len(to), offset)
 	}
 	if _, err := p.data.ReadAt(to, t.offset+offset); err != nil {
-		return fmt.Errorf("gguf: %s: tensor %s: %d bytes at byte %d: %w", p.path, t.Name, len(to), t.offset+offset,
-			err)
+		return fmt.Errorf("gguf: %s: tensor %s: %d bytes at byte %d: %w", p.path, t.Name, len(to), t.offset+offset, err)
 	}
 	return nil
 }

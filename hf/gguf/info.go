@@ -86,8 +86,7 @@ func place(tensors []Tensor, head, alignment, size int64) error {
 		order[i] = i
 		if t.offset%alignment != 0 {
 			return fmt.Errorf("tensor %s is at offset %d, which is not a multiple of the alignment %d", t.Name,
-				t.offset,
-				alignment)
+				t.offset, alignment)
 		}
 		if start > size || t.offset > size-start || t.size > size-start-t.offset {
 			return fmt.Errorf("tensor %s ends at byte %d of the data, and the file has %d; download it again", t.Name,

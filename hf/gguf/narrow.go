@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/float16"
 )
 
 // Narrow stores float32s as whole blocks of a type: F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K. It is the
@@ -21,7 +23,7 @@ func Narrow(t Type, to []byte, x []float32) error {
 		}
 	case F16:
 		for i, v := range x {
-			le.PutUint16(to[2*i:], toHalf(v))
+			le.PutUint16(to[2*i:], float16.ToHalf(v))
 		}
 	case BF16:
 		for i, v := range x {
@@ -68,29 +70,7 @@ func (t Type) Bytes(n int64) (size, block int64) {
 }
 
 // ToBF16 is x in bf16, rounded to nearest even. A NaN stays one.
-func ToBF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	if x != x {
-		return uint16(b>>16) | 0x40
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
-// toHalf is x as an IEEE half, rounded to nearest even. A NaN stays one.
-func toHalf(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign, magnitude := uint16(b>>16)&0x8000, b&0x7fffffff
-	switch {
-	case magnitude > 0x7f800000:
-		return sign | 0x7e00
-	case magnitude >= 0x477ff000: // 65,520 and more
-		return sign | 0x7c00
-	case magnitude < 0x38800000: // below 2^-14: a subnormal is a multiple of 2^-24
-		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(magnitude))*(1<<24)))
-	}
-	rest := magnitude - 0x38000000 // the exponent of a half
-	return sign | uint16((rest+0xfff+rest>>13&1)>>13)
-}
+func ToBF16(x float32) uint16 { return float16.ToBF16(x) }
 
 // narrowQ80 makes a block of Q8_0: the largest magnitude becomes ±127. Rounding is half away from zero, with the
 // scale before it is stored as a half (quantize_row_q8_0_ref of ggml).
@@ -104,7 +84,7 @@ func narrowQ80(to []byte, x []float32) {
 	if d != 0 {
 		inverse = 1 / d
 	}
-	binary.LittleEndian.PutUint16(to, toHalf(d))
+	binary.LittleEndian.PutUint16(to, float16.ToHalf(d))
 	for i, v := range x {
 		to[2+i] = byte(int8(math.Round(float64(float32(v * inverse)))))
 	}

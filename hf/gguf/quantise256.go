@@ -3,6 +3,8 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/float16"
 )
 
 // The blocks of 256 elements that are written: see fit.go for how the scales of their parts are found. These are then
@@ -22,7 +24,7 @@ func narrow45(to []byte, x []float32, most int, fifth, qs []byte) {
 		scales[part], leasts[part] = fitAffine(x[32*part:32*part+32], most)
 		d, dmin = max(d, scales[part]/63), max(dmin, leasts[part]/63)
 	}
-	dh, mh := toHalf(float32(d)), toHalf(float32(dmin))
+	dh, mh := float16.ToHalf(float32(d)), float16.ToHalf(float32(dmin))
 	binary.LittleEndian.PutUint16(to, dh)
 	binary.LittleEndian.PutUint16(to[2:], mh)
 	d, dmin = fromHalf(dh), fromHalf(mh)
@@ -89,7 +91,7 @@ func narrowQ6K(to []byte, x []float32) {
 		}
 	}
 	clear(to[:192])
-	dh := toHalf(float32(peak / -128)) // the greatest becomes -128
+	dh := float16.ToHalf(float32(peak / -128)) // the greatest becomes -128
 	binary.LittleEndian.PutUint16(to[208:], dh)
 	d := fromHalf(dh)
 	for part := range 16 {

@@ -3,6 +3,8 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/float16"
 )
 
 // The blocks of 32 elements that are written besides Q8_0.
@@ -18,14 +20,14 @@ func narrowQ50(to []byte, x []float32) {
 		}
 	}
 	d := peak / -16
-	binary.LittleEndian.PutUint16(to, toHalf(d))
+	binary.LittleEndian.PutUint16(to, float16.ToHalf(d))
 	putFive(to[2:], x, 0, float64(d), -16)
 }
 
 // narrowQ51 makes a block of Q5_1: x ≈ d·q + m, see fit.go.
 func narrowQ51(to []byte, x []float32) {
 	scale, least := fitAffine(x, 31)
-	d, m := toHalf(float32(scale)), toHalf(float32(-least))
+	d, m := float16.ToHalf(float32(scale)), float16.ToHalf(float32(-least))
 	binary.LittleEndian.PutUint16(to, d)
 	binary.LittleEndian.PutUint16(to[2:], m)
 	putFive(to[4:], x, fromHalf(m), fromHalf(d), 0)
@@ -44,7 +46,7 @@ func putFive(to []byte, x []float32, m, d float64, low int) {
 }
 
 // fromHalf is the value of a half.
-func fromHalf(h uint16) float64 { return float64(half([]byte{byte(h), byte(h >> 8)})) }
+func fromHalf(h uint16) float64 { return float64(float16.FromHalf(h)) }
 
 // reciprocal is 1/d, and 0 for 0: then all integers are 0's.
 func reciprocal(d float64) float64 {

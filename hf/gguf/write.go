@@ -84,8 +84,7 @@ func (p Part) size() (int64, error) {
 		return 0, fmt.Errorf("gguf: tensor %q with %d dimensions cannot be written", p.Name, len(p.Shape))
 	case n < 1 || p.Shape[len(p.Shape)-1]%l.n != 0:
 		return 0, fmt.Errorf("gguf: tensor %s has the shape %v; rows of %s are multiples of %d", p.Name, p.Shape,
-			p.Type,
-			l.n)
+			p.Type, l.n)
 	}
 	return n / l.n * l.size, nil
 }

@@ -3,7 +3,6 @@ package gguf
 import (
 	"bytes"
 	"io"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -75,37 +74,4 @@ func (p Part) narrow(x []float32) ([]byte, error) {
 	}
 	raw := make([]byte, n)
 	return raw, Narrow(p.Type, raw, x)
-}
-
-// Every half that is no NaN is its own rounding, and the middle of two rounds to the even one.
-func TestToHalf(t *testing.T) {
-	for bits := range uint16(0x7c00) {
-		x := half([]byte{byte(bits), byte(bits >> 8)})
-		if got := toHalf(x); got != bits {
-			t.Fatalf("%v is %04x, want %04x", x, got, bits)
-		}
-		if got := toHalf(-x); got != bits|0x8000 {
-			t.Fatalf("%v is %04x, want %04x", -x, got, bits|0x8000)
-		}
-		next := bits + 1
-		middle := float32((float64(x) + float64(half([]byte{byte(next), byte(next >> 8)}))) / 2)
-		if next == 0x7c00 {
-			middle = 65520
-		}
-		if got, want := toHalf(middle), bits+bits&1; got != want {
-			t.Fatalf("%v, between %04x and %04x, is %04x, want %04x", middle, bits, next, got, want)
-		}
-		if got := toHalf(math.Nextafter32(middle, 0)); got != bits {
-			t.Fatalf("below the middle of %04x and %04x: %04x", bits, next, got)
-		}
-	}
-	for x, want := range map[float32]uint16{float32(math.Inf(1)): 0x7c00, float32(math.Inf(-1)): 0xfc00, 1e30: 0x7c00,
-		1e-30: 0} {
-		if got := toHalf(x); got != want {
-			t.Errorf("%v is %04x, want %04x", x, got, want)
-		}
-	}
-	if nan := toHalf(float32(math.NaN())); nan&0x7c00 != 0x7c00 || nan&0x3ff == 0 {
-		t.Errorf("a NaN is %04x", nan)
-	}
 }

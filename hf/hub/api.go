@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
@@ -184,7 +186,7 @@ func (h *Hub) send(ctx context.Context, method, address string, header http.Head
 // repeat is send for requests that next makes anew.
 func (h *Hub) repeat(ctx context.Context, next func() (*http.Request, error)) (*http.Response, error) {
 	client := *h.Client
-	pause := h.Pause
+	between := h.Pause
 	for try := 1; ; try++ {
 		req, err := next()
 		if err != nil {
@@ -214,20 +216,9 @@ func (h *Hub) repeat(ctx context.Context, next func() (*http.Request, error)) (*
 		if try == 5 || nobody && try == 2 {
 			return nil, &unreachable{h.Endpoint, err}
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := pause.For(ctx, between); err != nil {
 			return nil, err
 		}
-		pause *= 2
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
+		between *= 2
 	}
 }

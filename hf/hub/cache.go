@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -114,21 +113,9 @@ func (h *Hub) publish(r repo, commit, name, etag string) error {
 		return err
 	}
 	if err := os.Symlink(filepath.FromSlash(target), tmp); err != nil {
-		return h.copyBlob(h.blob(r, etag), at)
+		return disk.CopyFile(h.fs, h.blob(r, etag), at)
 	}
 	return h.fs.Rename(tmp, at)
-}
-
-func (h *Hub) copyBlob(blob, at string) error {
-	f, err := os.Open(blob)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return disk.Replace(h.fs, at, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
-		return err
-	})
 }
 
 // remember writes which commit the revision is. It comes last: a ref leads to whole snapshots only.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -149,7 +151,7 @@ func (b *blobFile) part(ctx context.Context, commit string, part int) error {
 		if !errors.As(err, new(*unreachable)) || failed == 5 {
 			return err
 		}
-		if err := wait(ctx, b.hub.Pause); err != nil {
+		if err := pause.For(ctx, b.hub.Pause); err != nil {
 			return err
 		}
 	}

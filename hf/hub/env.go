@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,9 +27,7 @@ func FromEnv(lookup func(string) (string, bool), home string) Options {
 	base := path(get("HF_HOME"))
 	if base == "" {
 		cache := path(get("XDG_CACHE_HOME"))
-		if cache == "" {
-			cache = filepath.Join(home, ".cache")
-		}
+		cache = cmp.Or(cache, filepath.Join(home, ".cache"))
 		base = filepath.Join(cache, "huggingface")
 	}
 	o := Options{
@@ -37,14 +36,10 @@ func FromEnv(lookup func(string) (string, bool), home string) Options {
 		Offline:  isTrue(get("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")),
 		Token:    strings.TrimSpace(get("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")),
 	}
-	if o.Cache == "" {
-		o.Cache = filepath.Join(base, "hub")
-	}
+	o.Cache = cmp.Or(o.Cache, filepath.Join(base, "hub"))
 	if o.Token == "" {
 		file := path(get("HF_TOKEN_PATH"))
-		if file == "" {
-			file = filepath.Join(base, "token")
-		}
+		file = cmp.Or(file, filepath.Join(base, "token"))
 		if data, err := os.ReadFile(file); err == nil {
 			o.Token = strings.TrimSpace(string(data))
 		}

@@ -21,8 +21,7 @@ func (h *Hub) fetch(ctx context.Context, r repo, choose Choose) (string, error) 
 	if err := disk.MkdirAll(h.fs, h.blob(r, "")); err != nil {
 		return "", fmt.Errorf("hub: %s: %w", r, err)
 	}
-	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte,
-		error) {
+	l := Listing{Names: v.names(), Read: func(ctx context.Context, name string) ([]byte, error) {
 		return h.read(ctx, r, v.Commit, name)
 	}}
 	names, err := choose(ctx, l)

@@ -6,6 +6,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,9 @@ const defaultEndpoint = "https://huggingface.co"
 
 // New returns a hub over the cache. It touches neither disk nor network.
 func New(o Options) *Hub {
-	if o.Endpoint == "" {
-		o.Endpoint = defaultEndpoint
-	}
-	if o.Client == nil {
-		o.Client = newClient()
-	}
-	if o.fs == nil {
-		o.fs = disk.OS()
-	}
+	o.Endpoint = cmp.Or(o.Endpoint, defaultEndpoint)
+	o.Client = cmp.Or(o.Client, newClient())
+	o.fs = cmp.Or(o.fs, disk.OS())
 	if o.Parallel <= 0 {
 		o.Parallel = 8
 	}
@@ -114,8 +109,7 @@ func (h *Hub) find(ctx context.Context, k kind, name string, choose Choose) (str
 	}
 	if h.Offline {
 		return "", fmt.Errorf("hub: HF_HUB_OFFLINE is set and %s is not whole in the cache %s: %w; unset "+
-			"HF_HUB_OFFLINE, or copy the folder %s from a machine that has it",
-			r, h.Cache, lacks, r.folder())
+			"HF_HUB_OFFLINE, or copy the folder %s from a machine that has it", r, h.Cache, lacks, r.folder())
 	}
 	unlock, err := h.lock(ctx, r)
 	if err != nil {

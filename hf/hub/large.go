@@ -134,19 +134,10 @@ func (h *Hub) store(ctx context.Context, r repo, f *upload, do map[string]action
 		_, err = h.put(ctx, r, f, up.Href, 0, f.size)
 	}
 	if verify, asked := do["verify"]; err == nil && asked {
-		err = h.settle(ctx, r, verify.Href, "application/json", map[string]any{"oid": f.sha256, "size": f.size})
+		err = h.tell(ctx, r, verify.Href, "application/json", map[string]any{"oid": f.sha256, "size": f.size},
+			nil)
 	}
 	return err
-}
-
-// settle posts a value to an address that LFS named.
-func (h *Hub) settle(ctx context.Context, r repo, address, kind string, value any) error {
-	resp, err := h.post(ctx, address, kind, value)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return h.written(r, resp, nil)
 }
 
 // putParts uploads a file in parts of chunk bytes, whose addresses are in the header under their numbers, and then says
@@ -172,7 +163,7 @@ func (h *Hub) putParts(ctx context.Context, r repo, f *upload, up action, chunk 
 		}
 		parts = append(parts, map[string]any{"partNumber": n, "etag": etag})
 	}
-	return h.settle(ctx, r, up.Href, lfsType, map[string]any{"oid": f.sha256, "parts": parts})
+	return h.tell(ctx, r, up.Href, lfsType, map[string]any{"oid": f.sha256, "parts": parts}, nil)
 }
 
 // put sends n bytes of a file from at on to an address, and returns the answer's ETag.

@@ -30,8 +30,7 @@ var nameRule = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,94}[A-Za-z0-9_
 var commitRule = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // dataFile ends names that mean files on this machine.
-var dataFile = []string{".json", ".jsonl", ".csv", ".parquet", ".yaml", ".yml", ".txt", ".git", ".safetensors",
-	".gguf"}
+var dataFile = []string{".json", ".jsonl", ".csv", ".parquet", ".yaml", ".yml", ".txt", ".git", ".safetensors", ".gguf"}
 
 // IsName reports whether s can be a repository's name, such as meta-llama/Llama-3.2-3B or openai/gsm8k@main.
 func IsName(s string) bool {

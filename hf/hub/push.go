@@ -137,12 +137,7 @@ func (h *Hub) name(ctx context.Context, r repo, summary string, list []*upload) 
 			return err
 		}
 	}
-	resp, err := h.post(ctx, "/api/models/"+r.id+"/commit/"+r.revision, "application/x-ndjson", lines.Bytes())
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return h.written(r, resp, nil)
+	return h.tell(ctx, r, "/api/models/"+r.id+"/commit/"+r.revision, "application/x-ndjson", lines.Bytes(), nil)
 }
 
 // ask posts a JSON value and reads another.
@@ -151,6 +146,11 @@ func (h *Hub) ask(ctx context.Context, r repo, path string, body, into any) erro
 	if strings.HasSuffix(path, lfsBatch) {
 		kind = lfsType
 	}
+	return h.tell(ctx, r, path, kind, body, into)
+}
+
+// tell posts a body and reads the answer into another value, if that is not nil.
+func (h *Hub) tell(ctx context.Context, r repo, path, kind string, body, into any) error {
 	resp, err := h.post(ctx, path, kind, body)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -102,9 +103,7 @@ func (f formatSpec) text(s string) (string, error) {
 	if f.precision >= 0 && utf8.RuneCountInString(s) > f.precision {
 		s = string([]rune(s)[:f.precision])
 	}
-	if f.align == 0 {
-		f.align = '<'
-	}
+	f.align = cmp.Or(f.align, '<')
 	return f.pad("", s), nil
 }
 
@@ -196,9 +195,7 @@ func (f formatSpec) signOf(negative bool) string {
 // number puts a number together: the text before its digits, the digits before
 // the point in groups, and the rest. Zeros that fill are grouped too.
 func (f formatSpec) number(before, digits, after string, every int) string {
-	if f.align == 0 {
-		f.align = '>'
-	}
+	f.align = cmp.Or(f.align, '>')
 	grouped := groups(digits, f.group, every)
 	if f.group != "" && f.fill == '0' && f.align == '=' {
 		for len(before)+len(grouped)+len(after) < f.width {

@@ -11,6 +11,7 @@
 package jinja
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -78,9 +79,7 @@ func at(line int, err error) error {
 	}
 	var e *Error
 	if errors.As(err, &e) {
-		if e.Line == 0 {
-			e.Line = line
-		}
+		e.Line = cmp.Or(e.Line, line)
 		return e
 	}
 	return &Error{Line: line, Message: err.Error(), cause: err}
@@ -106,15 +105,9 @@ func Parse(src string) (*Template, error) {
 // Render renders the template with the variables of ctx, which must hold
 // values of this package (see [Value]). Errors are of type *Error.
 func (t *Template) Render(ctx *Map, opts Options) (Result, error) {
-	if opts.MaxOutput == 0 {
-		opts.MaxOutput = 64 << 20
-	}
-	if opts.MaxSteps == 0 {
-		opts.MaxSteps = 10e6
-	}
-	if opts.MaxBytes == 0 {
-		opts.MaxBytes = 512 << 20
-	}
+	opts.MaxOutput = cmp.Or(opts.MaxOutput, 64<<20)
+	opts.MaxSteps = cmp.Or(opts.MaxSteps, 10e6)
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, 512<<20)
 	r := &run{t: t, opts: opts, spenders: map[string]*spent{}}
 	root := r.buffer()
 	r.out, r.root = root, root

@@ -31,8 +31,7 @@ func searchMethod(name string) func(s string, a args) (Value, error) {
 	case "find", "index":
 		return one(name, func(s, x string) (Value, error) { return place(s, strings.Index(s, x), name == "index") })
 	case "rfind", "rindex":
-		return one(name, func(s, x string) (Value,
-			error) {
+		return one(name, func(s, x string) (Value, error) {
 			return place(s, strings.LastIndex(s, x), name == "rindex")
 		})
 	case "partition":

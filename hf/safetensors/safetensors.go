@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/float16"
 )
 
 // ErrFormat is the cause of every refusal of a file's content; ErrTruncated, which is an ErrFormat too, of those where
@@ -81,7 +83,7 @@ func (t Tensor) Floats() ([]float32, error) {
 		}
 	case F16:
 		for i := range out {
-			out[i] = widenF16(binary.LittleEndian.Uint16(t.Data[2*i:]))
+			out[i] = float16.FromHalf(binary.LittleEndian.Uint16(t.Data[2*i:]))
 		}
 	default:
 		return nil, fmt.Errorf("safetensors: tensor %q has dtype %s; convert it to F32, BF16 or F16", t.Name, t.DType)
@@ -101,19 +103,6 @@ func (t Tensor) Bits() []uint16 {
 	return out
 }
 
-// widenF16 converts an IEEE half to a single, exactly.
-func widenF16(h uint16) float32 {
-	sign, exp, man := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
-	switch exp {
-	case 0:
-		f := float32(man) * (1.0 / (1 << 24))
-		return math.Float32frombits(sign | math.Float32bits(f))
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | man<<13)
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | man<<13)
-}
-
 // FromF32 returns a tensor that holds f in four-byte floats.
 func FromF32(name string, shape []int, f []float32) Tensor {
 	data := make([]byte, 4*len(f))
@@ -127,7 +116,7 @@ func FromF32(name string, shape []int, f []float32) Tensor {
 func FromBF16(name string, shape []int, f []float32) Tensor {
 	data := make([]byte, 2*len(f))
 	for i, v := range f {
-		binary.LittleEndian.PutUint16(data[2*i:], roundBF16(v))
+		binary.LittleEndian.PutUint16(data[2*i:], float16.ToBF16(v))
 	}
 	return Tensor{Name: name, DType: BF16, Shape: shape, Data: data}
 }
@@ -143,36 +132,12 @@ func FromFloats(name string, d DType, shape []int, f []float32) (Tensor, error) 
 	case F16:
 		data := make([]byte, 2*len(f))
 		for i, v := range f {
-			binary.LittleEndian.PutUint16(data[2*i:], narrowF16(v))
+			binary.LittleEndian.PutUint16(data[2*i:], float16.ToHalf(v))
 		}
 		return Tensor{Name: name, DType: F16, Shape: shape, Data: data}, nil
 	}
 	return Tensor{}, fmt.Errorf("safetensors: tensor %q: floats cannot be stored as %s; choose F32, BF16 or F16", name,
 		d)
-}
-
-// narrowF16 rounds a single to an IEEE half.
-func narrowF16(f float32) uint16 {
-	b := math.Float32bits(f)
-	sign, b := uint16(b>>16)&0x8000, b&0x7fffffff
-	switch {
-	case b > 0x7f800000: // not a number
-		return sign | 0x7e00
-	case b >= 0x477ff000: // rounds to infinity
-		return sign | 0x7c00
-	case b < 0x38800000: // subnormal, or zero: a multiple of 2^-24
-		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(b))*(1<<24)))
-	}
-	b += 0xfff + b>>13&1
-	return sign | uint16(b>>13-112<<10)
-}
-
-func roundBF16(f float32) uint16 {
-	b := math.Float32bits(f)
-	if f != f {
-		return uint16(b>>16) | 0x40
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
 // File is an open safetensors file. Its tensors are valid until Close. It is safe for concurrent use.

@@ -2,7 +2,6 @@ package safetensors
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
@@ -35,34 +33,21 @@ func Encode(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 // EncodeEach is Encode for tensors that are made one at a time: data is called for each of them, in the order of the
 // file, and returns as many bytes as its Data has.
 func EncodeEach(w io.Writer, tensors []Tensor, metadata map[string]string, data func(Tensor) ([]byte, error)) error {
-	sorted := slices.Clone(tensors)
-	slices.SortStableFunc(sorted, func(a, b Tensor) int {
-		return cmp.Or(b.DType.Size()-a.DType.Size(), cmp.Compare(a.Name, b.Name))
-	})
-	sizes := make([]int64, len(sorted))
-	for i, t := range sorted {
-		sizes[i] = int64(len(t.Data))
+	parts := make([]Part, len(tensors))
+	for i, t := range tensors {
+		parts[i] = Part{Name: t.Name, DType: t.DType, Shape: t.Shape, Write: func(w io.Writer) error {
+			bytes, err := data(t)
+			if err == nil {
+				_, err = w.Write(bytes)
+			}
+			return err
+		}}
 	}
-	head, err := encodeHeader(sorted, sizes, metadata)
+	_, write, err := Stream(parts, metadata)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(head); err != nil {
-		return err
-	}
-	for _, t := range sorted {
-		bytes, err := data(t)
-		if err != nil {
-			return err
-		}
-		if len(bytes) != len(t.Data) {
-			return fmt.Errorf("tensor %q was to have %d bytes and has %d", t.Name, len(t.Data), len(bytes))
-		}
-		if _, err := w.Write(bytes); err != nil {
-			return err
-		}
-	}
-	return nil
+	return write(w)
 }
 
 // encodeHeader returns the length and the JSON header, padded with spaces so that the data begin at a multiple of

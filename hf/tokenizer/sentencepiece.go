@@ -31,8 +31,7 @@ func (d *decoderPart) pieces() *sentencePiece {
 	}
 	replace, p := d.Decoders[0], &sentencePiece{}
 	if replace.Type != "Replace" || replace.Pattern.String == nil || *replace.Pattern.String != marker ||
-		replace.Text != " " ||
-		d.Decoders[1].Type != "ByteFallback" || d.Decoders[2].Type != "Fuse" {
+		replace.Text != " " || d.Decoders[1].Type != "ByteFallback" || d.Decoders[2].Type != "Fuse" {
 		return nil
 	}
 	if len(d.Decoders) == 4 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 )
 
 // Limits bound one message.
@@ -51,6 +52,17 @@ func (l Limits) Read(r io.Reader) ([]byte, error) {
 		return nil, l.TooLong()
 	}
 	return data, err
+}
+
+// Do sends a request and reads the whole answer.
+func (l Limits) Do(c *http.Client, req *http.Request) (*http.Response, []byte, error) {
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := l.Read(resp.Body)
+	return resp, data, err
 }
 
 // Check counts the bytes, values and levels of a JSON text. It does not check that it is JSON.

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
@@ -10,9 +11,7 @@ import (
 // Glob lists the paths below a folder that match a pattern of fs.Glob, which has slashes. The folder's own name is no
 // pattern: a job may be called grpo[1]. Paths are sorted by their elements. A folder that cannot be read has none.
 func Glob(dir, pattern string) ([]string, error) {
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	names, err := fs.Glob(os.DirFS(dir), path.Clean(pattern))
 	for i, name := range names {
 		names[i] = filepath.Join(dir, filepath.FromSlash(name))

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -34,20 +33,31 @@ func shareFiles(from, to string) error {
 		if d.Type().IsRegular() && os.Link(path, at) == nil {
 			return nil
 		}
-		return copyFile(path, at)
+		return CopyFile(OS(), path, at)
 	})
 }
 
-func copyFile(from, to string) error {
+// CopyFile makes a file with the bytes of another, whole or not at all. Its folder is there.
+func CopyFile(to FS, from, name string) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := os.Create(to)
-	if err != nil {
+	return Replace(to, name, func(w io.Writer) error {
+		_, err := io.Copy(w, src)
 		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
+	})
+}
+
+// Exists reports whether something has that name.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// IsFolder reports whether a folder has that name.
+func IsFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }

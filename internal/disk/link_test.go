@@ -19,7 +19,7 @@ func TestShareFiles(t *testing.T) {
 	if err := shareFiles(from, to); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyFile(filepath.Join(from, "a"), filepath.Join(to, "copied")); err != nil {
+	if err := CopyFile(OS(), filepath.Join(from, "a"), filepath.Join(to, "copied")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"a": "one", "sub/b": "two", "copied": "one"} {

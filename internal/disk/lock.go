@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // ErrLocked means that another process holds a lock.
@@ -88,10 +90,8 @@ func (l Lock) wait(ctx context.Context, f *os.File) error {
 			l.Wait(h)
 			told = true
 		}
-		select {
-		case <-time.After(lockPause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pause.For(ctx, lockPause); err != nil {
+			return err
 		}
 	}
 }

@@ -49,8 +49,7 @@ func readFile(path string, limit int64, patience time.Duration) ([]byte, error) 
 }
 
 func tooLong(path string, limit int64) error {
-	return fmt.Errorf("%s has more than %d bytes, the limit for such a file; give another", path,
-		limit)
+	return fmt.Errorf("%s has more than %d bytes, the limit for such a file; give another", path, limit)
 }
 
 // OpenRegular opens a file for random access. It refuses pipes, devices and folders by name, without waiting for them.

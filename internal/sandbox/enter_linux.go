@@ -67,8 +67,7 @@ func (e *entry) become() error {
 	// the program begins. What can be written counts, and what is only reserved, of which Go takes a gigabyte, has a
 	// larger limit: a page table takes a page for each two megabytes, whatever they hold.
 	var errno syscall.Errno
-	for resource, most := range map[uintptr]int64{unix.RLIMIT_DATA: e.Limits.Memory,
-		unix.RLIMIT_AS: e.Reserve} {
+	for resource, most := range map[uintptr]int64{unix.RLIMIT_DATA: e.Limits.Memory, unix.RLIMIT_AS: e.Reserve} {
 		limit := unix.Rlimit{Cur: uint64(most), Max: uint64(most)}
 		if errno == 0 {
 			_, _, errno = unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)

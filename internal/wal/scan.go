@@ -32,8 +32,7 @@ func scan(path string, data []byte, last markContents, zip *codec,
 	case last.generation > generation:
 		return s, fmt.Errorf("wal: %s is of generation %d, and generation %d was there before: an old copy has taken "+
 			"its place; restore the newer one, or remove %s to continue with this "+
-			"one", path, generation, last.generation,
-			markPath(path))
+			"one", path, generation, last.generation, markPath(path))
 	}
 	s.generation, s.batch, s.sound = generation, 1, int64(headerSize)
 	for rest := data[headerSize:]; len(rest) > 0; {

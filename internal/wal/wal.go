@@ -8,6 +8,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,12 +38,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.FS == nil {
-		o.FS = disk.OS()
-	}
-	if o.Limit == 0 {
-		o.Limit = maxPayload
-	}
+	o.FS = cmp.Or(o.FS, disk.OS())
+	o.Limit = cmp.Or(o.Limit, maxPayload)
 	if o.Synced == nil {
 		o.Synced = func(time.Duration) {}
 	}

@@ -50,8 +50,7 @@ func (h *Share) Take(n int64) error {
 	own := b.own[h.tenant]
 	switch {
 	case own+n > b.tenant:
-		return later("%d bytes of your requests are being read; the limit is %d (MaxTenantBodies)", own,
-			b.tenant)
+		return later("%d bytes of your requests are being read; the limit is %d (MaxTenantBodies)", own, b.tenant)
 	case own+n > b.most-b.used-n:
 		return later("%d bytes of requests are being read, %d of them yours; the limit is %d (MaxBodies), "+
 			"and yours may not exceed the remaining capacity", b.used, own, b.most)

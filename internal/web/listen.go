@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -17,9 +18,7 @@ type Connections struct {
 
 // Listen limits the connections of l: a connection beyond the limit is closed at once.
 func Listen(l net.Listener, c Connections) net.Listener {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return &listener{Listener: l, limit: c, open: map[string]int{}}
 }
 
@@ -64,8 +63,7 @@ func (l *listener) enter(from string) bool {
 	if now := time.Now(); now.Sub(l.warned) >= warnEvery {
 		l.warned = now
 		l.limit.Log.Warn("a connection was refused: too many are open", "address", from, "open", own, "per_address",
-			l.limit.PerAddress,
-			"all", l.total, "total", l.limit.Total)
+			l.limit.PerAddress, "all", l.total, "total", l.limit.Total)
 	}
 	return false
 }

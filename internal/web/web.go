@@ -4,6 +4,7 @@
 package web
 
 import (
+	"cmp"
 	"log"
 	"net/http"
 	"time"
@@ -19,18 +20,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Header == 0 {
-		o.Header = 10 * time.Second
-	}
-	if o.Idle == 0 {
-		o.Idle = 5 * time.Minute
-	}
-	if o.Stall == 0 {
-		o.Stall = DefaultStall
-	}
-	if o.HeaderBytes == 0 {
-		o.HeaderBytes = 64 << 10
-	}
+	o.Header = cmp.Or(o.Header, 10*time.Second)
+	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
+	o.Stall = cmp.Or(o.Stall, DefaultStall)
+	o.HeaderBytes = cmp.Or(o.HeaderBytes, 64<<10)
 	return o
 }
 

@@ -39,20 +39,8 @@ func (b *blobs) create(ctx context.Context, tx *sql.Tx, columns ...string) error
 }
 
 // columns lists the columns of the table beside.
-func (b *blobs) columns(ctx context.Context, tx *sql.Tx) (names []string, err error) {
-	rows, err := tx.QueryContext(ctx, b.db.bind(b.db.columns), b.name)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+func (b *blobs) columns(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	return column[string](tx.QueryContext(ctx, b.db.bind(b.db.columns), b.name))
 }
 
 // of is the blob of a row, in a query of the table beside.

@@ -36,8 +36,7 @@ func OpenCopy(ctx context.Context, o CopyOptions) (Copy, error) {
 	ext := filepath.Ext(o.Path)
 	if ext != ".jsonl" && ext != ".json" {
 		return nil, fmt.Errorf("buffer: %s %s: experiences are kept as JSON lines or in a database; name a .jsonl "+
-			"file or the URL of a database",
-			o.Key, o.Path)
+			"file or the URL of a database", o.Key, o.Path)
 	}
 	f, err := OpenFile(o.FS, strings.TrimSuffix(o.Path, ext)+o.Suffix+ext, o.State)
 	if err != nil {

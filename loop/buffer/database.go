@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -124,10 +126,8 @@ func (d *database) retry(ctx context.Context, what string, f func(*sql.Tx) error
 			return fmt.Errorf("buffer: %s failed %d times, the last time with: %w; see max_retry_times and "+
 				"max_retry_interval", what, attempt+1, errs)
 		}
-		select {
-		case <-time.After(d.pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pause.For(ctx, d.pause); err != nil {
+			return err
 		}
 	}
 }

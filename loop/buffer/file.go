@@ -2,7 +2,6 @@ package buffer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,12 +34,9 @@ func OpenFile(dfs disk.FS, path, state string) (*File, error) {
 	if err := errors.Join(makeParent(dfs, path), makeParent(dfs, state)); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(state)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	err := disk.ReadJSON(state, &f.state)
+	if errors.Is(err, fs.ErrNotExist) {
 		err = f.begin(path)
-	case err == nil:
-		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &f.state))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("buffer: %s: %w", state, err)

@@ -79,9 +79,8 @@ type Grade struct {
 // Graded keeps an experience that has its reward already, under an id that is not there yet.
 func (h *History) Graded(ctx context.Context, id string, g Grade, e *experience.Experience) error {
 	return h.db.retry(ctx, "recording", func(tx *sql.Tx) error {
-		var n int
-		if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(
-			&n); err != nil {
+		n, err := h.kept(ctx, tx, id)
+		if err != nil {
 			return err
 		}
 		if n > 0 {
@@ -107,12 +106,17 @@ func (h *History) insert(ctx context.Context, tx *sql.Tx, e *experience.Experien
 // Has reports whether something is kept under an id.
 func (h *History) Has(ctx context.Context, id string) (there bool, err error) {
 	err = h.db.retry(ctx, "reading the history", func(tx *sql.Tx) error {
-		var n int
-		err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(&n)
+		n, err := h.kept(ctx, tx, id)
 		there = n > 0
 		return err
 	})
 	return there, err
+}
+
+// kept is how many experiences are kept under an id.
+func (h *History) kept(ctx context.Context, tx *sql.Tx, id string) (n int, err error) {
+	err = tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(&n)
+	return n, err
 }
 
 // FeedbackError names the answers that could not be given a reward.
@@ -165,9 +169,8 @@ func (h *History) Feedback(ctx context.Context, ids []string, task string, run i
 
 // whyNot notes why an answer cannot be given a reward.
 func (h *History) whyNot(ctx context.Context, tx *sql.Tx, id string, into *FeedbackError) error {
-	var n int
-	if err := tx.QueryRowContext(ctx, h.db.bind(`SELECT COUNT(*) FROM proxy_history WHERE msg_id = ?`), id).Scan(
-		&n); err != nil {
+	n, err := h.kept(ctx, tx, id)
+	if err != nil {
 		return err
 	}
 	if n == 0 {

@@ -68,7 +68,7 @@ func (s *SQL) settle(ctx context.Context, tx *sql.Tx) error {
 	if s.first == nil {
 		return nil
 	}
-	ids, err := scanIDs(tx.QueryContext(ctx, `SELECT id FROM `+s.table("")+` WHERE item IS NULL ORDER BY id`))
+	ids, err := column[int64](tx.QueryContext(ctx, `SELECT id FROM `+s.table("")+` WHERE item IS NULL ORDER BY id`))
 	if err != nil || len(ids) == 0 {
 		return err
 	}

@@ -40,8 +40,7 @@ func (r Rollouts) Path(step int) string {
 // Evaluated writes the samples of an evaluation to eval_<taskset>_step_<n>.jsonl; prefix is eval/, or another in its
 // place.
 func (r Rollouts) Evaluated(step int, prefix, set string, list []*experience.Experience) error {
-	return r.write(strings.TrimSuffix(prefix, "/")+"_"+disk.Name(set)+fmt.Sprintf("_step_%06d.jsonl", step), list,
-		nil)
+	return r.write(strings.TrimSuffix(prefix, "/")+"_"+disk.Name(set)+fmt.Sprintf("_step_%06d.jsonl", step), list, nil)
 }
 
 // write writes a file, whole or not at all, and then what an index holds of it.

@@ -80,7 +80,7 @@ func (r *Rows) Refresh(ctx context.Context) error {
 		if err := r.there(ctx, tx); err != nil {
 			return err
 		}
-		ids, err = scanIDs(tx.QueryContext(ctx, `SELECT id FROM `+quoted(r.name)+` ORDER BY id`))
+		ids, err = column[int64](tx.QueryContext(ctx, `SELECT id FROM `+quoted(r.name)+` ORDER BY id`))
 		return err
 	})
 	if err != nil {
@@ -98,20 +98,8 @@ func (r *Rows) Refresh(ctx context.Context) error {
 
 // there names the tables that there are when the one wanted is not.
 func (r *Rows) there(ctx context.Context, tx *sql.Tx) error {
-	rows, err := tx.QueryContext(ctx, r.db.tables)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		names = append(names, name)
-	}
-	if err := rows.Err(); err != nil || slices.Contains(names, r.name) {
+	names, err := column[string](tx.QueryContext(ctx, r.db.tables))
+	if err != nil || slices.Contains(names, r.name) {
 		return err
 	}
 	if names == nil {

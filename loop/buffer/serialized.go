@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -133,12 +134,8 @@ func deserialize(data []byte, r row) (*experience.Experience, error) {
 			e.Starts = append(e.Starts, integer(v))
 		}
 	}
-	if e.PromptText == "" {
-		e.PromptText = text(fields["prompt_text"])
-	}
-	if e.ResponseText == "" {
-		e.ResponseText = text(fields["response_text"])
-	}
+	e.PromptText = cmp.Or(e.PromptText, text(fields["prompt_text"]))
+	e.ResponseText = cmp.Or(e.ResponseText, text(fields["response_text"]))
 	fill(e, items[0].Tensors)
 	return e, nil
 }

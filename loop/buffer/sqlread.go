@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 )
 
@@ -40,10 +42,8 @@ func (s *SQL) Read(ctx context.Context, number, n, minVersion int) ([]*experienc
 			return nil, fmt.Errorf("%w after %v with %d of %d experiences in table %s; raise max_read_timeout or "+
 				"look why the explorer is late", ErrTimeout, s.timeout, there, n, s.name)
 		}
-		select {
-		case <-time.After(pollPause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := pause.For(ctx, pollPause); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (s *SQL) open(ctx context.Context, tx *sql.Tx) (bool, error) {
 }
 
 func (s *SQL) given(ctx context.Context, tx *sql.Tx, number int) ([]int64, error) {
-	return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("_reads")+
+	return column[int64](tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("_reads")+
 		` WHERE number = ? ORDER BY place`), number))
 }
 
@@ -111,7 +111,7 @@ func (s *SQL) choose(ctx context.Context, tx *sql.Tx, n, minVersion int, open bo
 		if minVersion > 0 {
 			where, args = where+" AND COALESCE(model_version, 0) >= ?", append(args, minVersion)
 		}
-		return scanIDs(tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+where+
+		return column[int64](tx.QueryContext(ctx, s.db.bind(`SELECT id FROM `+s.table("")+` WHERE `+where+
 			` ORDER BY `+order+` LIMIT ?`), append(args, n)...))
 	}
 	if !s.earliest || s.first == nil {
@@ -140,20 +140,20 @@ func (s *SQL) give(ctx context.Context, tx *sql.Tx, number int, ids []int64) err
 	return s.stir(ctx, tx, ids)
 }
 
-func scanIDs(rows *sql.Rows, err error) ([]int64, error) {
+// column reads the rows of a query of one column.
+func column[T any](rows *sql.Rows, err error) (list []T, _ error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var ids []int64
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var v T
+		if err := rows.Scan(&v); err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		list = append(list, v)
 	}
-	return ids, rows.Err()
+	return list, rows.Err()
 }
 
 // load reads experiences in the order of their ids in the list.

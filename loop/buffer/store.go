@@ -1,6 +1,7 @@
 package buffer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,9 +40,7 @@ const groupRecord = 'G'
 // OpenStore opens the store in dir, which is made if need be. What a crash left unfinished at the end of a log is cut
 // off; any other damage is an error that names the file. A nil FS is the operating system's.
 func OpenStore(dir string, dfs disk.FS) (*Store, error) {
-	if dfs == nil {
-		dfs = disk.OS()
-	}
+	dfs = cmp.Or(dfs, disk.OS())
 	s := &Store{dir: dir, fs: dfs, steps: map[int]*stored{}}
 	if err := disk.MkdirAll(dfs, dir); err != nil {
 		return nil, fmt.Errorf("buffer: cannot make the store: %w", err)

@@ -279,8 +279,7 @@ func (x *Explorer) awaitSampler(ctx context.Context, step int) (weights, error) 
 		x.Warn(fmt.Sprintf("explore step %d: too few samples are left for the trainer to make weights version %d; "+
 			"sampling continues with version %d. Filters have dropped %d of %d samples so far (%.0f %%); this is said "+
 			"once, and the metric rollout/model_version shows what each step samples with",
-			step, ruled, version, x.dropped, x.sampled,
-			100*float64(x.dropped)/float64(max(1, x.sampled))))
+			step, ruled, version, x.dropped, x.sampled, 100*float64(x.dropped)/float64(max(1, x.sampled))))
 	}
 	return x.latest, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
@@ -21,12 +20,9 @@ type State struct {
 
 // ReadState reads the state at path; there is false for a new job.
 func ReadState(path string) (s State, there bool, err error) {
-	data, err := os.ReadFile(path)
+	err = disk.ReadJSON(path, &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, false, nil
-	}
-	if err == nil {
-		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &s))
 	}
 	if err != nil {
 		return s, true, fmt.Errorf("explorer: %s: %w", path, err)

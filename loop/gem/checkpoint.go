@@ -64,8 +64,7 @@ func LastSampler(dir string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("gem: %s names no sampler weights; they are saved at the end of a run, and when Ctrl-C "+
-		"ends it",
-		filepath.Join(dir, checkpointsFile))
+		"ends it", filepath.Join(dir, checkpointsFile))
 }
 
 // add adds a line, in the place of one with its name.

@@ -33,14 +33,12 @@ func Continue(dir string, pairs []string) (Config, error) {
 // sameRun refuses changes of keys that define a run: no one configuration would give its metrics.
 func sameRun(before, now *Config, dir string) error {
 	may := []string{"max_steps", "save_every", "eval_every", "resume", "wandb_project", "wandb_name", "log_dir",
-		"output_dir",
-		"keep_samplers", "base_url", "metrics", "search_url", "python", "sandbox"}
+		"output_dir", "keep_samplers", "base_url", "metrics", "search_url", "python", "sandbox"}
 	old := before.Keys()
 	for i, k := range now.Keys() {
 		if !slices.Contains(may, k.Name) && k.Value != old[i].Value {
 			return fmt.Errorf("gem: the run in %s has %s=%s and cannot continue with %s=%s; leave the key out, or "+
-				"begin a new run",
-				dir, k.Name, old[i].Value, k.Name, k.Value)
+				"begin a new run", dir, k.Name, old[i].Value, k.Name, k.Value)
 		}
 	}
 	return nil

@@ -66,11 +66,8 @@ func (d *handler) fail(w http.ResponseWriter, err error) {
 	e.Write(w)
 }
 
-// answerer is a handler of package endpoint.
-type answerer func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error
-
 // post serves a handler of package endpoint.
-func (d *handler) post(h answerer) http.HandlerFunc {
+func (d *handler) post(h endpoint.Answerer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := d.bodies.ReadWeighed(r, endpoint.MaxBody)
 		if err == nil {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -41,8 +42,6 @@ func (s *Server) sampling() (tinker.SamplingClient, int, error) {
 // model is the model for one request.
 func (s *Server) model(sampler tinker.SamplingClient, k endpoint.Keeper) *endpoint.Model {
 	most := s.Context
-	if most == 0 {
-		most = math.MaxInt32
-	}
+	most = cmp.Or(most, math.MaxInt32)
 	return &endpoint.Model{Text: s.Text, Context: most, Sampler: sampler, Close: func() {}, Name: s.Name, Keeper: k}
 }

@@ -49,8 +49,8 @@ func (o *Offers) Open(opening workflow.Opening) (workflow.Offered, error) {
 // Handler returns the endpoints.
 func (o *Offers) Handler() http.Handler {
 	m := http.NewServeMux()
-	for below := range asking(nil) {
-		m.HandleFunc("POST "+pathOf(below), o.handler.inSession(below, o.outside))
+	for _, r := range endpoint.New(&rolloutModels{handler: o.handler}, o.handler.now).Routes() {
+		m.HandleFunc("POST "+r.Path, o.handler.inSession(belowV1(r), o.outside))
 	}
 	m.HandleFunc("GET /v1/models", o.handler.models)
 	m.HandleFunc("GET /health", health)

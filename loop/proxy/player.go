@@ -25,8 +25,7 @@ func (p played) allows(a *endpoint.Asked) error {
 }
 
 // Sample implements tinker.SamplingClient.
-func (p played) Sample(ctx context.Context,
-	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (p played) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	if len(req.Prompt.Chunks) != 1 || req.Prompt.Chunks[0].Image != nil {
 		return nil, errors.New("proxy: the prompt is no text")
 	}

@@ -7,6 +7,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -91,8 +92,8 @@ func (s *Server) Replay(ctx context.Context, first int) error {
 func (s *Server) Handler() http.Handler {
 	m := http.NewServeMux()
 	api := endpoint.New(newest{s}, s.Now)
-	for below, h := range asking(api) {
-		m.HandleFunc("POST "+pathOf(below), s.handler.inSession(below, s.handler.post(h)))
+	for _, r := range api.Routes() {
+		m.HandleFunc("POST "+r.Path, s.handler.inSession(belowV1(r), s.handler.post(r.Answer)))
 	}
 	m.HandleFunc("GET /v1/models", s.handler.models)
 	m.HandleFunc("GET /health", health)
@@ -130,9 +131,7 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request) {
 		s.handler.answerReward(w, err)
 		return
 	}
-	if in.Task == "" {
-		in.Task = in.IDs[0]
-	}
+	in.Task = cmp.Or(in.Task, in.IDs[0])
 	n, err := s.History.Feedback(r.Context(), in.IDs, in.Task, in.Run, *in.Reward)
 	var wrong *buffer.FeedbackError
 	if errors.As(err, &wrong) {

@@ -46,7 +46,7 @@ func (m *rolloutModels) Open(ctx context.Context, _, name string) (*endpoint.Mod
 }
 
 // ended makes the end of the rollout the reason for an error of one of its calls.
-func (m *rolloutModels) ended(h answerer) answerer {
+func (m *rolloutModels) ended(h endpoint.Answerer) endpoint.Answerer {
 	return func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error {
 		err := h(ctx, w, tenant, body)
 		if err != nil && m.at != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,10 +99,11 @@ func (d *handler) model(w http.ResponseWriter, r *http.Request, id, below string
 	if head, ok := strings.CutSuffix(id, "/inference"); ok && below == "generate" {
 		m.id, below = head, "inference/v1/generate"
 	}
-	h := asking(api)[below]
+	routes := api.Routes()
+	at := slices.IndexFunc(routes, func(r endpoint.Route) bool { return belowV1(r) == below })
 	switch {
-	case r.Method == http.MethodPost && h != nil:
-		d.post(m.ended(h))(w, r)
+	case r.Method == http.MethodPost && at >= 0:
+		d.post(m.ended(routes[at].Answer))(w, r)
 	case r.Method == http.MethodGet && below == "models":
 		d.sendModels(w, r, api)
 	default:
@@ -111,30 +113,14 @@ func (d *handler) model(w http.ResponseWriter, r *http.Request, id, below string
 
 // sendModels answers with the models, in the form of the client that asks.
 func (d *handler) sendModels(w http.ResponseWriter, r *http.Request, api *endpoint.API) {
-	var err error
-	if endpoint.ForAnthropic(r) {
-		err = api.ListAnthropic(r.Context(), w, "", r.URL.Query())
-	} else {
-		err = api.List(r.Context(), w, "")
-	}
-	if err != nil {
+	if err := api.ListFor(w, r, ""); err != nil {
 		d.fail(w, err)
 	}
 }
 
-// asking are the handlers that ask the model, by their paths below v1; generate is below the root.
-func asking(api *endpoint.API) map[string]answerer {
-	return map[string]answerer{"chat/completions": api.Chat, "chat/completions/tokens": api.ChatTokens,
-		"completions": api.Complete, "responses": api.Respond,
-		"messages": api.Messages, "messages/count_tokens": api.CountTokens, "inference/v1/generate": api.Generate}
-}
-
-// pathOf is the path of a handler of asking.
-func pathOf(below string) string {
-	if strings.HasPrefix(below, "inference/") {
-		return "/" + below
-	}
-	return "/v1/" + below
+// belowV1 is the path of a route below v1. generate has its path below the root.
+func belowV1(r endpoint.Route) string {
+	return strings.TrimPrefix(strings.TrimPrefix(r.Path, "/v1"), "/")
 }
 
 // next hands out a rollout that nobody has taken.

@@ -1,12 +1,12 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/loop/buffer"
 	"github.com/seed-d9ad8ee0/trinity/loop/explorer"
 	"github.com/seed-d9ad8ee0/trinity/loop/trainer"
@@ -48,12 +48,9 @@ func (f Foreign) Resume(state trainer.State) (trainer.State, error) {
 
 // explored reads upstream's own file, which has no checksum.
 func (f Foreign) explored() (s explorer.State, err error) {
-	data, err := os.ReadFile(f.Explorer)
+	err = disk.ReadJSON(f.Explorer, &s)
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &s)
 	}
 	if err != nil {
 		return s, fmt.Errorf("run: %s: %w", f.Explorer, err)

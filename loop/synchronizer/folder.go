@@ -68,12 +68,9 @@ func (f Folder) WriteExplorer(name string, s ExplorerStatus) error {
 }
 
 func read[T any](path string) (status T, ok bool, err error) {
-	data, err := os.ReadFile(path)
+	err = disk.ReadJSON(path, &status)
 	if errors.Is(err, fs.ErrNotExist) {
 		return status, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &status)
 	}
 	if err != nil {
 		return status, false, fmt.Errorf("synchronizer: %s: %w", path, err)

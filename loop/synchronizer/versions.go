@@ -168,8 +168,7 @@ func (v *Versions) gone(step, version int) error {
 		"(its newest are of step %d), and no state was saved at that step to make them of: a job that was finished "+
 		"by an older version kept the last weights alone, and one that was trained with a smaller sync_offset or "+
 		"sync_interval kept no older ones; set synchronizer.sync_offset=0 and synchronizer.sync_interval=1 to "+
-		"continue with the newest, or use another name for a new job",
-		step, version, v.Dir, v.Sync.Newest())
+		"continue with the newest, or use another name for a new job", step, version, v.Dir, v.Sync.Newest())
 }
 
 // Published makes a version known that the trainer has published, and deletes the weights that it replaces.

@@ -169,12 +169,9 @@ type priorFile struct {
 }
 
 func (f priorFile) read(K int) (prior []float64, err error) {
-	data, err := os.ReadFile(f.path)
+	err = disk.ReadJSON(f.path, &prior)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &prior)
 	}
 	if err == nil && len(prior) != K {
 		err = fmt.Errorf("it has %d numbers for %d values", len(prior), K)

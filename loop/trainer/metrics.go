@@ -38,24 +38,22 @@ func serviceMetrics(into map[string]float64, from ...map[string]float64) {
 // meanEntropy is the mean over trained tokens of the exact entropy, nats, of the distribution that the token was
 // predicted with.
 func meanEntropy(seqs []algorithm.Sequence) (float64, bool) {
-	sum, n := 0.0, 0
-	for _, s := range seqs {
-		for j, h := range s.Entropy {
-			if s.Mask[j] && !s.Expert {
-				sum, n = sum+float64(h), n+1
-			}
-		}
-	}
-	return sum / float64(max(1, n)), n > 0
+	return meanTrained(seqs, 1, func(s *algorithm.Sequence) []float32 { return s.Entropy })
 }
 
 // meanSurprise is minus the mean logprob of the sampled tokens, nats: an estimate of the sampler's entropy per token.
 func meanSurprise(seqs []algorithm.Sequence) (float64, bool) {
+	return meanTrained(seqs, -1, func(s *algorithm.Sequence) []float32 { return s.Old })
+}
+
+// meanTrained is the mean over trained tokens of sign times a value of each; false without a value.
+func meanTrained(seqs []algorithm.Sequence, sign float64, of func(*algorithm.Sequence) []float32) (float64, bool) {
 	sum, n := 0.0, 0
-	for _, s := range seqs {
-		for j, lp := range s.Old {
+	for i := range seqs {
+		s := &seqs[i]
+		for j, v := range of(s) {
 			if s.Mask[j] && !s.Expert {
-				sum, n = sum-float64(lp), n+1
+				sum, n = sum+float64(sign*float64(v)), n+1
 			}
 		}
 	}

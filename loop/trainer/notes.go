@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,9 +48,7 @@ func (n jobNotes) Write(s State) error { return disk.WriteJSON(n.fs, statePath(n
 // Request implements Notes.
 func (n jobNotes) Request(k Kind, step int) tinker.SaveRequest {
 	what := map[Kind]string{Sampler: "sampler", FinalSampler: "sampler", Critic: "critic-state"}[k]
-	if what == "" {
-		what = "state"
-	}
+	what = cmp.Or(what, "state")
 	return tinker.SaveRequest{Name: fmt.Sprintf("%s-%s-%d", n.prefix, what, step)}
 }
 

@@ -161,8 +161,7 @@ func (t *Trainer) openModel(ctx context.Context) error {
 	}
 	if sent := sent(t.state.NextSeqID, t.state.Saving); info.NextSeqID < sent {
 		return fmt.Errorf("model %s has done %d requests, but the job has committed %d: the service lost some of it; "+
-			"remove the job directory to start over",
-			info.ModelID, info.NextSeqID-1, sent-1)
+			"remove the job directory to start over", info.ModelID, info.NextSeqID-1, sent-1)
 	}
 	t.client, t.state.ModelID = client, info.ModelID
 	return nil

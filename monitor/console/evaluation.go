@@ -27,8 +27,7 @@ func evaluations(keys []string, statistic string) (shown []string) {
 		}
 		have := sets[m[1]]
 		switch {
-		case m[2] == "accuracy",
-			m[2] == "reward" && !slices.Contains(have, "accuracy"),
+		case m[2] == "accuracy", m[2] == "reward" && !slices.Contains(have, "accuracy"),
 			!slices.Contains(have, "accuracy") && !slices.Contains(have, "reward"):
 			shown = append(shown, key)
 		}

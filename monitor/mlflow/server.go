@@ -142,12 +142,7 @@ func (s *server) call(method, path string, body, out any) error {
 	if s.user != "" {
 		req.SetBasicAuth(s.user, s.password)
 	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	raw, err = bound.Of(1 << 20).Read(resp.Body)
+	resp, raw, err := bound.Of(1<<20).Do(&s.client, req)
 	if err != nil {
 		return err
 	}

@@ -63,8 +63,7 @@ func (f *Filter) Takes(file *File) bool {
 func (f *Filter) row(file *Indexed, i int) bool {
 	r := &file.Rows[i]
 	switch {
-	case len(f.Groups) > 0 && !slices.Contains(f.Groups, r.Group),
-		len(f.Keys) > 0 && !slices.Contains(f.Keys, r.Key),
+	case len(f.Groups) > 0 && !slices.Contains(f.Groups, r.Group), len(f.Keys) > 0 && !slices.Contains(f.Keys, r.Key),
 		f.Repeat != nil && int(r.Repeat) != *f.Repeat,
 		f.RewardMin != nil && !(r.Reward >= *f.RewardMin),
 		f.RewardMax != nil && !(r.Reward < *f.RewardMax || f.Closed && r.Reward == *f.RewardMax),
@@ -73,8 +72,7 @@ func (f *Filter) row(file *Indexed, i int) bool {
 		f.Version != nil && int(r.Version) != *f.Version,
 		f.ToolsMin != nil && int(r.ToolCalls) < *f.ToolsMin,
 		f.TurnsMin != nil && int(r.Turns) < *f.TurnsMin,
-		f.LengthMin != nil && int(r.Response) < *f.LengthMin,
-		f.LengthMax != nil && int(r.Response) > *f.LengthMax:
+		f.LengthMin != nil && int(r.Response) < *f.LengthMin, f.LengthMax != nil && int(r.Response) > *f.LengthMax:
 		return false
 	}
 	return true
@@ -83,8 +81,7 @@ func (f *Filter) row(file *Indexed, i int) bool {
 // Orders are the fields that rows can be sorted by.
 func Orders() []string {
 	return []string{"step", "reward", "advantage", "length", "prompt", "entropy", "turns", "tool_calls", "version",
-		"task",
-		"repeat"}
+		"task", "repeat"}
 }
 
 // Sort sorts places by a field of Orders, downwards with a minus in front, and by place if it is equal. Rows

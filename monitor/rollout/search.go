@@ -171,8 +171,7 @@ type Found struct {
 const batch = 64
 
 // Search looks through places in their order until limit of them match (0: no limit), or the time is over.
-func (t *Table) Search(ctx context.Context, folder Folder, list []Place, m *Match, limit int,
-	until time.Time) Found {
+func (t *Table) Search(ctx context.Context, folder Folder, list []Place, m *Match, limit int, until time.Time) Found {
 	s := search{table: t, folder: folder, list: list, match: m, limit: limit, until: until}
 	n := (len(list) + batch - 1) / batch
 	s.hits = make([][]Place, n)

@@ -210,12 +210,7 @@ func (s *stream) post(to string, body, out any) error {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.SetBasicAuth("api", s.key)
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	raw, err = bound.Of(1 << 20).Read(resp.Body)
+	resp, raw, err := bound.Of(1<<20).Do(&s.client, req)
 	if err != nil {
 		return err
 	}

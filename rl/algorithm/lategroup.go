@@ -77,20 +77,17 @@ func groupNormalised(scores []float64, epsilon float64) []float64 {
 	return shifted(scores, m, 1/(std+epsilon))
 }
 
-func newLateOPMD(args Args) (LateAdvantage, error) {
-	a, err := newOPMD(args)
-	if err != nil {
-		return nil, err
-	}
-	return lateGroup{func(scores []float64) []float64 { return shifted(scores, a.(opmd).baseline(scores), 1) }}, nil
-}
+func newLateOPMD(args Args) (LateAdvantage, error) { return aboveBaseline(newOPMD(args)) }
 
-func newLateAsymRE(args Args) (LateAdvantage, error) {
-	a, err := newAsymRE(args)
+func newLateAsymRE(args Args) (LateAdvantage, error) { return aboveBaseline(newAsymRE(args)) }
+
+// aboveBaseline is how far scores are above the baseline of an advantage that has one.
+func aboveBaseline(a Advantage, err error) (LateAdvantage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lateGroup{func(scores []float64) []float64 { return shifted(scores, a.(asymRE).baseline(scores), 1) }}, nil
+	baseline := a.(interface{ baseline([]float64) float64 }).baseline
+	return lateGroup{func(scores []float64) []float64 { return shifted(scores, baseline(scores), 1) }}, nil
 }
 
 // shifted is (x-m)*scale.

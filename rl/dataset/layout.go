@@ -48,8 +48,7 @@ func Select(names []string, readme, subset, split string) ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("no file for split %q in %s (looked for %s.jsonl, .json, .csv, .parquet and shards of "+
-		"them); there is %s",
-		split, or(strings.TrimSuffix(folder, "/"), "the folder"), split, listed(data))
+		"them); there is %s", split, or(strings.TrimSuffix(folder, "/"), "the folder"), split, listed(data))
 }
 
 // inFolder finds a split's files among those below dir.

@@ -82,25 +82,18 @@ func (d *decoder) byte(field string) byte {
 }
 
 func (d *decoder) uvarint(field string) uint64 {
-	if d.err != nil {
-		return 0
-	}
-	v, n := binary.Uvarint(d.buf)
-	if n <= 0 {
-		d.fail(field, "not an unsigned varint")
-		return 0
-	}
-	d.buf = d.buf[n:]
-	return v
+	return number(d, field, "unsigned varint", binary.Uvarint)
 }
 
-func (d *decoder) varint(field string) int64 {
+func (d *decoder) varint(field string) int64 { return number(d, field, "varint", binary.Varint) }
+
+func number[T int64 | uint64](d *decoder, field, kind string, read func([]byte) (T, int)) T {
 	if d.err != nil {
 		return 0
 	}
-	v, n := binary.Varint(d.buf)
+	v, n := read(d.buf)
 	if n <= 0 {
-		d.fail(field, "not a varint")
+		d.fail(field, "no "+kind)
 		return 0
 	}
 	d.buf = d.buf[n:]

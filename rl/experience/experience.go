@@ -162,8 +162,7 @@ func (e *Experience) Spans() [][2]int {
 func (e *Experience) Validate() error {
 	if e.PromptLength < 0 || e.PromptLength > len(e.Tokens) {
 		return fmt.Errorf("experience: %s has prompt length %d with %d tokens; it must lie between 0 and the number "+
-			"of tokens",
-			e.EID, e.PromptLength, len(e.Tokens))
+			"of tokens", e.EID, e.PromptLength, len(e.Tokens))
 	}
 	r := e.ResponseLength()
 	if len(e.ActionMask) != r {

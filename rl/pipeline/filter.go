@@ -31,8 +31,7 @@ func newInvalidRewardFilter(args map[string]any) (Operator, error) {
 }
 
 func (invalidRewardFilter) Process(_ context.Context,
-	list []*experience.Experience) ([]*experience.Experience, map[string]float64,
-	error) {
+	list []*experience.Experience) ([]*experience.Experience, map[string]float64, error) {
 	return keep(list, func(e *experience.Experience) bool { return e.Reward != nil && !math.IsNaN(*e.Reward) })
 }
 

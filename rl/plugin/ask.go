@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,9 +63,7 @@ func (s *session) sampling(p *params) (tinker.SamplingParams, int, error) {
 	case out.MaxTokens < 0:
 		return out, 0, fmt.Errorf("max_tokens is %d; it must be at least 1", out.MaxTokens)
 	}
-	if out.TopK == 0 {
-		out.TopK = -1
-	}
+	out.TopK = cmp.Or(out.TopK, -1)
 	var one string
 	if len(p.Stop) == 0 || string(p.Stop) == "null" {
 		return out, n, nil

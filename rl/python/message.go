@@ -68,9 +68,7 @@ func parse(line []byte) (message, error) {
 		}
 	}
 	switch {
-	case forms != 1,
-		m.ID != 0 && (m.Result == nil) == (m.Error == nil),
-		m.Up != 0 && (m.Of == 0 || m.Call == ""):
+	case forms != 1, m.ID != 0 && (m.Result == nil) == (m.Error == nil), m.Up != 0 && (m.Of == 0 || m.Call == ""):
 		return message{}, fmt.Errorf("a line that is no message: %.200q", line)
 	}
 	return m, nil

@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/arg"
@@ -16,9 +17,7 @@ func MathBoxed(s Sample) (Scores, error) {
 	if err := rewardArgs(given); err != nil {
 		return nil, err
 	}
-	if coef == 0 {
-		coef = 0.1
-	}
+	coef = cmp.Or(coef, 0.1)
 	format := 0.0
 	if withThink && !thinksOnce(s.Response) {
 		format = -coef

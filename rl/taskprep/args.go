@@ -51,8 +51,7 @@ func field(r dataset.Row, path string) (any, error) {
 			at, ok = row.Get(key)
 		}
 		if !ok {
-			return nil, fmt.Errorf("no field %q in a row with columns %s", path,
-				strings.Join(r.Columns(), ", "))
+			return nil, fmt.Errorf("no field %q in a row with columns %s", path, strings.Join(r.Columns(), ", "))
 		}
 	}
 	return at, nil

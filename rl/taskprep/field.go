@@ -149,8 +149,7 @@ func (t topSelector) Process(_ context.Context, list []*Sample) ([]*Sample, map[
 	}
 	for _, s := range list {
 		if _, ok := number(s.Row, t.key); !ok {
-			return nil, nil, errors.New("field " + t.key + " is not a number in " +
-				strings.Join(s.Row.Columns(), ", "))
+			return nil, nil, errors.New("field " + t.key + " is not a number in " + strings.Join(s.Row.Columns(), ", "))
 		}
 	}
 	list = slices.Clone(list)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,9 +69,7 @@ func (m *MCP) discover(ctx context.Context) error {
 			name, about := t.Name, t.Description
 			if len(m.servers) > 1 {
 				name = s.config.Name + "_" + name
-				if about == "" {
-					about = "Tool from " + s.config.Name + " server"
-				}
+				about = cmp.Or(about, "Tool from "+s.config.Name+" server")
 				about = "[" + s.config.Name + "] " + about
 			}
 			if _, twice := m.tools[name]; twice {

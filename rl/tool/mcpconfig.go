@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,9 +79,7 @@ func checkServers(list []serverConfig) ([]serverConfig, error) {
 	}
 	for i := range list {
 		s := &list[i]
-		if s.Transport == "" {
-			s.Transport = s.Type
-		}
+		s.Transport = cmp.Or(s.Transport, s.Type)
 		if s.Transport == "" {
 			s.Transport = "http"
 			if s.Command != "" || len(s.Args) > 0 {

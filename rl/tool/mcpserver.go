@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -122,10 +124,8 @@ func (s *server) do(ctx context.Context, ask func(context.Context, *mcp.ClientSe
 	var last error
 	for attempt := range attempts {
 		if attempt > 0 {
-			select {
-			case <-time.After(s.pause):
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			if err := pause.For(ctx, s.pause); err != nil {
+				return err
 			}
 		}
 		session, err := s.session.Get(ctx)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 	"github.com/seed-d9ad8ee0/trinity/internal/msgpack"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
@@ -95,10 +97,8 @@ func (s *Search) search(ctx context.Context, query string) (documents []string, 
 	}
 	for attempt := range attempts {
 		if attempt > 0 {
-			select {
-			case <-time.After(s.pause):
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+			if err := pause.For(ctx, s.pause); err != nil {
+				return nil, err
 			}
 		}
 		var bad refused
@@ -119,12 +119,7 @@ func (s *Search) ask(ctx context.Context, body []byte) ([]string, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/msgpack")
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := bound.Of(maxAnswer).Read(resp.Body)
+	resp, data, err := bound.Of(maxAnswer).Do(s.client, req)
 	if err != nil {
 		return nil, err
 	}

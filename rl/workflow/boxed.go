@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,9 +58,7 @@ func (b Boxed) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Exper
 
 // Prepare implements Preparer.
 func (Boxed) Prepare(r *Rollout) error {
-	if r.RewardName == "" {
-		r.RewardName = "math_boxed_reward"
-	}
+	r.RewardName = cmp.Or(r.RewardName, "math_boxed_reward")
 	_, err := boxedArgs(r.Args)
 	return err
 }

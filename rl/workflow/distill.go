@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -29,9 +30,7 @@ type DistillMath struct{}
 // Run implements Workflow.
 func (DistillMath) Run(ctx context.Context, r *Rollout, t Task) ([]*experience.Experience, error) {
 	own := *r
-	if own.SystemPrompt == "" {
-		own.SystemPrompt = boxedPrompt
-	}
+	own.SystemPrompt = cmp.Or(own.SystemPrompt, boxedPrompt)
 	list, err := ungraded(ctx, &own, t, messages(&own, t))
 	for _, e := range list {
 		setAccuracy(e, reward.SameAnswer(e.ResponseText, t.Truth))

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -126,9 +127,7 @@ func (w *walker) String() string {
 			sign := map[byte]string{'S': "_", 'F': "_", 'H': "O", 'G': "G"}[row[x]]
 			if y == w.y && x == w.x {
 				sign = map[byte]string{'H': "X", 'G': "√"}[row[x]]
-				if sign == "" {
-					sign = "P"
-				}
+				sign = cmp.Or(sign, "P")
 			}
 			b.WriteString(" " + sign + " \t")
 		}

@@ -94,8 +94,7 @@ func (r *Rollout) Ask(ctx context.Context, req tinker.SampleRequest) (res tinker
 	if left, bounded := r.left(len(tokens)); bounded && (req.Params.MaxTokens == 0 || req.Params.MaxTokens > left) {
 		if left <= 0 {
 			return res, false, tinker.Userf("workflow: a prompt of %d tokens leaves no room for an answer in the "+
-				"context of %d",
-				len(tokens), r.Context)
+				"context of %d", len(tokens), r.Context)
 		}
 		req.Params.MaxTokens, capped = left, true
 	}

@@ -5,6 +5,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,9 +200,7 @@ func WithDefaults(name string, r Rollout, own Own) (Rollout, error) {
 
 // mathDefaults sets the defaults of the workflows on mathematics.
 func mathDefaults(r *Rollout) error {
-	if r.RewardName == "" {
-		r.RewardName = "math_reward"
-	}
+	r.RewardName = cmp.Or(r.RewardName, "math_reward")
 	if r.RewardName == "math_reward" && r.SystemPrompt == "" {
 		r.SystemPrompt = thinkPrompt
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -53,7 +52,7 @@ func (w *search) visit(path string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil || d.IsDir():
 		return err
-	case d.Type()&fs.ModeSymlink != 0 && isFolder(path):
+	case d.Type()&fs.ModeSymlink != 0 && disk.IsFolder(path):
 		w.links = append(w.links, path)
 		return nil
 	case modelname.IsModelFile(d.Name()) && !IsModel(dir):
@@ -81,20 +80,10 @@ func (w *search) count(err error) {
 	w.found++
 }
 
-func isFile(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func isFolder(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
-}
-
 // IsModel reports whether a folder has a configuration and weights.
 func IsModel(dir string) bool {
 	weights, err := disk.Glob(dir, "*.safetensors")
-	return err == nil && len(weights) > 0 && isFile(filepath.Join(dir, "config.json"))
+	return err == nil && len(weights) > 0 && disk.Exists(filepath.Join(dir, "config.json"))
 }
 
 // gguf adds a GGUF model by the name of its file, or of Ollama's.

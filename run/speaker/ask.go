@@ -102,8 +102,7 @@ func (a *Asker) Ask(ctx context.Context, q studio.Question, drawn func(studio.Dr
 	p.Temperature, p.Seed, p.MaxTokens = q.Temperature, q.Seed, min(q.MaxTokens, s.Context-len(prompt))
 	if p.MaxTokens < 1 {
 		return studio.Answer{}, tinker.Userf("studio: the prompt has %d tokens and the model's context is %d",
-			len(prompt),
-			s.Context)
+			len(prompt), s.Context)
 	}
 	ctx, cancel := context.WithCancel(ctx) // what is not read any more need not be drawn
 	defer cancel()

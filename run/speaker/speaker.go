@@ -83,7 +83,7 @@ func (o Options) folder(sub subject, notes *run.JobNotes) (string, error) {
 	}
 	dir, err := o.Folder(notes.Find(sub.base))
 	if sub.checkpoint == "" && sub.adapter == "" {
-		if err == nil && !has(dir, "tokenizer.json") {
+		if err == nil && !disk.Exists(filepath.Join(dir, "tokenizer.json")) {
 			err = notModel(dir)
 		}
 		return dir, err

@@ -113,7 +113,7 @@ func JobList(jobs []string) string {
 
 // notModel says what a folder without a tokenizer may be.
 func notModel(dir string) error {
-	if has(dir, "run.json") {
+	if disk.Exists(filepath.Join(dir, "run.json")) {
 		return fmt.Errorf("the job %s has no checkpoint here", dir)
 	}
 	if jobs := JobsIn(dir); len(jobs) > 0 {
@@ -123,9 +123,4 @@ func notModel(dir string) error {
 		return err
 	}
 	return fmt.Errorf("%s is no model's folder (it has no tokenizer.json), and no job, checkpoint or adapter", dir)
-}
-
-func has(dir, file string) bool {
-	_, err := os.Stat(filepath.Join(dir, file))
-	return err == nil
 }

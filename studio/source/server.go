@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -111,22 +112,12 @@ func (t *Tinker) text(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("source: %w", err)
 	}
-	key := t.Key
-	if key == "" {
-		key = "tml-local"
-	}
-	req.Header.Set("X-API-Key", key)
-	client := t.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	res, err := client.Do(req)
+	req.Header.Set("X-API-Key", cmp.Or(t.Key, "tml-local"))
+	res, data, err := bound.Of(mostAnswer).Do(cmp.Or(t.Client, http.DefaultClient), req)
 	if err != nil {
 		return "", fmt.Errorf("source: %w", err)
 	}
-	defer res.Body.Close()
-	data, err := bound.Of(mostAnswer).Read(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
+	if res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("source: %s%s answered %s: %.200s", t.URL, path, res.Status, data)
 	}
 	return string(data), err

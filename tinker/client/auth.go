@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -22,9 +23,7 @@ const (
 
 // checkKey refuses a key that no server accepts, before anything is sent.
 func checkKey(key, name string) error {
-	if name == "" {
-		name = "TINKER_API_KEY"
-	}
+	name = cmp.Or(name, "TINKER_API_KEY")
 	if key == "" {
 		return userf("client: no API key: set %s (a local server accepts any key that begins "+
 			"with tml-)", name)

@@ -18,13 +18,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -111,9 +111,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	}
 	c := &Client{Options: o, base: strings.TrimRight(o.BaseURL, "/"), auth: auth,
 		sessions: map[string]*session{}, models: map[string]*trainingClient{}}
-	if c.base == "" {
-		c.base = hostedURL
-	}
+	c.base = cmp.Or(c.base, hostedURL)
 	c.holds.notify = o.Paused
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	err = c.readConfig(ctx)
@@ -180,16 +178,4 @@ func (c *Client) Capabilities(ctx context.Context) (tinker.Capabilities, error) 
 		}
 	}
 	return caps.Capabilities, err
-}
-
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -100,7 +102,7 @@ func (c *Client) retrieve(ctx context.Context, p promise) ([]byte, error) {
 			wait = min(quickest<<min(s.fast, 10), slow)
 			s.fast++
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return nil, err
 		}
 	}

@@ -38,8 +38,7 @@ func (c *Client) lost(model, kind string, err error) error {
 func (m *trainingClient) intact() error {
 	if c := m.client; c.is(tuft) && c.breaks.Load() != m.breaks {
 		return serverf("client: the connection to %s broke, and a restarted TuFT returns model %s to its last "+
-			"checkpoint, perhaps without its optimizer (%w)",
-			c.base, m.id, tinker.ErrLost)
+			"checkpoint, perhaps without its optimizer (%w)", c.base, m.id, tinker.ErrLost)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
@@ -83,7 +85,7 @@ func lostSample(err error) bool {
 
 // revive prepares the n-th repetition of a sample that was lost with err.
 func (s *samplingClient) revive(ctx context.Context, p promise, err error, n int) error {
-	if err := sleep(ctx, delay(nil, n)); err != nil {
+	if err := pause.For(ctx, delay(nil, n)); err != nil {
 		return err
 	}
 	if noSession(err) {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // The SDK's limits.
@@ -43,11 +45,11 @@ func (c *Client) call(ctx context.Context, r *apiRequest) (*apiResponse, error) 
 		case err == nil && resp.status == http.StatusPaymentRequired && c.billing.wait(c.config.BillingPause):
 			h.set(Billing, detail(resp.body))
 			n--
-			err = sleep(ctx, inBilling)
+			err = pause.For(ctx, inBilling)
 		case !r.repeats(resp, err) || time.Since(begin) >= r.window:
 			return nil, c.failure(r, resp, err)
 		default:
-			err = sleep(ctx, backoff(n))
+			err = pause.For(ctx, backoff(n))
 		}
 		if err != nil {
 			return nil, err
@@ -68,7 +70,7 @@ func (c *Client) repeat(ctx context.Context, r *apiRequest, h *heldRequest) (*ap
 		if k >= r.retries {
 			return resp, err
 		}
-		if err := sleep(ctx, delay(resp, k)); err != nil {
+		if err := pause.For(ctx, delay(resp, k)); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"golang.org/x/sync/semaphore"
 
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -196,7 +198,7 @@ func (s *samplingClient) dispatch(ctx context.Context, r *apiRequest, size int64
 	wait := time.Until(s.busy)
 	recent := !s.busy.IsZero() && wait > -moment
 	s.mu.Unlock()
-	if err := sleep(ctx, wait); err != nil {
+	if err := pause.For(ctx, wait); err != nil {
 		return promise{}, err
 	}
 	type limit struct {

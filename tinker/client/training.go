@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -40,9 +41,7 @@ func (m *trainingClient) submit(ctx context.Context, seq int64, kind string, pro
 	if ctx.Err() != nil {
 		return promise{}, context.Cause(ctx)
 	}
-	if seq == 0 {
-		seq = m.next
-	}
+	seq = cmp.Or(seq, m.next)
 	if err := m.intact(); err != nil {
 		return promise{}, err
 	}
@@ -63,9 +62,7 @@ func (m *trainingClient) Info(ctx context.Context) (tinker.ModelInfo, error) {
 		return tinker.ModelInfo{}, err
 	}
 	base := out.ModelName
-	if base == "" {
-		base = out.ModelData.ModelName
-	}
+	base = cmp.Or(base, out.ModelData.ModelName)
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
@@ -212,9 +209,7 @@ func (m *trainingClient) LoadState(ctx context.Context,
 	}
 	return tinker.Then(future(m.client, p, object[tinker.LoadOutput]),
 		func(o tinker.LoadOutput) (tinker.LoadOutput, error) {
-			if o.Path == "" {
-				o.Path = req.Path
-			}
+			o.Path = cmp.Or(o.Path, req.Path)
 			return o, nil
 		}), nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,9 +99,7 @@ func (c *Client) once(ctx context.Context, r *apiRequest, attempt int) (*apiResp
 	actx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := r.timeout
-	if limit == 0 {
-		limit = timeout
-	}
+	limit = cmp.Or(limit, timeout)
 	tooLong := fmt.Errorf("no answer within %v", limit)
 	// assuming an upload rate of at least 64 KiB/s
 	timer := time.AfterFunc(limit+time.Duration(len(r.body)/(64<<10))*time.Second, func() { cancel(tooLong) })

@@ -272,6 +272,5 @@ func readToolChoice(f param.Fields) (choice, name string, err error) {
 		return "function", named.Function.Name, nil
 	}
 	return "", "", param.Invalid("tool_choice", "tool_choice is %s; it must be none, auto, required or a function by "+
-		"name",
-		param.Brief(raw))
+		"name", param.Brief(raw))
 }

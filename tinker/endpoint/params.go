@@ -186,8 +186,7 @@ func readStops(f param.Fields) ([]string, error) {
 func (r *request) fit(limit int) error {
 	if len(r.prompts)*r.n > maxChoices {
 		return param.Invalid("prompt", "%d prompts with n %d are %d answers; one request may have %d", len(r.prompts),
-			r.n,
-			len(r.prompts)*r.n, maxChoices)
+			r.n, len(r.prompts)*r.n, maxChoices)
 	}
 	for _, p := range r.prompts {
 		if len(p.tokens) == 0 {

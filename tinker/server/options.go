@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -44,9 +45,7 @@ func (o *Options) defaults() {
 	edge.Default(&o.GapAfter, 7*time.Minute)
 	edge.Default(&o.MaxMissing, 4096)
 	o.Keep.Defaults()
-	if o.fs == nil {
-		o.fs = disk.OS()
-	}
+	o.fs = cmp.Or(o.fs, disk.OS())
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

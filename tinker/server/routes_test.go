@@ -218,7 +218,7 @@ func endpointRows(o *owned) (rows []routeRow) {
 	for _, path := range []string{"/v1/embeddings", "/oai/api/v1/embeddings", "/api/embed", "/api/embeddings"} {
 		rows = append(rows, routeRow{"POST " + path, 404, o.asks(path, `"input":"Hi"`)})
 	}
-	for _, prefix := range append([]string{"/anthropic/api/v1"}, endpoints.OpenaiAt...) {
+	for _, prefix := range []string{"/anthropic/api/v1", "/oai/api/v1", "/v1"} {
 		rows = append(rows, routeRow{"GET " + prefix + "/models", 200, []attempt{{prefix + "/models", nil}}},
 			routeRow{"GET " + prefix + "/models/{name...}", 0, []attempt{
 				{prefix + "/models/" + url.PathEscape(o.weights), nil}}})

@@ -212,8 +212,7 @@ func (s *suite) sampleErrors() {
 		"top samples of -1":       with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs = -1 }),
 		"top samples beyond":      with(func(r *tinker.SampleRequest) { r.TopKSampleLogprobs = 1 << 30 }),
 		"too many cells": with(func(r *tinker.SampleRequest) {
-			r.TopKSampleLogprobs, r.NumSamples = 100,
-				4096
+			r.TopKSampleLogprobs, r.NumSamples = 100, 4096
 			r.Params.MaxTokens = 48
 		}),
 		"alternatives of -1":  with(func(r *tinker.SampleRequest) { r.PromptAltTokens = -1 }),

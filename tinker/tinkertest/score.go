@@ -74,8 +74,7 @@ func (s *suite) targets() {
 		res := s.draw(c, r)
 		got := res.TargetPromptLogprobs
 		if got == nil || got.Shape != m.Shape || len(got.Values) != len(m.Values) ||
-			!slices.Equal(got.Start, m.Start) ||
-			!slices.Equal(got.Columns, m.Columns) {
+			!slices.Equal(got.Start, m.Start) || !slices.Equal(got.Columns, m.Columns) {
 			s.Fatalf("%s: %+v for %+v", name, got, m)
 		}
 		for i := range n {

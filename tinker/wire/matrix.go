@@ -94,30 +94,16 @@ func appendMatrix(b []byte, m *tinker.Matrix[float32]) []byte {
 
 // readMatrix reads message Tensor as a matrix of floats and keeps a sparse one sparse.
 func readMatrix(b []byte) (*tinker.Matrix[float32], error) {
-	m, dtype, sparse := &tinker.Matrix[float32]{}, DType(0), (*csr)(nil)
-	var shape []int64
-	err := fields("Tensor", b, func(f field) (err error) {
-		switch {
-		case f.is(1, protowire.BytesType):
-			m.Values, sparse = readFloats(f.raw, Float32), nil
-		case f.is(2, protowire.BytesType):
-			sparse = &csr{}
-			err = sparse.read(f.raw)
-		case f.is(3, protowire.VarintType):
-			dtype = DType(f.num)
-		case f.id == 4:
-			shape, err = int64s("Tensor.shape", shape, f)
-		}
-		return err
-	})
+	t, err := readTensorFields(b)
 	if err != nil {
 		return nil, err
 	}
-	if sparse != nil {
-		m.Values, m.Start, m.Columns = readFloats(sparse.values, Float32), append([]int64{}, sparse.crow...), sparse.col
+	m := &tinker.Matrix[float32]{Values: readFloats(t.dense, Float32)}
+	if c := t.sparse; c != nil {
+		m.Values, m.Start, m.Columns = readFloats(c.values, Float32), append([]int64{}, c.crow...), c.col
 	}
-	s, err := newShape(shape)
-	if err != nil || len(shape) != 2 || dtype != Float32 {
+	s, err := newShape(t.shape)
+	if err != nil || len(t.shape) != 2 || t.dtype != Float32 {
 		return nil, malformed("Tensor: a float32 matrix is expected", err)
 	}
 	m.Shape = [2]int(s.Shape)

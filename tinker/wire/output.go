@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"math"
@@ -144,9 +145,7 @@ func readRecord(o *tinker.ForwardOutput, b []byte) error {
 		return err
 	}
 	for _, c := range columns {
-		if count == 0 {
-			count = len(c)
-		}
+		count = cmp.Or(count, len(c))
 		if len(c) != count {
 			return malformed("ArrayRecord: a field does not cover every datum", nil)
 		}

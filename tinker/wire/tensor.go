@@ -34,40 +34,49 @@ func appendTensor(b []byte, t tinker.Tensor) []byte {
 	return appendInt64s(b, 4, shape)
 }
 
-// readTensor reads message Tensor. A problem with its contents is a User error; room is the rest of MaxDense.
-func readTensor(b []byte, room *int) (tinker.Tensor, error) {
-	var dense []byte
-	var sparse *csr
-	var dtype DType
-	var shape []int64
-	err := fields("Tensor", b, func(f field) (err error) {
+// tensorFields are the fields of message Tensor: dense elements or, if that is not nil, sparse ones.
+type tensorFields struct {
+	dense  []byte
+	sparse *csr
+	dtype  DType
+	shape  []int64
+}
+
+func readTensorFields(b []byte) (t tensorFields, err error) {
+	err = fields("Tensor", b, func(f field) (err error) {
 		switch {
 		case f.is(1, protowire.BytesType):
-			dense, sparse = f.raw, nil
+			t.dense, t.sparse = f.raw, nil
 		case f.is(2, protowire.BytesType):
-			dense, sparse = nil, &csr{}
-			err = sparse.read(f.raw)
+			t.dense, t.sparse = nil, &csr{}
+			err = t.sparse.read(f.raw)
 		case f.is(3, protowire.VarintType):
-			dtype = DType(f.num)
+			t.dtype = DType(f.num)
 		case f.id == 4:
-			shape, err = int64s("Tensor.shape", shape, f)
+			t.shape, err = int64s("Tensor.shape", t.shape, f)
 		}
 		return err
 	})
+	return t, err
+}
+
+// readTensor reads message Tensor. A problem with its contents is a User error; room is the rest of MaxDense.
+func readTensor(b []byte, room *int) (tinker.Tensor, error) {
+	f, err := readTensorFields(b)
 	if err != nil {
 		return tinker.Tensor{}, err
 	}
-	t, err := newShape(shape)
+	t, err := newShape(f.shape)
 	if err != nil {
 		return t, err
 	}
-	if dtype.size() == 0 {
-		return t, tinker.Userf("dtype %d is not one of float32 (1), int64 (2), int32 (3), bfloat16 (4)", dtype)
+	if f.dtype.size() == 0 {
+		return t, tinker.Userf("dtype %d is not one of float32 (1), int64 (2), int32 (3), bfloat16 (4)", f.dtype)
 	}
-	if sparse != nil {
-		return sparse.dense(t, dtype, room)
+	if f.sparse != nil {
+		return f.sparse.dense(t, f.dtype, room)
 	}
-	return fill(t, dense, dtype)
+	return fill(t, f.dense, f.dtype)
 }
 
 // maxRank is how many dimensions a tensor may have.

@@ -100,8 +100,7 @@ func (m Manifest) Check(dir, name string) error {
 	}
 	if got != want {
 		return fmt.Errorf("engine: %s is damaged or was changed: %d bytes with checksum %08x, and %d with %08x were "+
-			"saved; restore it from a backup",
-			path, got.Bytes, got.CRC, want.Bytes, want.CRC)
+			"saved; restore it from a backup", path, got.Bytes, got.CRC, want.Bytes, want.CRC)
 	}
 	return nil
 }

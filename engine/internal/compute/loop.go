@@ -282,8 +282,7 @@ func (t *Loop) finish(jobs []*job) {
 // sharesPass reports whether two micro-batches can be computed in one pass.
 func (j *job) sharesPass(k *job) bool {
 	return j.alone == nil && k.alone == nil && !j.m.full && !k.m.full && j.version.W == k.version.W &&
-		j.backward() == k.backward() &&
-		j.loss.Entropic() == k.loss.Entropic()
+		j.backward() == k.backward() && j.loss.Entropic() == k.loss.Entropic()
 }
 
 // repeats reports whether the adapter of a micro-batch with a backward is that of another one: a pass has one gradient

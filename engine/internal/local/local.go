@@ -68,8 +68,7 @@ type calls struct {
 }
 
 // Sample implements executor.Executor.
-func (c calls) Sample(ctx context.Context, v executor.Version,
-	t executor.Sample) ([]tinker.SampledSequence, error) {
+func (c calls) Sample(ctx context.Context, v executor.Version, t executor.Sample) ([]tinker.SampledSequence, error) {
 	w, err := c.l.use(ctx, v, c.from)
 	if err != nil {
 		return nil, err

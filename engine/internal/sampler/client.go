@@ -76,8 +76,7 @@ func (c *Client) Close() error {
 }
 
 // Sample implements tinker.SamplingClient. When ctx ends, the request fails with its error and releases its memory.
-func (c *Client) Sample(ctx context.Context,
-	req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
+func (c *Client) Sample(ctx context.Context, req tinker.SampleRequest) (*tinker.Future[tinker.SampleResponse], error) {
 	f, resolve := tinker.NewFuture[tinker.SampleResponse]()
 	if err := c.accept(ctx, req, resolve, nil); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -81,9 +82,7 @@ func newRequest(v *weights.Version, req tinker.SampleRequest, draw func() uint64
 	case !(p.MinP >= 0 && p.MinP <= 1):
 		return nil, tinker.Userf("engine: min_p is %v; it must be 0, which is off, to 1", p.MinP)
 	}
-	if s.most == 0 {
-		s.most = b.Context - len(prompt)
-	}
+	s.most = cmp.Or(s.most, b.Context-len(prompt))
 	if err := s.checkScores(); err != nil {
 		return nil, err
 	}

@@ -151,8 +151,7 @@ func likeliest(row []float32, lse float32, k int) []tinker.TokenLogprob {
 
 // alternatives draws tokens from a row, with replacement, at the request's temperature. The logprobs are raw, as
 // everywhere.
-func (c *Scheduler) alternatives(row []float32, lse float32, s *Request,
-	stream rng.Stream) []tinker.TokenLogprob {
+func (c *Scheduler) alternatives(row []float32, lse float32, s *Request, stream rng.Stream) []tinker.TokenLogprob {
 	d := c.drawers.Get().(*drawer)
 	defer c.drawers.Put(d)
 	if s.temperature > 0 {

@@ -229,8 +229,7 @@ func (s *request) forHere() int {
 	}
 	for i := s.used; i < s.next; i++ {
 		p := &s.parts[i]
-		late := p.away && !s.PoolOnly &&
-			time.Since(p.sent) > s.patience(s.work.backward(), p.tokens) && !s.mayBegin()
+		late := p.away && !s.PoolOnly && time.Since(p.sent) > s.patience(s.work.backward(), p.tokens) && !s.mayBegin()
 		if p.result == nil && (p.refused || late) {
 			return i
 		}

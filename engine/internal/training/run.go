@@ -78,8 +78,7 @@ func (r *Run) Info(context.Context) (tinker.ModelInfo, error) {
 }
 
 // Forward implements tinker.TrainingClient.
-func (r *Run) Forward(ctx context.Context,
-	req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
+func (r *Run) Forward(ctx context.Context, req tinker.ForwardRequest) (*tinker.Future[tinker.ForwardOutput], error) {
 	return queue.Submit(ctx, r.q, req.SeqID, queue.NewHasher("forward").Forward(req), inputTokens(req),
 		func() (tinker.ForwardOutput, error) { return r.forward(req, false) }, sizeOfForward)
 }
@@ -118,8 +117,7 @@ func (r *Run) OptimStep(ctx context.Context,
 }
 
 // SaveState implements tinker.TrainingClient.
-func (r *Run) SaveState(ctx context.Context,
-	req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
+func (r *Run) SaveState(ctx context.Context, req tinker.SaveRequest) (*tinker.Future[tinker.SaveOutput], error) {
 	return queue.Submit(ctx, r.q, req.SeqID, queue.NewHasher("save_state").Save(req), 0,
 		func() (tinker.SaveOutput, error) { r.idle(); return r.save(req, tinker.KindState) }, sizeOfSmall)
 }
@@ -132,8 +130,7 @@ func (r *Run) SaveWeightsForSampler(ctx context.Context,
 }
 
 // LoadState implements tinker.TrainingClient.
-func (r *Run) LoadState(ctx context.Context,
-	req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
+func (r *Run) LoadState(ctx context.Context, req tinker.LoadRequest) (*tinker.Future[tinker.LoadOutput], error) {
 	return queue.Submit(ctx, r.q, req.SeqID, queue.NewHasher("load_state").Load(req.Path, req.Optimizer), 0,
 		func() (tinker.LoadOutput, error) { r.idle(); return r.load(req) }, sizeOfSmall)
 }

@@ -75,8 +75,7 @@ func (v vocabulary) scored() ([][2]string, error) {
 		return nil, err
 	case len(scores) != len(v.tokens):
 		return nil, fmt.Errorf("tokenizer.ggml.scores has %d entries for %d tokens; convert the model again",
-			len(scores),
-			len(v.tokens))
+			len(scores), len(v.tokens))
 	}
 	var ways []split
 	for id, s := range v.tokens {

@@ -81,8 +81,7 @@ func (a *answers) source(names []string) []byte {
 		if len(theirs) == 0 || len(add)+len(remove) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%q: {add: []span{%s}, remove: []span{%s}, count: %d},\n", name, list(add), list(remove),
-			count)
+		fmt.Fprintf(&b, "%q: {add: []span{%s}, remove: []span{%s}, count: %d},\n", name, list(add), list(remove), count)
 	}
 	fmt.Fprintf(&b, "}\n\n// lower are the lower cases that package unicode has not.\nvar lower = []mapping{\n")
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -3,6 +3,7 @@
 package envtest
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"reflect"
@@ -36,18 +37,12 @@ type Suite struct {
 
 // Run runs the suite.
 func Run(t *testing.T, s Suite) {
-	if s.Seeds == 0 {
-		s.Seeds = 8
-	}
+	s.Seeds = cmp.Or(s.Seeds, 8)
 	if s.Low == 0 && s.High == 0 {
 		s.Low, s.High = -0.1, 1
 	}
-	if s.Malformed == 0 {
-		s.Malformed = -0.1
-	}
-	if s.MaxTurns == 0 {
-		s.MaxTurns = 1000
-	}
+	s.Malformed = cmp.Or(s.Malformed, -0.1)
+	s.MaxTurns = cmp.Or(s.MaxTurns, 1000)
 	t.Run("no episode before Reset", func(t *testing.T) { s.over(t, s.make(t)) })
 	t.Run("one seed is one episode", s.deterministic)
 	t.Run("a fork is a replay", s.fork)

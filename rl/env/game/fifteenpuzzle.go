@@ -160,18 +160,12 @@ func (g *fifteenPuzzle) timeout(t *turn) {
 
 func (g *fifteenPuzzle) suffix(b []byte) []byte {
 	b = append(b, "Here is the current board layout: \n"...)
-	for i, tile := range g.tiles {
+	b = appendBoard(b, g.tiles, g.n, func(b []byte, tile int) []byte {
 		if tile == 0 {
-			b = append(b, "__"...)
-		} else {
-			b = appendRight(b, tile, 2)
+			return append(b, "__"...)
 		}
-		if (i+1)%g.n == 0 {
-			b = append(b, '\n')
-		} else {
-			b = append(b, ' ')
-		}
-	}
+		return appendRight(b, tile, 2)
+	})
 	return append(b, "\nEnter your move."...)
 }
 

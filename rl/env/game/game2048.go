@@ -162,18 +162,12 @@ func (g *game2048) timeout(t *turn) {
 
 func (g *game2048) suffix(b []byte) []byte {
 	b = append(b, "Current board:\n"...)
-	for i, c := range g.cells {
-		if c == 0 {
-			b = append(b, "   ."...)
-		} else {
-			b = appendRight(b, c, 4)
+	b = appendBoard(b, g.cells, g.n, func(b []byte, tile int) []byte {
+		if tile == 0 {
+			return append(b, "   ."...)
 		}
-		if (i+1)%g.n == 0 {
-			b = append(b, '\n')
-		} else {
-			b = append(b, ' ')
-		}
-	}
+		return appendRight(b, tile, 4)
+	})
 	return append(b, "Enter your move."...)
 }
 

@@ -2,6 +2,7 @@ package game
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -103,12 +104,8 @@ func read(folder fs.FS, sums map[string]string, basic, english, clues string) (*
 // or fills up what d lacks from another.
 func (d *Data) or(other *Data) *Data {
 	c := *d
-	if c.basic == nil {
-		c.basic = other.basic
-	}
-	if c.english == nil {
-		c.english = other.english
-	}
+	c.basic = cmp.Or(c.basic, other.basic)
+	c.english = cmp.Or(c.english, other.english)
 	if c.clues == nil {
 		c.clues = other.clues
 	}

@@ -246,26 +246,6 @@ func (g *minesweeper) suffix(b []byte) []byte {
 	return append(append(b, g.board...), "\nEnter your guess."...)
 }
 
-// appendRight writes a number that is not negative at the right end of a field of so many bytes.
-func appendRight(b []byte, n, width int) []byte {
-	for digits := decimals(n); digits < width; digits++ {
-		b = append(b, ' ')
-	}
-	if 0 <= n && n < 10 {
-		return append(b, '0'+byte(n))
-	}
-	return strconv.AppendInt(b, int64(n), 10)
-}
-
-// decimals is how many digits a number has.
-func decimals(n int) int {
-	digits := 1
-	for ; n > 9; n /= 10 {
-		digits++
-	}
-	return digits
-}
-
 func (g *minesweeper) fork() rules {
 	c := *g
 	c.cells, c.queue, c.board, c.lines = slices.Clone(g.cells), nil, slices.Clone(g.board), slices.Clone(g.lines)

@@ -128,14 +128,9 @@ func (g *sokoban) timeout(t *turn) {
 
 func (g *sokoban) suffix(b []byte) []byte {
 	b = append(b, "Here is the current board layout:\n"...)
-	for i, c := range g.cells {
-		b = append(b, [...]string{"#", "_", "O", "√", "X", "P"}[c]...)
-		if (i+1)%g.n == 0 {
-			b = append(b, '\n')
-		} else {
-			b = append(b, ' ')
-		}
-	}
+	b = appendBoard(b, g.cells, g.n, func(b []byte, cell byte) []byte {
+		return append(b, [...]string{"#", "_", "O", "√", "X", "P"}[cell]...)
+	})
 	return append(b, "\nEnter your move."...)
 }
 

@@ -137,8 +137,7 @@ func (g *wikiGame) miss(title string, links []string) string {
 		}
 	}
 	return fmt.Sprintf("At turn %d, you guessed '%s', which is not a neighboring page of '%s', %sYou must match "+
-		"**exactly** one of the neighboring page titles to navigate there.",
-		g.turn, title, g.here(), hint)
+		"**exactly** one of the neighboring page titles to navigate there.", g.turn, title, g.here(), hint)
 }
 
 func (g *wikiGame) arrival(how string) string {
@@ -204,8 +203,7 @@ func (g *wikiGame) links() []string {
 func (g *wikiGame) suffix() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are currently on the '%s' page. Your target page is '%s'.\nHere is a summary of the "+
-		"page:\n%s...\nThis page has the following neighboring pages: \n",
-		g.here(), g.goal, g.summary(g.here()))
+		"page:\n%s...\nThis page has the following neighboring pages: \n", g.here(), g.goal, g.summary(g.here()))
 	for _, l := range g.links() {
 		b.WriteString("- " + boxedText(l) + "\n")
 	}

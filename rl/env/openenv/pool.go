@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // session is a socket with an environment behind it.
@@ -52,7 +54,7 @@ const (
 
 // take returns an unused session. If the servers are full it waits, however long that takes.
 func (p *pool) take(ctx context.Context) (*session, error) {
-	pause, front := leastPause, false
+	between, front := leastPause, false
 	for {
 		s, e, turn := p.next(front)
 		switch {
@@ -82,10 +84,10 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 		}
 		front = true
 		if others {
-			if err := sleep(ctx, pause); err != nil {
+			if err := pause.For(ctx, between); err != nil {
 				return nil, err
 			}
-			pause = min(2*pause, mostPause)
+			between = min(2*between, mostPause)
 		}
 	}
 }
@@ -278,15 +280,4 @@ func (p *pool) close() {
 		wait.Go(ws.close)
 	}
 	wait.Wait()
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	clock := time.NewTimer(d)
-	defer clock.Stop()
-	select {
-	case <-clock.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

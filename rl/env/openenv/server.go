@@ -63,20 +63,16 @@ func (w *web) ask(ctx context.Context, url string, body any) ([]byte, error) {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := w.client.Do(request)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%s does not answer within %s; timeout=SECONDS in the id gives it more", url, w.timeout)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the server: %w; start it, or correct the address", err)
-	}
-	defer response.Body.Close()
-	data, err := w.limits.Read(response.Body)
+	response, data, err := w.limits.Do(w.client, request)
 	if err == nil {
 		err = w.limits.Check(data)
 	}
 	var much *bound.Error
 	switch {
+	case response == nil && errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("%s does not answer within %s; timeout=SECONDS in the id gives it more", url, w.timeout)
+	case response == nil:
+		return nil, fmt.Errorf("cannot reach the server: %w; start it, or correct the address", err)
 	case errors.As(err, &much):
 		return nil, fmt.Errorf("%s answers with %w; max_message=MIB in the id allows more", url, err)
 	case err != nil:

@@ -12,6 +12,7 @@
 package openenv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -58,9 +59,7 @@ type Source struct {
 
 // New makes a Source. Calls end with ctx.
 func New(ctx context.Context, o Options) *Source {
-	if o.Python == "" {
-		o.Python = "python3"
-	}
+	o.Python = cmp.Or(o.Python, "python3")
 	if o.Find == nil {
 		o.Find = func(path string) string { return path }
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // Game says how an episode is played at a place P, with actions A and answers R. Free, Alive, Fixed and Replayed may be
@@ -122,12 +124,10 @@ func (e *Episode[P, A, R]) Do(f func(P) error) error {
 // harm.
 func (e *Episode[P, A, R]) attempt(f func() error) (err error) {
 	g := e.game
-	for _, pause := range g.Pauses {
-		if pause > 0 {
-			select {
-			case <-time.After(pause):
-			case <-g.Context.Done():
-				return context.Cause(g.Context)
+	for _, wait := range g.Pauses {
+		if wait > 0 {
+			if err := pause.For(g.Context, wait); err != nil {
+				return err
 			}
 		}
 		err = f()

@@ -1,6 +1,7 @@
 package selfdriven
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,9 +105,7 @@ func (e *episode) ask(ctx context.Context, session, prompt string) (string, erro
 func (e *episode) comes(agent string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.agent == "" {
-		e.agent = agent
-	}
+	e.agent = cmp.Or(e.agent, agent)
 	if agent == "" || agent == e.agent {
 		return nil
 	}

@@ -111,8 +111,7 @@ func Train(ctx context.Context, j *job.Job, pos buffer.Position) (buffer.DataSet
 		MaxSteps: most,
 		Remedy:   "lower buffer.train_batch_size, raise buffer.total_epochs or give buffer.total_steps"}
 	s, err := openExamples(ctx, j, j.Config.Buffer.TrainerInput.ExperienceBuffer,
-		"buffer.trainer_input.experience_buffer",
-		read, j.Method.Schema)
+		"buffer.trainer_input.experience_buffer", read, j.Method.Schema)
 	if err != nil {
 		return buffer.DataSet{}, err
 	}

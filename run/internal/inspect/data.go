@@ -164,8 +164,7 @@ func (in *Inspection) lookAtInputs(ctx context.Context) {
 	cfg := *in.Config
 	cfg.Buffer.ExplorerInput.Taskset, cfg.Buffer.ExplorerInput.Tasksets = nil, nil
 	for i, t := range in.Config.Buffer.ExplorerInput.Training() {
-		cfg.Buffer.ExplorerInput.Tasksets = append(cfg.Buffer.ExplorerInput.Tasksets,
-			prepare.Before(in.Job, i, t)...)
+		cfg.Buffer.ExplorerInput.Tasksets = append(cfg.Buffer.ExplorerInput.Tasksets, prepare.Before(in.Job, i, t)...)
 	}
 	train, tasks, steps, err := data.TrainTasksets(ctx, in.With(&cfg))
 	if err == nil {

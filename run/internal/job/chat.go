@@ -82,12 +82,7 @@ func (c *ChatClient) complete(ctx context.Context, fields map[string]any) ([]cho
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	raw, err := bound.Of(answerLimit).Read(resp.Body)
+	resp, raw, err := bound.Of(answerLimit).Do(http.DefaultClient, req)
 	if err != nil {
 		return nil, err
 	}

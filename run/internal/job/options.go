@@ -2,6 +2,7 @@
 package job
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -94,15 +95,11 @@ func (p Plugins) Tables() algorithm.Tables {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Out == nil {
-		o.Out = io.Discard
-	}
+	o.Out = cmp.Or(o.Out, io.Discard)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.FS == nil {
-		o.FS = disk.OS()
-	}
+	o.FS = cmp.Or(o.FS, disk.OS())
 	if o.Find == nil {
 		o.Find = func(path string) string { return path }
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/engine"
@@ -20,9 +21,7 @@ func (m *Model) Prompt(messages []chat.Message) (string, []int32, error) {
 
 // Render renders messages for the model.
 func (m *Model) Render(messages []chat.Message, o chat.Options) (string, []int32, error) {
-	if o.EnableThinking == nil {
-		o.EnableThinking = m.Thinking
-	}
+	o.EnableThinking = cmp.Or(o.EnableThinking, m.Thinking)
 	text, err := m.Template.Render(messages, o)
 	if err != nil {
 		return "", nil, err

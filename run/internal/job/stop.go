@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // ErrInterrupted says that a run ended because it was asked to stop.
@@ -84,10 +86,8 @@ func silent(ctx context.Context, server Server) error {
 		case time.Since(heard) >= StopPatience:
 			return fmt.Errorf("%w (%w)", ErrUnreachable, err)
 		}
-		select {
-		case <-time.After(stopPause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pause.For(ctx, stopPause); err != nil {
+			return err
 		}
 	}
 }

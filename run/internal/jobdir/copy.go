@@ -3,8 +3,6 @@ package jobdir
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -96,21 +94,9 @@ func (d Dir) copyFiles(from, to string, wanted func(name string) bool) error {
 				return err
 			}
 		}
-		if err := d.copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+		if err := disk.CopyFile(d.FS, filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (d Dir) copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	return disk.Replace(d.FS, to, func(w io.Writer) error {
-		_, err := io.Copy(w, src)
-		return err
-	})
 }

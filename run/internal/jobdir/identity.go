@@ -123,8 +123,7 @@ func (id Identity) Check(cfg *config.Config, dir, numerics, where string) (note 
 			"set model.tinker.base_url: local, or use another name for a new job", dir, where)
 	default:
 		return fmt.Sprintf("the job was begun with numerics %s and continues with %s: the last bits can differ from "+
-			"an unbroken run's",
-			was, is), nil
+			"an unbroken run's", was, is), nil
 	}
 }
 

@@ -1,11 +1,9 @@
 package jobdir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
@@ -35,17 +33,13 @@ func (n ServerModels) Read() ([]string, error) {
 }
 
 func (n ServerModels) all() (all modelLists, err error) {
-	data, err := os.ReadFile(n.Path)
+	err = disk.ReadJSON(n.Path, &all)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
-	if err == nil {
-		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &all))
-	}
 	if err != nil {
 		return all, fmt.Errorf("run: %s: %w; remove it: it only lists models that earlier starts left on servers, "+
-			"to be unloaded when one is full",
-			n.Path, err)
+			"to be unloaded when one is full", n.Path, err)
 	}
 	return all, nil
 }

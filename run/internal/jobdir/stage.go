@@ -1,7 +1,6 @@
 package jobdir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,12 +30,9 @@ type stageMeta struct {
 func (d Dir) LatestStage(cfg *config.Config) (int, error) {
 	n, path := len(cfg.Stages), d.stageFile(cfg)
 	var m stageMeta
-	data, err := os.ReadFile(path)
+	err := disk.ReadJSON(path, &m)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
-	}
-	if err == nil {
-		err = errors.Join(disk.Unseal(data), json.Unmarshal(data, &m))
 	}
 	if err == nil && m.Latest < 0 {
 		err = fmt.Errorf("latest_stage is %d", m.Latest)
@@ -46,8 +42,7 @@ func (d Dir) LatestStage(cfg *config.Config) (int, error) {
 	}
 	if m.Latest >= n {
 		return 0, fmt.Errorf("run: %s was at stage %d, and there are %d; put the missing stages back, or use "+
-			"another name for a new job",
-			d.Path, m.Latest, n)
+			"another name for a new job", d.Path, m.Latest, n)
 	}
 	return m.Latest, nil
 }

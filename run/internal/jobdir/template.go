@@ -1,11 +1,12 @@
 package jobdir
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 )
 
 // templateFile is the job's chat template, whichever the configuration chose.
@@ -25,12 +26,8 @@ func Template(path string) (text string, date time.Time, err error) {
 	if err != nil {
 		return "", date, fmt.Errorf("run: %w", err)
 	}
-	data, err := os.ReadFile(filepath.Join(at, identityFile))
 	var id Identity
-	if err == nil {
-		err = json.Unmarshal(data, &id)
-	}
-	if err != nil {
+	if err := disk.ReadJSON(filepath.Join(at, identityFile), &id); err != nil {
 		return "", date, fmt.Errorf("run: %s: %w", filepath.Join(at, identityFile), err)
 	}
 	return string(template), id.Date, nil

@@ -89,8 +89,7 @@ func Changed(cfg *config.Config, state trainer.State, steps int, now algorithm.S
 		if then.At(step) != now.At(step) {
 			return fmt.Sprintf("steps 1 to %d had the learning rates of a run of %d steps; later ones have the rates "+
 				"of a run of %d (algorithm.optimizer.lr_scheduler_type %s): the result differs from a run that was "+
-				"planned for %d",
-				state.Step, state.Planned, steps, cfg.Algorithm.Optimizer.LRSchedulerType, steps), nil
+				"planned for %d", state.Step, state.Planned, steps, cfg.Algorithm.Optimizer.LRSchedulerType, steps), nil
 		}
 	}
 	return "", nil

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/hf/hub"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -55,7 +55,7 @@ func FindTokenizer(ctx context.Context, j *job.Job) (string, error) {
 		}
 	}
 	for _, n := range names {
-		if at := j.Find(n); isFolder(at) || strings.EqualFold(filepath.Ext(at), ".gguf") {
+		if at := j.Find(n); disk.IsFolder(at) || strings.EqualFold(filepath.Ext(at), ".gguf") {
 			return j.ModelFolder(ctx, n)
 		}
 	}
@@ -74,7 +74,7 @@ func FindTokenizer(ctx context.Context, j *job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if isFolder(said) {
+	if disk.IsFolder(said) {
 		return said, nil
 	}
 	if said != "" {
@@ -139,8 +139,7 @@ func fetchTokenizer(ctx context.Context, j *job.Job, names []string) (string, er
 func serversTokenizer(ctx context.Context, j *job.Job) (id string, err error) {
 	say := func(p client.Pause) {
 		if p.State != client.Active {
-			fmt.Fprintf(j.Out, "waiting for the server to say which tokenizer %s has: %s\n",
-				j.Config.Model.BaseModel(),
+			fmt.Fprintf(j.Out, "waiting for the server to say which tokenizer %s has: %s\n", j.Config.Model.BaseModel(),
 				p.Reason)
 		}
 	}
@@ -158,9 +157,4 @@ func serversTokenizer(ctx context.Context, j *job.Job) (id string, err error) {
 	}
 	info, err := m.Info(ctx)
 	return info.TokenizerID, err
-}
-
-func isFolder(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/engine"
 	"github.com/seed-d9ad8ee0/trinity/hf/tokenizer"
+	"github.com/seed-d9ad8ee0/trinity/internal/disk"
 	"github.com/seed-d9ad8ee0/trinity/run/internal/job"
 )
 
@@ -80,7 +81,7 @@ func teacherModel(ctx context.Context, j *job.Job, path string) (engine.Model, e
 // SavedWeights turns a job's folder, or one of its global_step_<n>, into the folder of the weights saved there; another
 // path stays.
 func SavedWeights(dir string) (string, error) {
-	if !isFolder(dir) {
+	if !disk.IsFolder(dir) {
 		return dir, nil
 	}
 	if n, err := os.ReadFile(filepath.Join(dir, "latest_checkpointed_iteration.txt")); err == nil {

@@ -5,11 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
 
 // Ask asks a server of trinity at url about a model, or about its only one if name is "".
@@ -35,8 +36,7 @@ func Ask(ctx context.Context, url, key, name string) (Target, error) {
 			strings.Join(names, ", "))
 	}
 	if !slices.Contains(names, t.Model) {
-		return t, fmt.Errorf("start: %s has no model %q; it has %s", t.URL, t.Model,
-			strings.Join(names, ", "))
+		return t, fmt.Errorf("start: %s has no model %q; it has %s", t.URL, t.Model, strings.Join(names, ", "))
 	}
 	return t, t.describe(ctx)
 }
@@ -78,13 +78,10 @@ func (t *Target) call(ctx context.Context, method, path string, body, into any) 
 		return fmt.Errorf("start: --url: %w; write it as http://127.0.0.1:8000", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+t.Key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("start: no server answers: %w; start one with trinity serve, or name it with --url", err)
-	}
-	defer resp.Body.Close()
-	data, err = io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	resp, data, err := bound.Of(mostAnswer).Do(http.DefaultClient, req)
 	switch {
+	case resp == nil:
+		return fmt.Errorf("start: no server answers: %w; start one with trinity serve, or name it with --url", err)
 	case err != nil:
 		return fmt.Errorf("start: %s%s: %w", t.URL, path, err)
 	case resp.StatusCode == http.StatusUnauthorized:

@@ -58,35 +58,27 @@ func (s *Server) Serve(ctx context.Context, stop <-chan struct{}, l net.Listener
 	return web.Edge{Guard: &web.Guard{}, End: time.Second}.Serve(ctx, stop, l, s.handler())
 }
 
-// handler has the routes that the programs use.
+// handler has the routes that ask the model, and those by which programs look for a server.
 func (s *Server) handler() http.Handler {
 	api := endpoint.New(s, time.Now)
 	bodies := web.NewBodies(web.BodyOptions{Weigh: endpoint.WeighBody})
 	m := http.NewServeMux()
-	type answerer func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error
-	post := func(path string, answer answerer, fail func(*endpoint.Error, http.ResponseWriter) int) {
-		m.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+	for _, route := range api.Routes() {
+		m.HandleFunc("POST "+route.Path, func(w http.ResponseWriter, r *http.Request) {
 			body, err := bodies.ReadWeighed(r, endpoint.MaxBody)
 			if err == nil {
-				err = answer(r.Context(), w, "", body)
+				err = route.Answer(r.Context(), w, "", body)
 			}
-			if err != nil {
-				fail(endpoint.ErrorOf(err), w)
+			switch {
+			case err != nil && route.Anthropic:
+				endpoint.ErrorOf(err).WriteAnthropic(w)
+			case err != nil:
+				endpoint.ErrorOf(err).Write(w)
 			}
 		})
 	}
-	post("/v1/chat/completions", api.Chat, (*endpoint.Error).Write)
-	post("/v1/responses", api.Respond, (*endpoint.Error).Write)
-	post("/v1/messages", api.Messages, (*endpoint.Error).WriteAnthropic)
-	post("/v1/messages/count_tokens", api.CountTokens, (*endpoint.Error).WriteAnthropic)
 	m.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
-		list := api.List
-		if endpoint.ForAnthropic(r) {
-			list = func(ctx context.Context, w http.ResponseWriter, tenant string) error {
-				return api.ListAnthropic(ctx, w, tenant, r.URL.Query())
-			}
-		}
-		if err := list(r.Context(), w, ""); err != nil {
+		if err := api.ListFor(w, r, ""); err != nil {
 			endpoint.ErrorOf(err).Write(w)
 		}
 	})

@@ -27,7 +27,7 @@ func (t *Trainer) begin(r Request, out string) (*plan, error) {
 		r.Template = absolute(r.Template)
 	}
 	p := &plan{Request: r, out: absolute(out), model: r.Model}
-	if path := t.Run.Find(r.Model); path != r.Model || exists(path) {
+	if path := t.Run.Find(r.Model); path != r.Model || disk.Exists(path) {
 		p.model = absolute(path)
 	}
 	file := filepath.Join(p.out, requestFile)
@@ -83,11 +83,6 @@ func (p *plan) release() error {
 		errs = append(errs, os.Remove(filepath.Join(p.out, file)))
 	}
 	return errors.Join(errs...)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // absolute is a path that does not depend on the current folder.

@@ -113,9 +113,7 @@ func token(name string) string {
 		}
 		return '-'
 	}, name)
-	if s == "" {
-		s = "job"
-	}
+	s = cmp.Or(s, "job")
 	return s[:min(len(s), 40)]
 }
 

@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -154,9 +155,7 @@ func address(listen string) (host string, port int, err error) {
 	if err != nil || port < 0 || port > 65535 {
 		return "", 0, fmt.Errorf("fleet: address %q is not host:port, such as 0.0.0.0:4222", listen)
 	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
+	port = cmp.Or(port, server.RANDOM_PORT)
 	return host, port, nil
 }
 

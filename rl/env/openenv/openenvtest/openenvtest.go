@@ -4,6 +4,7 @@
 package openenvtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,9 +60,7 @@ type Server struct {
 // New makes a server that does not listen anywhere: a handler.
 func New(o Options) *Server {
 	s := &Server{o: o}
-	if s.o.Max == 0 {
-		s.o.Max = 1000
-	}
+	s.o.Max = cmp.Or(s.o.Max, 1000)
 	s.Train.Store(int64(len(splits["train"])))
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s

@@ -3,6 +3,7 @@
 package extract
 
 import (
+	"cmp"
 	"regexp"
 	"sort"
 	"strings"
@@ -190,9 +191,7 @@ func (c candidate) read(r Reading) (*expression.Node, string) {
 		return expr, c.groups["expr"]
 	}
 	integer = strings.TrimLeft(strings.NewReplacer(",", "", " ", "").Replace(integer), "0")
-	if integer == "" {
-		integer = "0"
-	}
+	integer = cmp.Or(integer, "0")
 	spelling := integer + strings.ReplaceAll(decimal, ",", ".")
 	n, err := expression.Number(spelling)
 	if err != nil {

@@ -14,8 +14,7 @@ func latexFinders() []finder {
 		{priority: hopedFor, latex: true,
 			find: func(t *scanned, keep func(found)) { t.hoped(keep, environmentsThen(hope)) }},
 		{priority: announced, latex: true, find: func(t *scanned, keep func(found)) {
-			t.announced(keep, true, func(t *scanned, i int,
-				f *found) bool {
+			t.announced(keep, true, func(t *scanned, i int, f *found) bool {
 				return t.afterIs(i, f, environmentsThen(accept))
 			})
 		}},

@@ -24,15 +24,7 @@ func (c *compiler) found(re *syntax.Regexp) (*Node, error) {
 	case syntax.OpCapture:
 		return c.found(re.Sub[0])
 	case syntax.OpAlternate:
-		n := Alt()
-		for _, sub := range re.Sub {
-			one, err := c.found(sub)
-			if err != nil {
-				return nil, err
-			}
-			n.list = append(n.list, one)
-		}
-		return n, nil
+		return listed(Alt(), re.Sub, c.found)
 	}
 	list := []*syntax.Regexp{re}
 	if re.Op == syntax.OpConcat {
@@ -45,15 +37,14 @@ func (c *compiler) found(re *syntax.Regexp) (*Node, error) {
 	if n := len(list); n > 0 && list[n-1].Op == syntax.OpEndText {
 		after, list = Text(""), list[:n-1]
 	}
-	n, err := c.each(list)
+	n, err := listed(Seq(), list, c.regexp)
 	return Seq(before, n, after), err
 }
 
-// each is expressions one after the other.
-func (c *compiler) each(list []*syntax.Regexp) (*Node, error) {
-	n := Seq()
+// listed adds what read makes of expressions to n.
+func listed(n *Node, list []*syntax.Regexp, read func(*syntax.Regexp) (*Node, error)) (*Node, error) {
 	for _, re := range list {
-		one, err := c.regexp(re)
+		one, err := read(re)
 		if err != nil {
 			return nil, err
 		}
@@ -85,17 +76,9 @@ func (c *compiler) regexp(re *syntax.Regexp) (*Node, error) {
 	case syntax.OpAnyChar:
 		return c.class([]rune{0, utf8.MaxRune}), nil
 	case syntax.OpCapture, syntax.OpConcat:
-		return c.each(re.Sub)
+		return listed(Seq(), re.Sub, c.regexp)
 	case syntax.OpAlternate:
-		n := Alt()
-		for _, sub := range re.Sub {
-			one, err := c.regexp(sub)
-			if err != nil {
-				return nil, err
-			}
-			n.list = append(n.list, one)
-		}
-		return n, nil
+		return listed(Alt(), re.Sub, c.regexp)
 	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
 		return c.repeat(re)
 	}

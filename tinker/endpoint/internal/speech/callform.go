@@ -34,8 +34,7 @@ func callForm(style chat.CallStyle, t Tool) *grammar.Node {
 	end := "}"
 	switch style {
 	case chat.FunctionCalls:
-		return tagged(t, CallBegin(style, t.Name), "<parameter=", ">\n", "\n</parameter>\n",
-			"</function>\n"+CallClose)
+		return tagged(t, CallBegin(style, t.Name), "<parameter=", ">\n", "\n</parameter>\n", "</function>\n"+CallClose)
 	case chat.PairCalls:
 		return tagged(t, CallBegin(style, t.Name), "<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n", CallClose)
 	case chat.QwenCalls:

@@ -30,8 +30,7 @@ var OllamaOptionsUnsupported = param.Refusals{
 // ollamaLabels are options that do not change an answer: how Ollama loads a model and keeps a prompt that it cuts, and
 // settings of features that are off.
 var ollamaLabels = []string{"num_keep", "num_batch", "num_gpu", "main_gpu", "num_thread", "low_vram", "f16_kv",
-	"logits_all", "vocab_only", "use_mmap", "use_mlock", "numa", "penalize_newline", "mirostat_tau",
-	"mirostat_eta"}
+	"logits_all", "vocab_only", "use_mmap", "use_mlock", "numa", "penalize_newline", "mirostat_tau", "mirostat_eta"}
 
 // OllamaOptions reads options into a chat or a completion, and returns num_ctx; 0 if there is none.
 func OllamaOptions(f param.Fields, own param.Fields) (window int, err error) {

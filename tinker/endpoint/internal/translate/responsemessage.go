@@ -195,8 +195,7 @@ func partsOf(raw json.RawMessage, kinds ...string) (string, error) {
 		}
 		if !known || p.Text == nil {
 			return "", param.Invalid("", "[%d]: a part of type %q cannot be read here; only %s with a text is", i,
-				p.Type,
-				strings.Join(kinds, ", "))
+				p.Type, strings.Join(kinds, ", "))
 		}
 		all.WriteString(*p.Text)
 	}

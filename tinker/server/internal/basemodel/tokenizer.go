@@ -107,8 +107,7 @@ func (s *Registry) Resolve(w http.ResponseWriter, r *http.Request, other http.Ha
 	content, ok := files.content[name]
 	w.Header().Set("X-Repo-Commit", files.commit)
 	if !ok {
-		s.hubError(w, http.StatusNotFound, "EntryNotFound",
-			"this repository has only the files of a tokenizer")
+		s.hubError(w, http.StatusNotFound, "EntryNotFound", "this repository has only the files of a tokenizer")
 		return
 	}
 	sum := sha256.Sum256(content)

@@ -3,6 +3,7 @@
 package capacity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -54,9 +55,7 @@ func New(o Queues, l *life.Life, dir string, heal func() error, engine tinker.Bo
 	edge.Default(&o.MaxQueuedBytes, 2<<30)
 	edge.Default(&o.MaxListening, 1<<14)
 	edge.Default(&o.Crowd, 256)
-	if o.MinFree == 0 {
-		o.MinFree = 256 << 20
-	}
+	o.MinFree = cmp.Or(o.MinFree, 256<<20)
 	return &Capacity{
 		Training:  NewQuota("training requests", math.MaxInt32, o.MaxQueuedBytes), // package engine bounds their number
 		Sampling:  NewQuota("samples", o.MaxSamples, o.MaxSampleBytes),

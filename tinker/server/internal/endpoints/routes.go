@@ -12,17 +12,13 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )
 
-// answerer is a handler of package endpoint.
-type answerer = func(ctx context.Context, w http.ResponseWriter, tenant string, body []byte) error
-
 // Prefixes under which clients look for the interfaces. vLLM has its routes for tokens at the root, and clients take
 // /v1 or the route's name off the address that they were given. The calls of a session are recorded; an id is the same
 // under both of its prefixes.
 var (
-	OpenaiAt    = []string{"/oai/api/v1", "/v1"}
-	anthropicAt = []string{"/anthropic/api/v1", "/v1"}
+	openaiAt    = []string{"", "/oai/api"}
+	anthropicAt = []string{"", "/anthropic/api"}
 	TokensAt    = []string{"", "/v1", "/oai/api", "/oai/api/v1"}
-	generateAt  = []string{"", "/oai/api"}
 	recordedAt  = []string{"/sessions/{session}", "/rollouts/{session}"}
 )
 
@@ -31,17 +27,16 @@ func (s *Endpoints) Routes() {
 	api := endpoint.New(s, s.Life.Now)
 	s.modelRoutes(api)
 	s.ollamaRoutes(api)
-	s.post(OpenaiAt, s.failOpenAI, map[string]answerer{"/chat/completions": api.Chat,
-		"/chat/completions/tokens": api.ChatTokens, "/completions": api.Complete, "/responses": api.Respond})
-	s.post(anthropicAt, s.failAnthropic, map[string]answerer{"/messages": api.Messages,
-		"/messages/count_tokens": api.CountTokens})
-	s.post(TokensAt, s.failOpenAI, map[string]answerer{"/tokenize": api.Tokenize, "/detokenize": api.Detokenize})
-	s.post(generateAt, s.failOpenAI, map[string]answerer{"/inference/v1/generate": api.Generate})
-	s.post(recordedAt, s.failOpenAI, map[string]answerer{"/v1/chat/completions": api.Chat,
-		"/v1/chat/completions/tokens": api.ChatTokens, "/v1/completions": api.Complete, "/v1/responses": api.Respond,
-		"/inference/v1/generate": api.Generate})
-	s.post(recordedAt, s.failAnthropic, map[string]answerer{"/v1/messages": api.Messages,
-		"/v1/messages/count_tokens": api.CountTokens})
+	for _, r := range api.Routes() {
+		at, fail := openaiAt, s.failOpenAI
+		if r.Anthropic {
+			at, fail = anthropicAt, s.failAnthropic
+		}
+		s.post(at, r.Path, r.Answer, fail)
+		s.post(recordedAt, r.Path, r.Answer, fail)
+	}
+	s.post(TokensAt, "/tokenize", api.Tokenize, s.failOpenAI)
+	s.post(TokensAt, "/detokenize", api.Detokenize, s.failOpenAI)
 	for _, prefix := range TokensAt {
 		s.Edge.OnOther("GET "+prefix+"/tokenizer_info", edge.NoBody, func(c *edge.Call) (any, error) {
 			return edge.Answered(api.TokenizerInfo(c.Ctx, c.W, c.Tenant, c.R.URL.Query().Get("model")))
@@ -57,17 +52,15 @@ func (s *Endpoints) Routes() {
 	}
 }
 
-// post serves paths below each prefix.
-func (s *Endpoints) post(prefixes []string, fail edge.Failure, paths map[string]answerer) {
+// post serves a path below each prefix.
+func (s *Endpoints) post(prefixes []string, path string, h endpoint.Answerer, fail edge.Failure) {
 	for _, prefix := range prefixes {
-		for path, h := range paths {
-			s.Edge.OnOther("POST "+prefix+path, edge.LargeBody, s.posted(h), fail)
-		}
+		s.Edge.OnOther("POST "+prefix+path, edge.LargeBody, s.posted(h), fail)
 	}
 }
 
 // posted is the handler of a request with a body that package endpoint answers.
-func (s *Endpoints) posted(h answerer) edge.Handler {
+func (s *Endpoints) posted(h endpoint.Answerer) edge.Handler {
 	return func(c *edge.Call) (any, error) {
 		ctx, release := s.Life.Until(c.Ctx)
 		defer release()

@@ -1,6 +1,7 @@
 package endpoints
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -24,9 +25,7 @@ const longestSession = 256
 // withSession returns a context with the session that a request names, if it names one.
 func withSession(ctx context.Context, r *http.Request) (context.Context, error) {
 	id := r.PathValue("session")
-	if id == "" {
-		id = r.Header.Get("X-Session-ID")
-	}
+	id = cmp.Or(id, r.Header.Get("X-Session-ID"))
 	if len(id) > longestSession {
 		return nil, edge.Status(http.StatusBadRequest, "the id of a session has %d bytes; at most %d are allowed",
 			len(id), longestSession)
@@ -130,9 +129,7 @@ func (r *traceStore) add(of traceOwner, t endpoint.Trace) {
 	r.used++
 	one.used = r.used
 	most := r.most
-	if most == 0 {
-		most = traceBytes
-	}
+	most = cmp.Or(most, traceBytes)
 	for r.bytes > most {
 		r.remove(r.victim())
 	}

@@ -1,6 +1,7 @@
 package sampling
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -57,9 +58,7 @@ func (s *Samplers) run(ctx context.Context, p *state.Sample, w *state.Sampler) (
 	if err := wire.Decode(p.Raw, &req); err != nil {
 		return 0, out, err
 	}
-	if req.NumSamples == 0 {
-		req.NumSamples = 1
-	}
+	req.NumSamples = cmp.Or(req.NumSamples, 1)
 	asked, err := s.sampleRequest(req, p.Seed)
 	if err != nil {
 		return 0, out, err

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
+
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/basemodel"
 	"github.com/seed-d9ad8ee0/trinity/tinker/server/internal/capacity"
@@ -222,10 +224,8 @@ func (s *Samplers) await(ctx context.Context, req tinker.SamplingClientRequest) 
 		if !errors.Is(err, tinker.ErrBusy) || time.Since(begun) > loadWait {
 			return client, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(loadEvery):
+		if err := pause.For(ctx, loadEvery); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -69,8 +69,7 @@ func (s *Recorder) makeRoom(tenant string) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *state.Recording) int {
-		return cmp.Or(a.Used.Compare(b.Used), cmp.Compare(a.Sequence,
-			b.Sequence))
+		return cmp.Or(a.Used.Compare(b.Used), cmp.Compare(a.Sequence, b.Sequence))
 	})
 	for _, r := range list {
 		if s.State.Recorded.Bytes[tenant] <= s.Keep.MaxStability/4*3 {

@@ -2,6 +2,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -157,9 +158,7 @@ func (s *Sessions) FinishSession(c *edge.Call, req finishReason) (any, error) {
 			return 0, err
 		}
 		u.Finished = req.Reason.Type
-		if u.Finished == "" {
-			u.Finished = "finished"
-		}
+		u.Finished = cmp.Or(u.Finished, "finished")
 		for _, p := range t.Samples {
 			if w := t.Samplers[p.Sampler]; w != nil && w.Session == id && p.Cancel != nil {
 				p.Cancel()
@@ -193,8 +192,7 @@ func (s *Sessions) CollectSessions() error {
 		}
 		for id, p := range t.Samplers {
 			u := t.Sessions[p.Session]
-			if p.Unnamed || p.Busy > 0 || now.Sub(p.Used) <= s.Keep ||
-				u != nil && now.Sub(u.Seen) <= s.Keep {
+			if p.Unnamed || p.Busy > 0 || now.Sub(p.Used) <= s.Keep || u != nil && now.Sub(u.Seen) <= s.Keep {
 				held[p.Session] = true
 				continue
 			}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -119,9 +120,7 @@ func (p *Sampler) Changed() <-chan struct{} {
 // Ended numbers the end of a sample, unless an earlier process has, and wakes the calls that wait for it. The store is
 // locked.
 func (p *Sampler) Ended(q *Sample) {
-	if q.Result.Order == 0 {
-		q.Result.Order = p.ends + 1
-	}
+	q.Result.Order = cmp.Or(q.Result.Order, p.ends+1)
 	p.ends = max(p.ends, q.Result.Order)
 	if p.end != nil {
 		close(p.end)
