@@ -17,7 +17,7 @@ import (
 // viewCmd has Trinity-RFT's flags: a studio of one table of experiences.
 type viewCmd struct {
 	Config    string `short:"c" help:"A job's configuration; its input_save_path is shown." placeholder:"FILE"`
-	URL       string `name:"url" help:"An SQLite file or its URL, or a .jsonl file; overrides -c." placeholder:"FILE"`
+	URL       string `name:"url" help:"A database's URL, an SQLite or .jsonl file; overrides -c." placeholder:"FILE"`
 	Table     string `help:"The table; overrides --config." placeholder:"NAME"`
 	Tokenizer string `help:"The model whose tokens they are; overrides --config." placeholder:"MODEL"`
 	Schema    string `help:"What the table has: experience or sft." default:"experience"`
@@ -60,12 +60,13 @@ func (c *viewCmd) table(s *surroundings) (t source.Table, err error) {
 		}
 	}
 	scheme, path, isURL := strings.Cut(t.File, "://")
-	if kind, _, _ := strings.Cut(scheme, "+"); isURL {
-		if kind != "sqlite" {
-			return t, fmt.Errorf("cannot view %s: a database of kind %s; SQLite files and .jsonl files can be viewed: "+
-				"copy the table into one, or look at the job's samples with trinity studio FOLDER", t.File, kind)
-		}
+	switch kind, _, _ := strings.Cut(scheme, "+"); {
+	case !isURL || kind == "postgresql" || kind == "postgres":
+	case kind == "sqlite":
 		t.File = strings.TrimPrefix(path, "/")
+	default:
+		return t, fmt.Errorf("cannot view a database of kind %s; SQLite, Postgres and .jsonl files can be viewed: "+
+			"copy the table into one, or look at the job's samples with trinity studio FOLDER", kind)
 	}
 	return t, nil
 }
