@@ -126,7 +126,10 @@ func (l *life) again() (killed int, err error) {
 	if l.now.Wait() == nil {
 		return 0, nil
 	}
-	l.now, err = l.start()
+	now, err := l.start()
+	if err == nil {
+		l.now = now
+	}
 	return 1, err
 }
 
