@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -39,14 +41,17 @@ func (l experienceLines) Open(f rollout.File) (rollout.Opened, error) {
 	return converted{open, fromExperience}, nil
 }
 
-// check reports a first line that is no experience.
+// check reports a first line that is no experience. A file may have no line yet.
 func (l experienceLines) check() error {
 	f, err := os.Open(string(l))
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
 	defer f.Close()
-	line, err := bufio.NewReader(f).ReadBytes('\n')
+	line, err := bufio.NewReader(io.LimitReader(f, 64<<20)).ReadBytes('\n')
+	if err == io.EOF {
+		return nil // it has no whole line
+	}
 	if err == nil {
 		_, err = fromExperience(line)
 	}
@@ -62,16 +67,16 @@ func fromExperience(line []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	if err := d.Decode(&item); err != nil {
-		return nil, fmt.Errorf("source: a line is no experience: %w", err)
+		return nil, fmt.Errorf("it is no experience: %w", err)
 	}
 	if _, ok := item["eid"].(map[string]any); !ok {
-		return nil, fmt.Errorf("source: a line is no experience: it has no eid")
+		return nil, errors.New("it is no experience: it has no eid")
 	}
 	r := rollout.Record{Metrics: map[string]float64{}}
 	readFields(&r, item)
 	r.StopReason, _ = item["stop_reason"].(string)
 	for key, into := range map[string]*int{"prompt_length": &r.PromptCount, "response_length": &r.ResponseCount} {
-		if n := number(item[key]); n != nil {
+		if n := number(item[key]); n != nil && *n >= 0 && *n < 1<<31 {
 			*into = int(*n)
 		}
 	}
