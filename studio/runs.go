@@ -86,7 +86,7 @@ func (s *Studio) list(w http.ResponseWriter, _ *http.Request) error {
 	}
 	folders := slices.Concat(s.opts.Dirs, s.opts.URLs)
 	for _, t := range s.opts.Tables {
-		folders = append(folders, t.File)
+		folders = append(folders, t.Path())
 	}
 	return answer(w, map[string]any{"runs": runs, "folders": folders, "version": s.opts.Version})
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Command postgres tests the SQL buffer, and a run in two processes, on a Postgres server.
+# Command postgres tests the SQL buffer, a table in the studio, and a run in two processes, on a Postgres server.
 # Needs: Postgres, such as Debian's postgresql
 # Takes: a minute
 #
@@ -28,4 +28,5 @@ trap stop EXIT
 "$bin/postgres" --version
 export TRINITY_TEST_POSTGRES="postgresql://trinity@127.0.0.1:$port/postgres?sslmode=disable"
 go test ./loop/buffer -run SQL -count 1 -v | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'
+go test ./studio/source -run 'TestPostgres$' -count 1 -v | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'
 go test ./run -run 'TestPostgres$' -count 1 -v | grep -E '^ *--- |^(ok|FAIL|panic)|_test.go:'

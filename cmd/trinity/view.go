@@ -16,8 +16,8 @@ import (
 
 // viewCmd has Trinity-RFT's flags: a studio of one table of experiences.
 type viewCmd struct {
-	Config    string `short:"c" help:"A job's configuration; its input_save_path is the database." placeholder:"FILE"`
-	URL       string `name:"url" help:"The SQLite file, or its URL; overrides --config." placeholder:"FILE"`
+	Config    string `short:"c" help:"A job's configuration; its input_save_path is shown." placeholder:"FILE"`
+	URL       string `name:"url" help:"A database's URL, an SQLite or .jsonl file; overrides -c." placeholder:"FILE"`
 	Table     string `help:"The table; overrides --config." placeholder:"NAME"`
 	Tokenizer string `help:"The model whose tokens they are; overrides --config." placeholder:"MODEL"`
 	Schema    string `help:"What the table has: experience or sft." default:"experience"`
@@ -50,23 +50,29 @@ func (c *viewCmd) table(s *surroundings) (t source.Table, err error) {
 		}
 	}
 	t.File, t.Name, t.Model = cmp.Or(c.URL, t.File), cmp.Or(c.Table, t.Name), cmp.Or(c.Tokenizer, t.Model)
+	if t.Lines() {
+		t.Name = "" // its lines are all there is, and have no tokens
+		return t, nil
+	}
 	for _, f := range []struct{ flag, value string }{{"url", t.File}, {"table", t.Name}, {"tokenizer", t.Model}} {
 		if f.value == "" {
 			return t, fmt.Errorf("--%s is required (or provide --config)", f.flag)
 		}
 	}
 	scheme, path, isURL := strings.Cut(t.File, "://")
-	if kind, _, _ := strings.Cut(scheme, "+"); isURL {
-		if kind != "sqlite" {
-			return t, fmt.Errorf("--url %s: tables in SQLite files can be viewed, not in databases of kind %s", t.File,
-				kind)
-		}
+	switch kind, _, _ := strings.Cut(scheme, "+"); {
+	case !isURL || kind == "postgresql" || kind == "postgres":
+	case kind == "sqlite":
 		t.File = strings.TrimPrefix(path, "/")
+	default:
+		return t, fmt.Errorf("cannot view a database of kind %s; SQLite, Postgres and .jsonl files can be viewed: "+
+			"copy the table into one, or look at the job's samples with trinity studio FOLDER", kind)
 	}
 	return t, nil
 }
 
-// configured is the table that a run of a configuration keeps its experiences in (input_save_path).
+// configured is what a run of a configuration keeps its experiences in: input_save_path, or else the buffer that the
+// trainer reads.
 func (c *viewCmd) configured(s *surroundings) (t source.Table, err error) {
 	cfg, err := (&configFlags{Config: c.Config}).load(s, run.Python{}.Names())
 	if err != nil {
@@ -80,17 +86,19 @@ func (c *viewCmd) configured(s *surroundings) (t source.Table, err error) {
 			path = "sqlite:///" + own
 		}
 	}
+	t = source.Table{File: path, Name: "pipeline_input", Model: cfg.Model.ModelPath}
+	if b := cfg.Buffer.TrainerInput.ExperienceBuffer; !p.SaveInput {
+		t.File, t.Name = b.Path, b.Name
+	}
 	switch {
-	case !p.SaveInput:
-		return t, fmt.Errorf("cannot view from %s: %ssave_input is false, so no database is written", c.Config, key)
-	case !strings.Contains(path, "://"):
-		return t, fmt.Errorf("cannot view from %s: %sinput_save_path (%q) is not a database URL; set one, such as "+
-			"sqlite:///experiences.db, or look at the run with trinity studio %s", c.Config, key, path, cfg.JobDir())
+	case !strings.Contains(t.File, "://") && !t.Lines():
+		return t, fmt.Errorf("cannot view from %s: %q is neither a database URL, such as sqlite:///experiences.db, "+
+			"nor a .jsonl file; look at the samples with trinity studio %s", c.Config, t.File, cfg.JobDir())
 	case cfg.Model.ModelPath == "":
 		return t, fmt.Errorf("cannot view from %s: model.model_path is not set", c.Config)
 	}
 	warnRenamed(s, cfg)
-	return source.Table{File: path, Name: "pipeline_input", Model: cfg.Model.ModelPath}, nil
+	return t, nil
 }
 
 // warnRenamed says that a run which did not continue the job in its folder has the time in its name.

@@ -54,14 +54,19 @@ func (d databases) Scan(ctx context.Context, f rollout.File) (*rollout.Segment, 
 		return nil, err
 	}
 	defer open.Close()
+	return open.scan(ctx, f)
+}
+
+// scan makes the index of the table.
+func (x *database) scan(ctx context.Context, f rollout.File) (*rollout.Segment, error) {
 	s := &rollout.Segment{File: f.Name, Size: f.Size, Time: f.Time}
-	rows, err := open.db.QueryContext(ctx, open.query+" ORDER BY id")
+	rows, err := x.db.QueryContext(ctx, x.query+" ORDER BY id")
 	if err != nil {
 		return nil, fmt.Errorf("source: %s: %w", f.Name, err)
 	}
 	defer rows.Close()
 	for n := int32(0); rows.Next(); n++ {
-		id, line, err := open.record(rows)
+		id, line, err := x.record(rows)
 		if err != nil {
 			s.Bad++
 			continue
@@ -92,21 +97,27 @@ func (d databases) open(f rollout.File) (*database, error) {
 	path := filepath.Join(d.dir, filepath.FromSlash(f.Name))
 	db := sqlite.Open(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(2000)"}})
 	x := &database{db: db, name: f.Name}
-	if err := x.choose(d.table); err != nil {
+	if err := x.choose(d.table, inSQLite); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("source: %s: %w", path, err)
 	}
 	return x, nil
 }
 
+// catalog is a database's queries for the names of its tables, and of a table's columns, with %s for its quoted name.
+type catalog struct{ tables, columns string }
+
+var inSQLite = catalog{`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`,
+	`SELECT name FROM pragma_table_info(%s)`}
+
 // choose finds the table of experiences: the one of that name, or the first that has rewards.
-func (x *database) choose(name string) error {
-	tables, err := texts(x.db, `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
+func (x *database) choose(name string, in catalog) error {
+	tables, err := texts(x.db, in.tables)
 	if err != nil {
 		return err
 	}
 	for _, table := range tables {
-		has, err := texts(x.db, "SELECT name FROM pragma_table_info("+quoteText(table)+")")
+		has, err := texts(x.db, fmt.Sprintf(in.columns, quoteText(table)))
 		if err != nil {
 			return err
 		}
@@ -178,7 +189,7 @@ func (x *database) Close() error { return x.db.Close() }
 
 // Read implements rollout.Opened.
 func (x *database) Read(row *rollout.Row, part rollout.Span, _ []byte) ([]byte, error) {
-	rows, err := x.db.Query(x.query+" WHERE id = ?", row.Offset)
+	rows, err := x.db.Query(fmt.Sprint(x.query, " WHERE id = ", row.Offset))
 	if err != nil {
 		return nil, fmt.Errorf("source: %s: %w", x.name, err)
 	}

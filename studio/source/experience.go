@@ -119,9 +119,13 @@ func readMessages(r *rollout.Record, v any) {
 	}
 }
 
-// number is a finite number of a pickle, else nil.
+// number is a finite number of a pickle or of JSON, else nil.
 func number(v any) *float64 {
 	switch n := v.(type) {
+	case json.Number:
+		if f, err := n.Float64(); err == nil {
+			return rollout.Finite(f)
+		}
 	case float64:
 		return rollout.Finite(n)
 	case int64:

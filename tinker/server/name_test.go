@@ -67,10 +67,11 @@ func TestNames(t *testing.T) {
 		var p wire.Sampler
 		for j, from := range []map[string]any{{"base_model": tt.asked},
 			{"model_path": r.result(r.promise("/save_weights_for_sampler",
-				map[string]any{"model_id": id, "path": "two", "seq_id": 2}))["path"]}} {
+				map[string]any{"model_id": id, "path": "two", "seq_id": 2}))["path"]},
+			{"model_path": "tinker://" + id + "/two"}} { // as SkyRL spells it
 			r.get("/samplers/"+r.sampler(session, seq+int64(j), from), &p)
-			if p.BaseModel != tt.told {
-				t.Errorf("%s: sampler of %v is of %q", tt.asked, from, p.BaseModel)
+			if p.BaseModel != tt.told || j > 0 && *p.ModelPath != "tinker://"+id+"/sampler_weights/two" {
+				t.Errorf("%s: sampler of %v is of %q, %v", tt.asked, from, p.BaseModel, p.ModelPath)
 			}
 		}
 	}

@@ -215,6 +215,9 @@ func TestOpenAIModels(t *testing.T) {
 	if code != http.StatusOK || slices.Equal(saved.bitsOf(0), old.bitsOf(0)) {
 		t.Errorf("saved again: %d %v, before %v", code, saved.bitsOf(0), old.bitsOf(0))
 	}
+	if _, got := ask(r, "tinker://"+m+"/one"); !slices.Equal(got.bitsOf(0), saved.bitsOf(0)) {
+		t.Errorf("the path without its kind, as SkyRL spells it: %v, want %v", got.bitsOf(0), saved.bitsOf(0))
+	}
 	r.result(r.promise("/save_weights", map[string]any{"model_id": m, "path": "state", "seq_id": 7}))
 	if _, got := ask(r, "tinker://"+m+"/weights/state"); !slices.Equal(got.bitsOf(0), saved.bitsOf(0)) {
 		t.Errorf("the training state of the same weights: %v, want %v", got.bitsOf(0), saved.bitsOf(0))

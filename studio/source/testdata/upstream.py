@@ -1,8 +1,8 @@
-"""Makes testdata/upstream/experiences.db with Trinity-RFT's own Experience: python upstream.py CHECKOUT (torch, safetensors).
+"""Makes testdata/upstream/experiences.db and .jsonl with Trinity-RFT's own Experience: python upstream.py CHECKOUT (torch, safetensors).
 
-The table is that of trinity/buffer/schema/sql_schema.py (ExperienceModel).
+The table is that of trinity/buffer/schema/sql_schema.py (ExperienceModel), the lines are those of buffer/storage/file.py.
 """
-import importlib.util, pathlib, sqlite3, sys, types
+import importlib.util, json, pathlib, sqlite3, sys, types
 
 checkout = pathlib.Path(sys.argv[1]) / "trinity" / "common"
 for name in ("trinity", "trinity.common", "trinity.common.dataclass_utils"):
@@ -33,3 +33,7 @@ list = [
 for i, e in enumerate(list):
     db.execute("INSERT INTO experience_buffer VALUES (?, NULL, ?, ?, ?, ?, ?, ?, 1)", (i + 1, str(e.eid.task), e.eid.run, e.eid.suffix, 2, e.serialize(), e.reward))
 db.commit()
+with open(path.with_suffix(".jsonl"), "w") as f:
+    for e in list:
+        e.info.pop("judge", None)  # which JSON cannot have
+        f.write(json.dumps(e.to_dict(), ensure_ascii=False) + "\n")

@@ -47,6 +47,7 @@ def main():
     shutil.rmtree(a.work, ignore_errors=True)
     os.makedirs(os.path.join(a.work, "cwd"))  # files leave folders of their own where they run
     os.symlink(os.path.join(ROOT, "examples"), os.path.join(a.work, "cwd", "examples"))
+    long_model(os.path.join(a.work, "cwd", "long"))
 
     a.version = subprocess.run([a.python, "--version"], text=True, capture_output=True, check=True).stdout.strip()
     a.done, a.known = [], known(a.out) if a.resume else {}
@@ -59,6 +60,16 @@ def main():
     for package in a.package:
         of_package(a, package)
     report(a, "")
+
+
+def long_model(folder):
+    """The shipped model that chats, with a context for long prompts. Its positions are rotations, so any length computes."""
+    shutil.copytree(os.path.join(ROOT, "examples/tiny/guess/model"), folder)
+    with open(os.path.join(folder, "config.json"), "r+") as f:
+        config = {**json.load(f), "max_position_embeddings": 8192}
+        f.seek(0)
+        json.dump(config, f)
+        f.truncate()
 
 
 def known(path):

@@ -32,6 +32,15 @@ func Inner(path string) string {
 	return path
 }
 
+// Sampled is the whole path of weights to sample from: SkyRL's clients leave out their kind, as in tinker://RUN/NAME.
+func Sampled(path string) string {
+	run, name, ok := strings.Cut(strings.TrimPrefix(path, "tinker://"), "/")
+	if !ok || strings.Contains(name, "/") || !strings.HasPrefix(path, "tinker://") {
+		return path
+	}
+	return tinker.Path{ModelID: run, Kind: tinker.KindSampler, Name: name}.String()
+}
+
 // Outer returns the kind and name of a checkpoint as users see them.
 func Outer(p tinker.Path) (kind, name string) {
 	if name, ok := strings.CutPrefix(p.Name, ExternalPrefix); ok {

@@ -114,6 +114,7 @@ func (s *Endpoints) find(tenant, name string) (sampling.LentKey, error) {
 	} else if at > 0 && name[at-1] == ';' {
 		base, path = name[:at-1], name[at:]
 	}
+	path = checkpoint.Sampled(path)
 	key := sampling.LentKey{Tenant: tenant, Base: s.Names.BaseName(base), Path: path}
 	if path != "" {
 		k, err := s.Saved.Readable(tenant, path, "")

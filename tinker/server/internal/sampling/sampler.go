@@ -74,8 +74,8 @@ func (s *Samplers) CreateSampler(c *edge.Call, req wire.CreateSamplingSessionReq
 		return nil, tinker.Userf("sampling_session_seq_id is %d; numbers begin at 0", req.SamplingSessionSeqID)
 	}
 	p := &state.Sampler{ID: state.SamplerID(req.SessionID, req.SamplingSessionSeqID), Session: req.SessionID,
-		BaseModel: s.Names.BaseName(req.BaseModel), Asked: s.Names.Told(req.BaseModel), ModelPath: req.ModelPath,
-		Created: s.Life.Now().UTC()}
+		BaseModel: s.Names.BaseName(req.BaseModel), Asked: s.Names.Told(req.BaseModel),
+		ModelPath: checkpoint.Sampled(req.ModelPath), Created: s.Life.Now().UTC()}
 	s.State.Lock()
 	_, err := s.State.Active(c.Tenant, req.SessionID)
 	old := s.State.Samplers[p.ID]

@@ -23,7 +23,7 @@ def sums(file, rows=4096):
 
 def cookbook(r, only=""):
     """Every recipe on every release. One that fails is said and the others go on; then the whole fails."""
-    table, parts = {}, {"math_rl (arithmetic, its modes)": arithmetic, "rl_loop": rl_loop, **small(), "decisions": decisions, "inspect evaluation": inspect,
+    table, parts = {}, {"math_rl (arithmetic, its modes)": arithmetic, "math_rl (arithmetic, async, in-flight)": inflight, "rl_loop": rl_loop, **small(), "decisions": decisions, "inspect evaluation": inspect,
                         "weights: download, peft, merge": adapter, "chat_sl": chat_sl, "guess_number": guess_number, "rl_numerics_check": numerics}
     parts = {name: part for name, part in parts.items() if not only or only in name}
     data_sets(r)
@@ -40,6 +40,21 @@ def cookbook(r, only=""):
     for name in parts:
         r.say(f"| {name} | " + " | ".join(table[name, release] for release in RELEASES) + " |")
     check("FAILED" not in table.values(), "not every recipe works")
+
+
+def inflight(r, steps=6):
+    """The asynchronous recipe as the hosted service's documentation teaches it: stable_reinforce, its loss by default, and samplers that take each step's weights."""
+    if r.release == RELEASES[0]:
+        return "-"
+    state = metrics_of(r.work / "logs" / f"{r.release}-sums" / "checkpoints.jsonl")[-1]["state_path"]
+    c = Recipe(r, "inflight", "math_rl.train", "model_name=tiny/lm", "renderer_name=qwen3_instruct", "eval_every=0", "save_every=0", "env=arithmetic", "groups_per_batch=16", "group_size=8",
+               "max_tokens=40", "learning_rate=1e-4", f"load_checkpoint_path={state}", "max_steps_off_policy=2")
+    c.args[:1] = [str(HERE / "inflight.py")]
+    r.say(f"\n## {c.shown}, its samplers of kind inflight: {steps} steps, loss stable_reinforce")
+    c.run(steps)
+    check(json.loads((c.log / "config.json").read_text())["async_config"]["loss_fn"] == "stable_reinforce", "inflight: another loss")
+    shown(r, c, steps, on_policy=False)
+    check(all(m["grad_norm"] > 0 for m in c.steps().values()), "inflight: a step without a gradient")
 
 
 def guess_number(r):
