@@ -1,7 +1,11 @@
 package modelfile
 
 import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,5 +67,43 @@ func TestDeltaRefused(t *testing.T) {
 	m.Shape.Delta.ValueDim = 4
 	if _, err := m.Plan(F16); err == nil || !strings.Contains(err.Error(), "linear_value_head_dim 4 cannot") {
 		t.Errorf("other widths: %v", err)
+	}
+}
+
+// Files of recurrent models with damaged metadata are refused or become a folder, without a panic.
+func TestDamagedRecurrent(t *testing.T) {
+	delta := deltaModel(t)
+	conv := delta
+	conv.Shape.Family, conv.Shape.Rotated, conv.Shape.Taps, conv.Shape.Delta = "lfm2", 0, 3, Delta{}
+	conv.Weights = small(conv.Shape)
+	r, dir, refused := rand.New(rand.NewPCG(3, 9)), t.TempDir(), 0
+	const each = 100
+	for _, m := range []Model{delta, conv} {
+		f, err := m.Plan(BF16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := f.Encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		end := bytes.Index(b.Bytes(), []byte("tokenizer.ggml."))
+		for range each {
+			raw := slices.Clone(b.Bytes())
+			for range 1 + r.IntN(3) {
+				edges := []uint32{0, 1, 2, 3, 5, 64, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, r.Uint32()}
+				binary.LittleEndian.PutUint32(raw[24+r.IntN(end-28):], edges[r.IntN(len(edges))])
+			}
+			g, err := gguf.Read(bytes.NewReader(raw), int64(len(raw)), "x.gguf")
+			if err == nil {
+				err = modeldir.Write(g, dir)
+			}
+			if err != nil {
+				refused++
+			}
+		}
+	}
+	if refused < each/2 || refused == 2*each {
+		t.Errorf("%d of %d were refused", refused, 2*each)
 	}
 }
