@@ -75,8 +75,7 @@ func (l *loops) runMode(ctx context.Context) error {
 	case config.Bench:
 		return l.bench(ctx)
 	default:
-		return fmt.Errorf("run: mode %s is not supported; choose both, explore, train, bench, serve and "+
-			"serve+train", m)
+		return fmt.Errorf("run: mode %s is not supported; choose both, explore, train, bench, serve and serve+train", m)
 	}
 }
 

@@ -213,8 +213,7 @@ func (s *Studio) score(e *entry, w http.ResponseWriter, r *http.Request) error {
 	tokens := append(slices.Clone(rec.PromptTokens), rec.Tokens...)
 	if len(rec.Starts) > 0 || len(tokens) > maxScored || len(tokens) == 0 {
 		return refusal{http.StatusConflict, "not_available", fmt.Sprintf("studio: a sample of %d tokens in %d "+
-			"sequences "+
-			"cannot be scored; one sequence of at most %d can", len(tokens), len(rec.Starts)+1, maxScored)}
+			"sequences cannot be scored; one sequence of at most %d can", len(tokens), len(rec.Starts)+1, maxScored)}
 	}
 	list, err := s.opts.Ask.Score(r.Context(), weights, tokens, 5)
 	if err != nil {

@@ -27,6 +27,17 @@ const (
 	unknown = "unknown"
 )
 
+// stateOf is the state of a share that is a warning and then bad from two thresholds on.
+func stateOf(share, warning, worst float64) string {
+	switch {
+	case share < warning:
+		return good
+	case share < worst:
+		return warn
+	}
+	return bad
+}
+
 // recent is how many of the last steps most lights look at.
 const recent = 10
 
@@ -87,8 +98,7 @@ func (m meter) gap() Light {
 			worst, at)
 	default:
 		l.State, l.Reason = bad, fmt.Sprintf("up to %.3g nats (step %d): the samples are of other weights, or of "+
-			"other "+
-			"arithmetic, than the trainer's", worst, at)
+			"other arithmetic, than the trainer's", worst, at)
 	}
 	return l
 }
@@ -102,14 +112,7 @@ func (m meter) signal() Light {
 	}
 	l.Reason = fmt.Sprintf("%.0f %% of the groups of the last steps have equal rewards, so nothing is learned from "+
 		"them", 100*share)
-	switch {
-	case share < 0.5:
-		l.State = good
-	case share < 0.9:
-		l.State = warn
-	default:
-		l.State = bad
-	}
+	l.State = stateOf(share, 0.5, 0.9)
 	return l
 }
 
@@ -157,14 +160,7 @@ func (m meter) truncated() Light {
 		return l
 	}
 	l.Reason = fmt.Sprintf("%.1f %% of the answers of the last steps were cut at the maximum length", 100*share)
-	switch {
-	case share < 0.1:
-		l.State = good
-	case share < 0.3:
-		l.State = warn
-	default:
-		l.State = bad
-	}
+	l.State = stateOf(share, 0.1, 0.3)
 	return l
 }
 

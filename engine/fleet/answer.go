@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pause"
-
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 const maxError = 4 << 10 // bytes of a function's error that travel

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pause"
-
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/blob"
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 const (

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pause"
-
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/engine/fleet/internal/message"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/lifetime"
 	"github.com/seed-d9ad8ee0/trinity/internal/foreign"
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // startPatience is how long a head that starts waits for an outside server.

@@ -11,11 +11,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pause"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/disk"
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 )
 
 // blobFile is a blob that is being downloaded: a file of full size that fills in parts, and beside it the list of the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -88,12 +89,7 @@ func chooseWeights(ctx context.Context, l Listing) ([]string, error) {
 	if err := json.Unmarshal(data, &index); err != nil {
 		return nil, fmt.Errorf("%s: %w", indexFile, err)
 	}
-	var names []string
-	for _, n := range index.Shards {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names := slices.Compact(slices.Sorted(maps.Values(index.Shards)))
 	for _, n := range names {
 		if !slices.Contains(l.Names, n) {
 			return nil, fmt.Errorf("%s is missing, which %s names", n, indexFile)

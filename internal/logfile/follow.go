@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,14 +78,7 @@ func (w *Follower) Run(ctx context.Context) error {
 }
 
 // paths are the followed files, sorted by name.
-func (w *Follower) paths() []string {
-	var out []string
-	for path := range w.files {
-		out = append(out, path)
-	}
-	slices.Sort(out)
-	return out
-}
+func (w *Follower) paths() []string { return slices.Sorted(maps.Keys(w.files)) }
 
 // scan opens new files.
 func (w *Follower) scan() error {

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,12 +70,7 @@ func (n *needle) in(b []byte) bool {
 	if !n.fold {
 		return bytes.Contains(b, n.text)
 	}
-	for _, form := range n.anchor {
-		if n.with(b, form) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.anchor, func(form []byte) bool { return n.with(b, form) })
 }
 
 // with looks where the rarest letter is written as form.

@@ -1,5 +1,7 @@
 package algorithm
 
+import "slices"
+
 // Objective is the whole loss of one training step. A step's sequences are evaluated in parts, and for each part
 //
 //	loss = (policy - entropy_coef*entropy + kl_coef*kl) * scale
@@ -115,21 +117,11 @@ func (o *Objective) kl(batch []Sequence, agg Aggregation) (float64, [][]float64)
 }
 
 func hasEntropy(batch []Sequence) bool {
-	for i := range batch {
-		if batch[i].Entropy == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(batch, func(s Sequence) bool { return s.Entropy == nil })
 }
 
 func hasRef(batch []Sequence) bool {
-	for i := range batch {
-		if batch[i].Ref == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(batch, func(s Sequence) bool { return s.Ref == nil })
 }
 
 func addRows(dst [][]float64, c float64, x [][]float64) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng/python"
 )
@@ -124,12 +125,7 @@ func (m *Mix) turn(epoch int) {
 
 // Adaptive reports whether what is picked depends on what was learned.
 func (m *Mix) Adaptive() bool {
-	for _, s := range m.selectors {
-		if _, ok := s.(*difficulty); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.selectors, func(s Selector) bool { _, ok := s.(*difficulty); return ok })
 }
 
 // Learn tells the adaptive selectors what was measured.

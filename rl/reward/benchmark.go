@@ -148,27 +148,15 @@ func equalAnswers(got, want string) bool {
 
 func equalMatrices(a, b string) bool {
 	rowsA, rowsB := strings.Split(a, `\\`), strings.Split(b, `\\`)
-	if len(rowsA) != len(rowsB) {
-		return false
-	}
-	for i := range rowsA {
-		if !equalParts(strings.Split(rowsA[i], "&"), strings.Split(rowsB[i], "&")) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(rowsA, rowsB, func(a, b string) bool {
+		return equalParts(strings.Split(a, "&"), strings.Split(b, "&"))
+	})
 }
 
 func equalParts(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !equalAnswers(strings.TrimSpace(a[i]), strings.TrimSpace(b[i])) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(a, b string) bool {
+		return equalAnswers(strings.TrimSpace(a), strings.TrimSpace(b))
+	})
 }
 
 // decimal reads a plain number, with commas between thousands or a percent sign after it.

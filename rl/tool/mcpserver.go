@@ -11,12 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pause"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
 )
 

@@ -3,6 +3,7 @@ package curve
 import (
 	"encoding/binary"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,10 +35,7 @@ func readEvents(dir string) (steps []int, cols map[string][]float64) {
 		}
 		eachRecord(data, func(event []byte) { readEvent(event, values) })
 	}
-	for step := range values {
-		steps = append(steps, step)
-	}
-	slices.Sort(steps)
+	steps = slices.Sorted(maps.Keys(values))
 	cols = map[string][]float64{}
 	for i, step := range steps {
 		for name, v := range values[step] {

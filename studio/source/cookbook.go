@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -286,12 +287,7 @@ func (t *talk) into(r *rollout.Record) {
 // logs is an environment's log of a step, as a message.
 func logs(logs map[string]any, turn int, reward float64) rollout.Message {
 	var text strings.Builder
-	keys := make([]string, 0, len(logs))
-	for key := range logs {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(logs)) {
 		fmt.Fprintf(&text, "%s: %v\n", key, logs[key])
 	}
 	return rollout.Message{Role: "environment", Content: text.String(), Turn: turn, Reward: &reward}

@@ -90,8 +90,8 @@ func above(path string) (project, group string) {
 
 // configured fills in what the run noted of its configuration.
 func (j *job) configured(l *Look) {
-	planned := 0
-	for _, s := range j.Settings() {
+	settings := j.Settings()
+	for _, s := range settings {
 		text := fmt.Sprint(s.Value)
 		switch s.Key {
 		case "project":
@@ -100,6 +100,16 @@ func (j *job) configured(l *Look) {
 			l.Group = text
 		case "name":
 			l.Name = text
+		}
+	}
+	l.method(settings)
+}
+
+// method fills in what a configuration says of the model, the algorithm and the steps.
+func (l *Look) method(settings []Setting) {
+	for _, s := range settings {
+		text := fmt.Sprint(s.Value)
+		switch s.Key {
 		case "mode":
 			l.Mode = text
 		case "algorithm.algorithm_type":
@@ -108,11 +118,10 @@ func (j *job) configured(l *Look) {
 			l.Model = cmp.Or(l.Model, text)
 		case "trainer.total_steps", "buffer.total_steps":
 			if n, err := strconv.Atoi(text); err == nil {
-				planned = cmp.Or(planned, n)
+				l.Steps = cmp.Or(l.Steps, n)
 			}
 		}
 	}
-	l.Steps = cmp.Or(l.Steps, planned)
 }
 
 func newest(paths ...string) (t time.Time) {

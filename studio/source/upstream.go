@@ -2,11 +2,9 @@ package source
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,21 +39,7 @@ func (u *upstream) Look() Look {
 	if readJSON(path, &meta) {
 		l.Step = meta.Step
 	}
-	for _, s := range u.Settings() {
-		text := fmt.Sprint(s.Value)
-		switch s.Key {
-		case "model.model_path":
-			l.Model = text
-		case "algorithm.algorithm_type":
-			l.Algorithm = text
-		case "mode":
-			l.Mode = text
-		case "buffer.total_steps", "trainer.total_steps":
-			if n, err := strconv.Atoi(text); err == nil && l.Steps == 0 {
-				l.Steps = n
-			}
-		}
-	}
+	l.method(u.Settings())
 	l.Updated = newest(append(glob(u.path, "buffer", "*.db"), path, filepath.Join(u.path, "explorer_meta.json"),
 		filepath.Join(u.path, "experiences.db"), filepath.Join(u.path, "log"))...)
 	l.Created = oldest(append(glob(u.path, "*.yaml"), path)...)

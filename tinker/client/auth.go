@@ -25,8 +25,7 @@ const (
 func checkKey(key, name string) error {
 	name = cmp.Or(name, "TINKER_API_KEY")
 	if key == "" {
-		return userf("client: no API key: set %s (a local server accepts any key that begins "+
-			"with tml-)", name)
+		return userf("client: no API key: set %s (a local server accepts any key that begins with tml-)", name)
 	}
 	if !strings.HasPrefix(key, "tml-") && !strings.HasPrefix(key, "eyJ") {
 		return userf("client: the API key in %s does not begin with tml-; copy the whole key", name)

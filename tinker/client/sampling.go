@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-d9ad8ee0/trinity/internal/pause"
-
 	"golang.org/x/sync/semaphore"
 
+	"github.com/seed-d9ad8ee0/trinity/internal/pause"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/wire"
 )

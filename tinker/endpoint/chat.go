@@ -136,13 +136,11 @@ func readRendering(f param.Fields, messages []chat.Message) (o chat.Options, err
 	}
 	if o.ContinueFinal && o.AddGenerationPrompt {
 		return o, param.Invalid("add_generation_prompt", "continue_final_message and add_generation_prompt are both "+
-			"true; "+
-			"set one")
+			"true; set one")
 	}
 	if o.ContinueFinal && last.Role != "assistant" {
 		return o, param.Invalid("continue_final_message", "continue_final_message is true and the last message is of "+
-			"role "+
-			"%q; it must be assistant", last.Role)
+			"role %q; it must be assistant", last.Role)
 	}
 	raw, ok := f["chat_template_kwargs"]
 	if !ok {

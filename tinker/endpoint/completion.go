@@ -78,8 +78,7 @@ func readPrompts(raw json.RawMessage, t *Text, special bool) ([]prompt, error) {
 		texts = nil
 	default:
 		return nil, param.Invalid("prompt", "prompt is %s; it must be a text, a list of texts, a list of token ids or "+
-			"a "+
-			"list of such lists", param.Brief(raw))
+			"a list of such lists", param.Brief(raw))
 	}
 	var out []prompt
 	if n := len(texts) + len(lists); n > maxChoices {

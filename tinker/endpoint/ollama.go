@@ -148,8 +148,7 @@ func readOllamaPrompt(f param.Fields, t *Text, form *ollamaForm) (*request, erro
 	if raw || t.Template == nil {
 		if system != "" {
 			return nil, param.Invalid("system", "a raw prompt, or a model without a chat template, has no system "+
-				"message; "+
-				"put it into the prompt")
+				"message; put it into the prompt")
 		}
 		return readOllama(f, t, form, param.Fields{"prompt": param.Encoded(prompt)}, readOllamaRaw)
 	}
@@ -248,8 +247,7 @@ func (r *request) within(window, context int) error {
 	}
 	if window > 0 && window < context && prompt >= window {
 		return param.Invalid("num_ctx", "num_ctx is %d and the prompt has %d tokens; prompts are not cut: raise "+
-			"num_ctx, or "+
-			"shorten the messages", window, prompt)
+			"num_ctx, or shorten the messages", window, prompt)
 	}
 	if left := limit - prompt; left > 0 && (p.MaxTokens > left || window > 0 && p.MaxTokens == 0) {
 		p.MaxTokens = left

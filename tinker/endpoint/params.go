@@ -144,8 +144,7 @@ func (r *request) ends(t *Text, ignore bool) error {
 		p.StopTokens = append(slices.Clone(p.StopTokens), t.Ends...)
 	case ignore && len(p.StopTokens) == 0 && len(p.StopStrings) > 0:
 		return param.Invalid("ignore_eos", "ignore_eos with stop strings needs stop_token_ids too, which then replace "+
-			"the "+
-			"model's own end")
+			"the model's own end")
 	case ignore && len(p.StopTokens) == 0:
 		p.NoStop = true
 	}

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"math"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/rng"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
@@ -107,12 +108,7 @@ func (s *Request) scores(next int) bool {
 		return false
 	}
 	ids, _ := s.targets.Row(next - 1)
-	for _, id := range ids {
-		if id >= 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ids, func(id int32) bool { return id >= 0 })
 }
 
 // scorePrompt records the scores of position next of the prompt from row [V], whose log-sum-exp is lse.

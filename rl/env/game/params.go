@@ -2,6 +2,7 @@ package game
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
 )
@@ -32,10 +33,5 @@ var turns = limits{"max_turns", 1, 1 << 30, true}
 
 // anyDrawn reports whether one of the named parameters is drawn at each reset.
 func anyDrawn(p env.Params, names ...string) bool {
-	for _, n := range names {
-		if p[n] == env.Drawn {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return p[name] == env.Drawn })
 }

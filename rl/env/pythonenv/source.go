@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -202,9 +203,7 @@ func (k *kind) args(kwargs map[string]any) map[string]any {
 // make implements Spec.New: parameters that are not the environment's own go to its constructor.
 func (k *kind) make(p env.Params) (env.Env, error) {
 	kwargs := map[string]any{}
-	for name, v := range k.kwargs {
-		kwargs[name] = v
-	}
+	maps.Copy(kwargs, k.kwargs)
 	for name, v := range p {
 		if v == k.spec.Params[name] {
 			continue

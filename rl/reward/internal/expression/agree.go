@@ -2,6 +2,7 @@ package expression
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -230,18 +231,7 @@ func spelled(n *Node) (string, bool) {
 }
 
 func agreeMatrices(gold, pred *Node) bool {
-	if len(gold.args) != len(pred.args) {
-		return false
-	}
-	for i, row := range gold.args {
-		if len(row.args) != len(pred.args[i].args) {
-			return false
-		}
-		for j, n := range row.args {
-			if !agree(n, pred.args[i].args[j]) {
-				return false
-			}
-		}
-	}
-	return true
+	return slices.EqualFunc(gold.args, pred.args, func(a, b *Node) bool {
+		return slices.EqualFunc(a.args, b.args, agree)
+	})
 }

@@ -43,15 +43,7 @@ func agreeElements(gold, pred *Node) bool {
 	if gold.kind == setNode {
 		return agreeUnordered(gold.args, pred.args)
 	}
-	if len(gold.args) != len(pred.args) {
-		return false
-	}
-	for i, g := range gold.args {
-		if !agree(g, pred.args[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(gold.args, pred.args, agree)
 }
 
 func agreeUnordered(gold, pred []*Node) bool {
@@ -72,15 +64,7 @@ func agreeUnordered(gold, pred []*Node) bool {
 // agreeRelations compares relations: the same up to moving terms, turning round, and for equations factors.
 func agreeRelations(gold, pred *Node) bool {
 	if gold.kind == chainNode && pred.kind == chainNode {
-		if len(gold.args) != len(pred.args) {
-			return false
-		}
-		for i, g := range gold.args {
-			if !agreeRelations(g, pred.args[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(gold.args, pred.args, agreeRelations)
 	}
 	if gold.kind != relNode || pred.kind != relNode {
 		return false

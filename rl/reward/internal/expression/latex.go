@@ -2,6 +2,7 @@ package expression
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -65,15 +66,7 @@ func (p *latex) peek() token {
 // at reports whether the next token is one of the marks.
 func (p *latex) at(marks ...string) bool {
 	t := p.peek()
-	if t.class != 'o' {
-		return false
-	}
-	for _, m := range marks {
-		if t.text == m {
-			return true
-		}
-	}
-	return false
+	return t.class == 'o' && slices.Contains(marks, t.text)
 }
 
 // take consumes the next token if it is one of the marks, and returns it.

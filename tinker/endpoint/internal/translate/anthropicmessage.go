@@ -131,8 +131,7 @@ func (t *turns) add(raw json.RawMessage) error {
 		return errors.Join(err1, err2, b.Refuse(blockLabels, blockUnsupported))
 	}
 	return param.Invalid("", "a block of type %q cannot be read in a message of role %s; text and tool_result are "+
-		"read "+
-		"from a user, text, thinking and tool_use from an assistant", kind, t.role)
+		"read from a user, text, thinking and tool_use from an assistant", kind, t.role)
 }
 
 // blockLabels are members of blocks and tools that do not change a prompt.
