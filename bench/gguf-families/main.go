@@ -21,8 +21,8 @@ import (
 const folders = "engine/internal/model/testdata/families"
 
 // families are those whose logits are in folders.
-var families = []string{"llama32", "llama31", "qwen25", "qwen3", "qwen3moe", "qwen35", "qwen35-gva", "smollm3", "granite",
-	"granite4", "lfm2"}
+var families = []string{"llama32", "llama31", "qwen25", "qwen3", "qwen3moe", "qwen35", "qwen35-gva", "smollm3",
+	"granite", "granite4", "lfm2"}
 
 func main() {
 	if err := run(); err != nil {
