@@ -157,7 +157,12 @@ func TestFollowCountsWhatIsPutMeanwhile(t *testing.T) {
 		}()
 		go func() {
 			time.Sleep(time.Minute)
-			s.Publish(1, "one")
+			step := filepath.Join(dir, "global_step_1") // Follow forgets what is published elsewhere
+			err := errors.Join(os.Mkdir(step, 0o755),
+				disk.WriteFile(disk.OS(), filepath.Join(step, "remote_sampler_path.txt"), []byte("one")))
+			if err != nil {
+				t.Error(err)
+			}
 		}()
 		next(t, s, 2, 1, "one")
 		cancel()
