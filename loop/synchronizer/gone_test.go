@@ -96,21 +96,21 @@ func TestDrivenPassesOverGoneWeights(t *testing.T) {
 	}
 }
 
+// publish writes the path of a version's weights where a trainer does, whole or not at all.
+func publish(t *testing.T, dir, version, path string) {
+	step := filepath.Join(dir, "global_step_"+version)
+	if err := errors.Join(os.MkdirAll(step, 0o755),
+		disk.WriteFile(disk.OS(), filepath.Join(step, "remote_sampler_path.txt"), []byte(path))); err != nil {
+		t.Error(err)
+	}
+}
+
 // A trainer that went back deletes weights and publishes them anew under another path: who follows it hears of both,
 // and asks for them there.
 func TestFollowHearsOfReplacedWeights(t *testing.T) {
 	dir := t.TempDir()
-	write := func(version, path string) {
-		step := filepath.Join(dir, "global_step_"+version)
-		if err := os.MkdirAll(step, 0o755); err != nil {
-			t.Error(err)
-		}
-		if err := os.WriteFile(filepath.Join(step, "remote_sampler_path.txt"), []byte(path), 0o644); err != nil {
-			t.Error(err)
-		}
-	}
-	write("1", "old one")
-	write("2", "old two")
+	publish(t, dir, "1", "old one")
+	publish(t, dir, "2", "old two")
 	s := New(Schedule{Interval: 1}, time.Minute)
 	s.Publish(0, "")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func TestFollowHearsOfReplacedWeights(t *testing.T) {
 	if !s.Replaced(t.Context(), 2, "old two") {
 		t.Error("weights that were deleted count as there")
 	}
-	go write("2", "new two")
+	go publish(t, dir, "2", "new two")
 	next(t, s, 3, 2, "new two")
 	next(t, s, 1, 0, "")
 	cancel()
@@ -157,12 +157,7 @@ func TestFollowCountsWhatIsPutMeanwhile(t *testing.T) {
 		}()
 		go func() {
 			time.Sleep(time.Minute)
-			step := filepath.Join(dir, "global_step_1") // Follow forgets what is published elsewhere
-			err := errors.Join(os.Mkdir(step, 0o755),
-				disk.WriteFile(disk.OS(), filepath.Join(step, "remote_sampler_path.txt"), []byte("one")))
-			if err != nil {
-				t.Error(err)
-			}
+			publish(t, dir, "1", "one") // Follow forgets what is published elsewhere
 		}()
 		next(t, s, 2, 1, "one")
 		cancel()
