@@ -1,6 +1,10 @@
 package modelfile
 
-import "github.com/seed-d9ad8ee0/trinity/hf/gguf"
+import (
+	"cmp"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
+)
 
 // Granite has the factors of Granite alone; 0 is none. Logits are divided by Logits.
 type Granite struct {
@@ -8,7 +12,7 @@ type Granite struct {
 }
 
 // granitePairs are the metadata of Granite alone. llama.cpp calls a model without rotation one whose RoPE was not
-// finetuned.
+// finetuned, and wants the divisor of logits even if it is 1.
 func (s Shape) granitePairs() []gguf.Pair {
 	var list []gguf.Pair
 	if s.Still {
@@ -18,7 +22,7 @@ func (s Shape) granitePairs() []gguf.Pair {
 		key   string
 		value float64
 	}{{"embedding_scale", s.Granite.Embedding}, {"residual_scale", s.Granite.Residual},
-		{"attention.scale", s.Granite.Scores}, {"logit_scale", s.Granite.Logits}} {
+		{"attention.scale", s.Granite.Scores}, {"logit_scale", cmp.Or(s.Granite.Logits, 1)}} {
 		if f.value != 0 {
 			list = append(list, gguf.Pair{Key: "granite." + f.key, Value: float32(f.value)})
 		}
