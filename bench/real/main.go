@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/bench/job"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
@@ -23,11 +22,10 @@ func main() {
 	rest := flag.Bool("rest", true, "the control and two more seeds too")
 	flag.Parse()
 	job.Main("real", func(ctx context.Context) error {
-		g, err := job.OpenGSM8K(ctx, *data)
+		x, err := open(ctx, *data)
 		if err != nil {
 			return err
 		}
-		x := &experiment{GSM8K: g}
 		return x.all(ctx, *rest)
 	})
 }
@@ -38,9 +36,33 @@ const testProblems = 1319
 // experiment trains the example and evaluates it on all test problems: as it is, after each stage, and after a control
 // whose advantages are shuffled within each group. Two more seeds share the first stage and are evaluated greedily.
 type experiment struct {
-	job.GSM8K
+	job.Real
 	greedy   bool    // evaluations are
 	problems []error // promises that did not hold
+}
+
+// open puts the model and the data below bin/real. The folder data has train.jsonl and test.jsonl.
+func open(ctx context.Context, data string) (*experiment, error) {
+	const all = "bin/real/data"
+	if err := os.MkdirAll(all+"/main", 0o755); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"train.jsonl", "test.jsonl"} {
+		text, err := os.ReadFile(filepath.Join(data, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(all, "main", name), text, 0o644)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w; name by -data a folder with train.jsonl and test.jsonl of "+
+				"openai/grade-school-math", err)
+		}
+	}
+	path, err := filepath.Abs(all)
+	if err != nil {
+		return nil, err
+	}
+	r, err := job.OpenReal(ctx, "bin/real", path, "examples/gsm8k/gsm8k.yaml", "trinity-gsm8k")
+	return &experiment{Real: r}, err
 }
 
 // part is a part of the experiment. What an earlier call has made of it is not made again.
@@ -143,39 +165,19 @@ func (x *experiment) exact(name string, lines []monitor.Line) {
 		"the bit; in the others the mean log-ratio is at most %.1g\n", name, equal, len(lines), furthest)
 }
 
-// share begins a job with the first stage of another, which is over.
+// share begins a job with the first stage of seed1, which is over.
 func (x *experiment) share(name string) part {
-	return func(context.Context) error {
-		if _, err := os.Stat(x.Folder(name)); err == nil {
-			return nil
-		}
-		const stages = "stage_meta.json"
-		tmp := x.Folder(name + ".copy")
-		if err := os.RemoveAll(tmp); err != nil {
-			return err
-		}
-		if err := os.CopyFS(filepath.Join(tmp, "sft"), os.DirFS(x.Folder("seed1", "sft"))); err != nil {
-			return err
-		}
-		raw, err := os.ReadFile(x.Folder("seed1", stages))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(tmp, stages), raw, 0o644); err != nil {
-			return err
-		}
-		return os.Rename(tmp, x.Folder(name))
-	}
+	return func(context.Context) error { return x.Share("seed1", "sft", name) }
 }
 
 // evaluate prints the accuracy of a job's last state on all test problems, greedy and sampled. A job that has made all
 // its steps has evaluated it, with the draws that mode bench has.
 func (x *experiment) evaluate(name, what string, overrides ...string) part {
 	return func(ctx context.Context) error {
-		m, err := x.evaluated(name)
+		m, err := x.Evaluated(name)
 		if err == nil && m == nil {
 			if err = x.bench(ctx, name, overrides...); err == nil {
-				m, err = x.evaluated(name)
+				m, err = x.Evaluated(name)
 			}
 		}
 		if err != nil {
@@ -214,27 +216,4 @@ func (x *experiment) bench(ctx context.Context, name string, overrides ...string
 	stop := x.clock(name + "-evaluation")
 	_, err = job.Run(ctx, cfg, j.Options)
 	return errors.Join(err, stop())
-}
-
-// evaluated reads a job's evaluation, by mode bench or at its end. It is nil if there is none.
-func (x *experiment) evaluated(name string) (monitor.Metrics, error) {
-	for prefix, file := range map[string]string{"bench/": "metrics-benchmark.jsonl", "eval/": "metrics.jsonl"} {
-		lines, err := x.Logged(name, file)
-		if err != nil {
-			return nil, err
-		}
-		if len(lines) == 0 {
-			continue
-		}
-		found := monitor.Metrics{}
-		for key, v := range lines[len(lines)-1].Metrics {
-			if rest, ok := strings.CutPrefix(key, prefix); ok {
-				found[rest] = v
-			}
-		}
-		if len(found) > 0 {
-			return found, nil
-		}
-	}
-	return nil, nil
 }
