@@ -1,6 +1,6 @@
 // Command assistant trains examples/assistant on all sentences, with a control, and evaluates each stage on all tests.
 // Needs: the folder that examples/assistant/call.py makes, in -data; pip, for the model.
-// Takes: two hours; every part continues, and the report is whole each time.
+// Takes: an hour; every part continues, and the report is whole each time.
 package main
 
 import (
@@ -45,8 +45,6 @@ func all(ctx context.Context, x experiment) error {
 		func() error { return x.Share("all", "sft", "control") },
 		func() error { return x.train(ctx, "control", job.Shuffled(), once) },
 		func() error { return x.evaluate(ctx, "control/grpo", "GRPO after SFT, advantages shuffled (control)") },
-		func() error { return x.train(ctx, "alone", run.Plugins{}, "stages=[]") },
-		func() error { return x.evaluate(ctx, "alone", "GRPO alone") },
 	} {
 		if err := part(); err != nil {
 			return err
