@@ -1,4 +1,5 @@
 // Command learn proves that the tiny example learns: three seeds in both orders of sums, the base model, and a control.
+// ARGS='-model examples/tiny/qwen35' does it for another model.
 // Needs: nothing but Go.
 // Takes: about six minutes.
 package main
@@ -19,28 +20,41 @@ import (
 
 func main() {
 	steps := flag.Int("steps", 50, "steps of each run; the bounds are for 50")
+	model := flag.String("model", "", "train the model in this `folder`, in sequential order alone")
 	flag.Parse()
+	e, orders := example{*steps, nil}, []string{"blocked", "sequential"}
+	if *model != "" {
+		e.overrides, orders = []string{"model.model_path=" + *model}, orders[1:]
+	}
 	job.Main("learn", func(ctx context.Context) error {
-		problems := []error{base(ctx)}
-		for _, order := range []string{"blocked", "sequential"} {
+		problems := []error{e.base(ctx)}
+		for _, order := range orders {
 			for seed := range 3 {
-				problems = append(problems, learns(ctx, seed+1, order, *steps))
+				problems = append(problems, e.learns(ctx, seed+1, order))
 			}
 		}
-		return errors.Join(append(problems, control(ctx, *steps))...)
+		return errors.Join(append(problems, e.control(ctx))...)
 	})
 }
 
-const example = "examples/tiny/gsm8k.yaml"
+// An example is examples/tiny/gsm8k.yaml with other settings.
+type example struct {
+	steps     int
+	overrides []string
+}
+
+func (e example) job(o run.Options, overrides ...string) job.Job {
+	return job.Job{File: "examples/tiny/gsm8k.yaml", Options: o, Overrides: append(overrides, e.overrides...)}
+}
 
 // base reports what the base model can do: greedy, and one of eight.
-func base(ctx context.Context) error {
+func (e example) base(ctx context.Context) error {
 	const held = "buffer.explorer_input.eval_tasksets[0]."
 	for _, c := range []struct{ name, override string }{
 		{"greedy", held + "rollout_args.temperature=0"},
 		{"pass@8", held + "repeat_times=8"},
 	} {
-		sum, err := job.Job{File: example, Overrides: []string{c.override, "mode=bench", "seed=1"}}.Run(ctx)
+		sum, err := e.job(run.Options{}, c.override, "mode=bench", "seed=1").Run(ctx)
 		if err != nil {
 			return err
 		}
@@ -53,12 +67,12 @@ func base(ctx context.Context) error {
 	return nil
 }
 
-func learns(ctx context.Context, seed int, order string, steps int) error {
-	sum, err := train(ctx, ", "+order, seed, steps, run.Options{Order: order})
+func (e example) learns(ctx context.Context, seed int, order string) error {
+	sum, err := e.train(ctx, ", "+order, seed, run.Options{Order: order})
 	if err != nil {
 		return err
 	}
-	first, last := sum.Mean(job.Accuracy, 1, 1), sum.Mean(job.Accuracy, steps-9, steps)
+	first, last := sum.Mean(job.Accuracy, 1, 1), sum.Mean(job.Accuracy, e.steps-9, e.steps)
 	before, after, err := job.Ends(sum, job.HeldOut)
 	if err == nil && (first > 0.5 || last < 0.8 || after-before < 0.3) {
 		err = fmt.Errorf("seed %d: training accuracy %.3f → %.3f, held out %.3f → %.3f; wanted at most 0.50 → at "+
@@ -68,8 +82,8 @@ func learns(ctx context.Context, seed int, order string, steps int) error {
 }
 
 // control trains with shuffled advantages. The accuracy may fall: steps in no direction do a model no good.
-func control(ctx context.Context, steps int) error {
-	sum, err := train(ctx, ", advantages shuffled", 1, steps, run.Options{Plugins: job.Shuffled(), Order: "sequential"})
+func (e example) control(ctx context.Context) error {
+	sum, err := e.train(ctx, ", advantages shuffled", 1, run.Options{Plugins: job.Shuffled(), Order: "sequential"})
 	if err != nil {
 		return err
 	}
@@ -81,11 +95,10 @@ func control(ctx context.Context, steps int) error {
 	return err
 }
 
-func train(ctx context.Context, what string, seed, steps int, o run.Options) (*console.Summary, error) {
-	n := strconv.Itoa(steps)
+func (e example) train(ctx context.Context, what string, seed int, o run.Options) (*console.Summary, error) {
+	n, steps := strconv.Itoa(e.steps), e.steps
 	begin := time.Now()
-	sum, err := job.Job{File: example, Options: o, Overrides: []string{
-		"seed=" + strconv.Itoa(seed), "buffer.total_steps=" + n, "trainer.total_steps=" + n}}.Run(ctx)
+	sum, err := e.job(o, "seed="+strconv.Itoa(seed), "buffer.total_steps="+n, "trainer.total_steps="+n).Run(ctx)
 	if err != nil {
 		return nil, err
 	}
