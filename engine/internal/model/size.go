@@ -56,6 +56,9 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	if c.Sparse != nil {
 		layer += c.Experts.Experts + c.Experts.Used
 	}
+	if c.Arch.Sinks {
+		layer += c.Heads
+	}
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()
 	}

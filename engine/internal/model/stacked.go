@@ -1,0 +1,128 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
+)
+
+// Files of gpt-oss have one tensor for all experts of a layer. Rows of gate_up are gate, up, gate, up, …:
+//
+//	gate_up_proj         [E,D,2F]       transposed, as down_proj [E,F,D]
+//	gate_up_proj_blocks  [E,2F,D/32,16] in MXFP4 (OCP Microscaling Formats 1.0): two columns a byte, the first low
+//	gate_up_proj_scales  [E,2F,D/32]    a power of two for each block, less 127
+//	gate_up_proj_bias    [E,2F]
+//
+// A number of MXFP4 has two binary digits, so it is exact in bf16, which it is read as.
+
+// stack is such a tensor as rows [rows,width] of each expert; a bias has the width 1.
+type stack struct {
+	file                 *safetensors.File
+	dtype                safetensors.DType
+	experts, rows, width int
+	read                 func(e, row int, to []byte)
+}
+
+// expertsAt is the folder of experts below a layer.
+const expertsAt = ".mlp.experts."
+
+// unstack adds the matrices and biases of single experts, by their own names.
+func (f fileSource) unstack() {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		i := strings.Index(name, expertsAt)
+		if i < 0 {
+			continue
+		}
+		at, kind, t := name[:i+len(expertsAt)], name[i+len(expertsAt):], f[name]
+		kind, suffix, _ := strings.Cut(kind, "_proj")
+		if kind != "gate_up" && kind != "down" {
+			continue
+		}
+		if s, ok := f.stack(name, suffix, t); ok {
+			f.spread(s, at, kind, suffix == "_bias")
+		}
+	}
+}
+
+// stack reads the shape of a tensor of several experts.
+func (f fileSource) stack(name, suffix string, t fileTensor) (s stack, ok bool) {
+	s = stack{file: t.file, dtype: t.DType}
+	size, n := t.DType.Size(), len(t.Shape)
+	if n < 2 || t.Shape[0] > 1<<12 {
+		return s, false
+	}
+	s.experts, s.rows, s.width = t.Shape[0], t.Shape[n-1], 1
+	switch {
+	case suffix == "_bias" && n == 2:
+		s.read = func(e, row int, to []byte) { copy(to, t.Data[(e*s.rows+row)*size:][:size]) }
+	case suffix == "" && n == 3:
+		s.width = t.Shape[1]
+		s.read = func(e, row int, to []byte) {
+			for k := range s.width {
+				copy(to[k*size:], t.Data[((e*s.width+k)*s.rows+row)*size:][:size])
+			}
+		}
+	case suffix == "_blocks" && n == 4 && s.rows == 16 && size == 1:
+		scales := f[strings.TrimSuffix(name, suffix)+"_scales"]
+		groups := t.Shape[2]
+		s.dtype, s.rows, s.width = safetensors.BF16, t.Shape[1], groups*32
+		s.read = func(e, row int, to []byte) {
+			g := (e*s.rows + row) * groups
+			unpackMXFP4(to, t.Data[g*16:][:groups*16], scales.Data[g:][:groups])
+		}
+		return s, slices.Equal(scales.Shape, t.Shape[:3]) && scales.DType.Size() == 1
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// spread adds the parts of a stack.
+func (f fileSource) spread(s stack, at, kind string, bias bool) {
+	size, shape, suffix := s.width*s.dtype.Size(), []int{s.width}, ".weight"
+	if bias {
+		shape, suffix = nil, ".bias"
+	}
+	parts := []string{"down_proj"}
+	if kind == "gate_up" {
+		parts = []string{"gate_proj", "up_proj"}
+	}
+	for e := range s.experts {
+		for i, part := range parts {
+			name := fmt.Sprintf("%s%d.%s%s", at, e, part, suffix)
+			if _, there := f[name]; there {
+				continue
+			}
+			rows := func(a, b int) []byte {
+				out := make([]byte, (b-a)*size)
+				for row := a; row < b; row++ {
+					s.read(e, i+row*len(parts), out[(row-a)*size:][:size])
+				}
+				return out
+			}
+			f[name] = fileTensor{file: s.file, part: rows, Tensor: safetensors.Tensor{Name: name, DType: s.dtype,
+				Shape: append([]int{s.rows / len(parts)}, shape...)}}
+		}
+	}
+}
+
+// unpackMXFP4 writes blocks as bf16.
+func unpackMXFP4(to, blocks, scales []byte) {
+	for g, exponent := range scales {
+		scale := math.Float32frombits(max(uint32(exponent)<<23, 1<<22)) // 2^-127 is subnormal
+		var table [16]uint16
+		for i, v := range [8]float32{0, 0.5, 1, 1.5, 2, 3, 4, 6} {
+			table[i] = uint16(math.Float32bits(v*scale) >> 16)
+			table[i+8] = table[i] | 1<<15
+		}
+		for i, b := range blocks[g*16:][:16] {
+			binary.LittleEndian.PutUint16(to[(g*32+2*i)*2:], table[b&15])
+			binary.LittleEndian.PutUint16(to[(g*32+2*i+1)*2:], table[b>>4])
+		}
+	}
+}
