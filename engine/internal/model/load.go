@@ -166,6 +166,16 @@ func FolderConfig(dir string) ([]byte, error) {
 	return Untied(data)
 }
 
+// Without returns config.json without a key.
+func Without(config []byte, key string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(config, &all); err != nil {
+		return nil, err
+	}
+	delete(all, key)
+	return json.MarshalIndent(all, "", "  ")
+}
+
 // Untied returns config.json with tie_word_embeddings off.
 func Untied(config []byte) ([]byte, error) {
 	var all map[string]json.RawMessage

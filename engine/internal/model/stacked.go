@@ -39,14 +39,58 @@ func (f fileSource) unstack() {
 			continue
 		}
 		at, kind, t := name[:i+len(expertsAt)], name[i+len(expertsAt):], f[name]
-		kind, suffix, _ := strings.Cut(kind, "_proj")
-		if kind != "gate_up" && kind != "down" {
-			continue
-		}
-		if s, ok := f.stack(name, suffix, t); ok {
-			f.spread(s, at, kind, suffix == "_bias")
+		before, suffix, _ := strings.Cut(kind, "_proj")
+		parts := stackedParts(before + "_proj")
+		if s, ok := f.stack(name, suffix, t); ok && parts != nil {
+			f.spread(s, at, parts, suffix == "_bias")
 		}
 	}
+}
+
+// Unstacked returns the names of the matrices that are stacked in a tensor of that name, expert by expert; nil if none
+// are. Those of MXFP4 are named by their blocks.
+func (f *Files) Unstacked(name string) (list []string) {
+	i := strings.Index(name, expertsAt)
+	if i < 0 {
+		return nil
+	}
+	parts := stackedParts(strings.TrimSuffix(name[i+len(expertsAt):], "_blocks"))
+	for e := 0; len(parts) > 0; e++ {
+		for _, part := range parts {
+			part = fmt.Sprintf("%s%d.%s.weight", name[:i+len(expertsAt)], e, part)
+			if f.tensors[part].part == nil {
+				return list
+			}
+			list = append(list, part)
+		}
+	}
+	return nil
+}
+
+// Dequantised replaces MXFP4 in the list of a file's tensors by bf16 without data.
+func Dequantised(list []safetensors.Tensor) (out []safetensors.Tensor) {
+	for _, t := range list {
+		name, blocks := strings.CutSuffix(t.Name, "_blocks")
+		if blocks && len(t.Shape) == 4 {
+			shape := []int{t.Shape[0], t.Shape[2] * 2 * t.Shape[3], t.Shape[1]}
+			t = safetensors.Tensor{Name: name, DType: safetensors.BF16, Shape: shape}
+		}
+		if !strings.HasSuffix(t.Name, "_scales") {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// stackedParts are the matrices of an expert in a tensor of that name, whose rows take turns.
+func stackedParts(name string) []string {
+	switch name {
+	case "gate_up_proj":
+		return []string{"gate_proj", "up_proj"}
+	case "down_proj":
+		return []string{"down_proj"}
+	}
+	return nil
 }
 
 // stack reads the shape of a tensor of several experts.
@@ -83,14 +127,10 @@ func (f fileSource) stack(name, suffix string, t fileTensor) (s stack, ok bool) 
 }
 
 // spread adds the parts of a stack.
-func (f fileSource) spread(s stack, at, kind string, bias bool) {
+func (f fileSource) spread(s stack, at string, parts []string, bias bool) {
 	size, shape, suffix := s.width*s.dtype.Size(), []int{s.width}, ".weight"
 	if bias {
 		shape, suffix = nil, ".bias"
-	}
-	parts := []string{"down_proj"}
-	if kind == "gate_up" {
-		parts = []string{"gate_proj", "up_proj"}
 	}
 	for e := range s.experts {
 		for i, part := range parts {
