@@ -83,7 +83,7 @@ func find(have map[string]gguf.Tensor, w layout.Tensor) (rows, error) {
 		}
 	}
 	if w.Stack > 0 {
-		r.at += w.At * shape[0] * r.width
+		r.at += w.At * gguf.Tensor{Shape: shape}.Len()
 		shape = append([]int64{w.Stack}, shape...)
 	}
 	switch {
