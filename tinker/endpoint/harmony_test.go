@@ -57,8 +57,8 @@ func TestHarmony(t *testing.T) {
 	const add = "<|channel|>commentary to=functions.add <|constrain|>json<|message|>"
 	one := `{"model":"tiny","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function",` +
 		`"function":{"name":"add","description":"d","parameters":{"type":"object"}}}]`
-	two := strings.Replace(one, `"tools":[`, `"tools":[{"type":"function","function":{"name":"sub","description":"d"}},`,
-		1)
+	two := strings.Replace(one, `"tools":[`,
+		`"tools":[{"type":"function","function":{"name":"sub","description":"d"}},`, 1)
 	for _, c := range []struct {
 		body string
 		called

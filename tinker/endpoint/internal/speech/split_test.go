@@ -91,8 +91,8 @@ var answers = []struct {
 		false, Part{Content: "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>"}},
 	{"not a call in pairs", "<tool_call>{}</tool_call>", chat.PairCalls, false,
 		Part{Content: "<tool_call>{}</tool_call>"}},
-	{"harmony", "<|channel|>analysis<|message|>It is\n4.<|end|><|start|>assistant<|channel|>final<|message|>4<|return|>",
-		chat.HarmonyCalls, false, Part{Reasoning: "It is\n4.", Content: "4"}},
+	{"harmony", "<|channel|>analysis<|message|>It is\n4.<|end|><|start|>assistant<|channel|>final<|message|>4" +
+		"<|return|>", chat.HarmonyCalls, false, Part{Reasoning: "It is\n4.", Content: "4"}},
 	{"harmony: thoughts, text, two calls", "<|channel|>analysis<|message|>t<|end|><|start|>assistant<|channel|>" +
 		"commentary<|message|>Let me.<|end|><|start|>assistant<|channel|>commentary to=functions.f " +
 		"<|constrain|>json<|message|>{\"i\":1}<|call|><|start|>assistant to=functions.g<|channel|>commentary json" +
