@@ -128,6 +128,7 @@ func sameConfig(t *testing.T, got, want string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		c.MXFP4 = false
 		if c.BF16, c.EOS, c.BOS, c.Wrapped = false, nil, nil, false; c.Arch.Type == "mistral" {
 			c.Arch.Name, c.Arch.Type, c.Arch.Windows = "LlamaForCausalLM", "llama", 0
 		}

@@ -47,6 +47,7 @@ type Config struct {
 	Experts  nn.Router
 	ExpertFF int
 	Clamp    nn.Clamp // of experts; without a Limit they have silu(gate)*up
+	MXFP4    bool     // experts are in MXFP4 in the files, and stay so if BF16 is set and they are not frozen
 
 	// Of Qwen3.5 and LFM2: layers that Linear names have no attention, but a delta rule or a convolution.
 	Linear []bool // by layer; nil is none

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
@@ -31,6 +32,9 @@ type Files struct {
 	Shards  []*safetensors.File
 	dir     string
 	tensors fileSource
+
+	mu   sync.Mutex
+	last safetensors.Tensor // that Tensor made: it is read in parts, one after another
 }
 
 // OpenFiles opens all weight files of a folder.
@@ -68,10 +72,16 @@ func (f *Files) Close() error {
 // Tensor returns the tensor of that name.
 func (f *Files) Tensor(name string) (t safetensors.Tensor, ok bool) {
 	found, ok := f.tensors[name]
-	if found.part != nil {
-		found.Data = found.part(0, found.Shape[0])
+	if found.part == nil {
+		return found.Tensor, ok
 	}
-	return found.Tensor, ok
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last.Name != name {
+		f.last = found.Tensor
+		f.last.Data = found.part(0, found.Shape[0])
+	}
+	return f.last, ok
 }
 
 // Release says that a tensor was read and is not needed again: its pages of the file leave memory.
@@ -111,6 +121,7 @@ type fileTensor struct {
 	file *safetensors.File
 	safetensors.Tensor
 	part func(a, b int) []byte // rows or, of a vector, elements a to b-1 of one without Data, a part of another; or nil
+	four func(a, b int) []byte // rows a to b-1 in MXFP4, or nil
 }
 
 // of returns rows or elements a to b-1, each of that width.
@@ -122,7 +133,11 @@ func (t fileTensor) of(width, a, b int) kernel.Rows {
 	case safetensors.F16:
 		r.Element = kernel.ElementF16
 	}
-	if t.part != nil {
+	switch {
+	case t.four != nil:
+		r.Element, r.Data = kernel.ElementMXFP4, t.four(a, b)
+		return r
+	case t.part != nil:
 		r.Data = t.part(a, b)
 		return r
 	}

@@ -46,6 +46,7 @@ func (h *hfConfig) gptOSS(c *Config, data []byte) error {
 		err = errors.New("layers without experts (num_local_experts, mlp_only_layers) are not supported for gpt-oss")
 	}
 	c.Experts.Normed, c.ExpertFF = true, c.FF // whatever Qwen3-MoE's keys say
+	c.MXFP4 = h.mxfp4()
 	return err
 }
 

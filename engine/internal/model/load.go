@@ -107,6 +107,7 @@ func (f *Files) load(c Config, on nn.Compute) (*Weights, error) {
 		return nil, err
 	}
 	c.BF16 = c.Frozen != "" || f.allBF16(c)
+	c.MXFP4 = c.MXFP4 && f.tensors.mxfp4(c)
 	memory, err := c.Reserve()
 	if err != nil {
 		return nil, err

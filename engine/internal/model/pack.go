@@ -41,6 +41,7 @@ type fused struct {
 	outs  []int
 	bits  int // of frozen integers, or 0
 	bias  bool
+	micro bool // it stays in MXFP4
 }
 
 func (f fused) rows() (n int) {
@@ -74,7 +75,7 @@ func blockLinears(c Config, l int) (list []fused) {
 	all[0].outs = storedInputs(c, l)
 	bits, _ := c.frozenBits()
 	for _, t := range all {
-		f := fused{in: t.in, bits: bits, bias: t.bias}
+		f := fused{in: t.in, bits: bits, bias: t.bias, micro: c.MXFP4 && c.BF16 && bits == 0 && t.share > 0}
 		for _, out := range t.outs {
 			f.names, f.outs = append(f.names, t.at+out.name+".weight"), append(f.outs, out.out)
 		}
@@ -90,9 +91,9 @@ func blockLinears(c Config, l int) (list []fused) {
 // tables are the embedding and, unless they are tied, the head.
 func tables(c Config) []fused {
 	_, bits := c.frozenBits()
-	list := []fused{{c.Dim, []string{EmbedName}, []int{c.Vocab}, bits, false}}
+	list := []fused{{c.Dim, []string{EmbedName}, []int{c.Vocab}, bits, false, false}}
 	if !c.Tied {
-		list = append(list, fused{c.Dim, []string{HeadName}, []int{c.Vocab}, bits, false})
+		list = append(list, fused{c.Dim, []string{HeadName}, []int{c.Vocab}, bits, false, false})
 	}
 	return list
 }
@@ -105,9 +106,12 @@ func (c Config) panelBytes() int {
 	}
 	n := 0
 	for _, f := range all {
-		if f.bits > 0 {
+		switch {
+		case f.bits > 0:
 			n += kernel.QuadBytes(f.rows(), f.in, f.bits)
-		} else {
+		case f.micro:
+			n += kernel.MicroBytes(f.rows(), f.in)
+		default:
 			n += kernel.PanelBytes(f.rows(), f.in, c.BF16)
 		}
 	}
@@ -238,12 +242,16 @@ func (p packer) linear(f fused) *nn.Linear {
 		at += f.outs[i]
 	}
 	write := p.on.K.PackRows
-	if f.bits > 0 {
+	switch {
+	case f.bits > 0:
 		l.Q = p.memory.Quads(at, f.in, f.bits)
 		write = func(sc *kernel.Scratch, _ *kernel.Panels, at int, rows kernel.Rows) {
 			p.on.K.QuantizeRows(sc, l.Q, at, rows)
 		}
-	} else {
+	case f.micro:
+		l.M = p.memory.Micro(at, f.in)
+		write = func(_ *kernel.Scratch, _ *kernel.Panels, at int, rows kernel.Rows) { l.M.Write(at, rows) }
+	default:
 		l.W = p.memory.Panels(at, f.in, p.c.BF16)
 	}
 	p.on.P.Run(len(parts), func(i int, sc *kernel.Scratch) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
@@ -25,6 +26,7 @@ type stack struct {
 	file                 *safetensors.File
 	dtype                safetensors.DType
 	experts, rows, width int
+	four                 bool // rows are read in MXFP4, as kernel.ElementMXFP4 has them
 	read                 func(e, row int, to []byte)
 }
 
@@ -114,10 +116,13 @@ func (f fileSource) stack(name, suffix string, t fileTensor) (s stack, ok bool) 
 	case suffix == "_blocks" && n == 4 && s.rows == 16 && size == 1:
 		scales := f[strings.TrimSuffix(name, suffix)+"_scales"]
 		groups := t.Shape[2]
-		s.dtype, s.rows, s.width = safetensors.BF16, t.Shape[1], groups*32
+		s.dtype, s.rows, s.width, s.four = safetensors.BF16, t.Shape[1], groups*32, true
 		s.read = func(e, row int, to []byte) {
-			g := (e*s.rows + row) * groups
-			unpackMXFP4(to, t.Data[g*16:][:groups*16], scales.Data[g:][:groups])
+			for g := range groups {
+				at := (e*s.rows+row)*groups + g
+				to[g*17] = scales.Data[at]
+				copy(to[g*17+1:], t.Data[at*16:][:16])
+			}
 		}
 		return s, slices.Equal(scales.Shape, t.Shape[:3]) && scales.DType.Size() == 1
 	default:
@@ -129,6 +134,9 @@ func (f fileSource) stack(name, suffix string, t fileTensor) (s stack, ok bool) 
 // spread adds the parts of a stack.
 func (f fileSource) spread(s stack, at string, parts []string, bias bool) {
 	size, shape, suffix := s.width*s.dtype.Size(), []int{s.width}, ".weight"
+	if s.four {
+		size = s.width / 32 * 17
+	}
 	if bias {
 		shape, suffix = nil, ".bias"
 	}
@@ -145,24 +153,38 @@ func (f fileSource) spread(s stack, at string, parts []string, bias bool) {
 				}
 				return out
 			}
-			f[name] = fileTensor{file: s.file, part: rows, Tensor: safetensors.Tensor{Name: name, DType: s.dtype,
+			one := fileTensor{file: s.file, part: rows, Tensor: safetensors.Tensor{Name: name, DType: s.dtype,
 				Shape: append([]int{s.rows / len(parts)}, shape...)}}
+			if s.four {
+				one.four, one.part = rows, func(a, b int) []byte { return widenMXFP4(rows(a, b), s.width) }
+			}
+			f[name] = one
 		}
 	}
 }
 
-// unpackMXFP4 writes blocks as bf16.
-func unpackMXFP4(to, blocks, scales []byte) {
-	for g, exponent := range scales {
-		scale := math.Float32frombits(max(uint32(exponent)<<23, 1<<22)) // 2^-127 is subnormal
-		var table [16]uint16
-		for i, v := range [8]float32{0, 0.5, 1, 1.5, 2, 3, 4, 6} {
-			table[i] = uint16(math.Float32bits(v*scale) >> 16)
-			table[i+8] = table[i] | 1<<15
-		}
-		for i, b := range blocks[g*16:][:16] {
-			binary.LittleEndian.PutUint16(to[(g*32+2*i)*2:], table[b&15])
-			binary.LittleEndian.PutUint16(to[(g*32+2*i+1)*2:], table[b>>4])
+// mxfp4 reports whether all experts of a model are in MXFP4.
+func (f fileSource) mxfp4(c Config) bool {
+	for l := range c.Layers {
+		for _, linear := range blockLinears(c, l)[2:] {
+			for _, name := range linear.names {
+				if strings.Contains(name, expertsAt) && f[name].four == nil {
+					return false
+				}
+			}
 		}
 	}
+	return true
+}
+
+// widenMXFP4 returns rows in MXFP4 as bf16.
+func widenMXFP4(rows []byte, width int) []byte {
+	r := kernel.Rows{Data: rows, Element: kernel.ElementMXFP4, K: width}
+	wide := make([]float32, r.Len()*width)
+	r.Widen(wide)
+	out := make([]byte, 2*len(wide))
+	for i, v := range wide {
+		binary.LittleEndian.PutUint16(out[2*i:], uint16(math.Float32bits(v)>>16))
+	}
+	return out
 }

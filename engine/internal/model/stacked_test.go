@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
 )
 
@@ -79,7 +77,7 @@ func stackedFolder(t *testing.T, from string, w *Weights, dtype safetensors.DTyp
 
 // Experts in MXFP4, in one bf16 or float32 tensor and by themselves are the same model. What does not fit is missing.
 func TestStacked(t *testing.T) {
-	_, k := newRunner(t, 2)
+	r, k := newRunner(t, 2)
 	from := filepath.Join("testdata", "families", "gptoss")
 	w, err := Load(from, alone(k))
 	if err != nil {
@@ -97,6 +95,9 @@ func TestStacked(t *testing.T) {
 		for i, x := range got.Tensors() {
 			sameBits(t, x.Name, x.Data, w.Tensors()[i].Data)
 		}
+		if dtype == safetensors.BF16 {
+			sameSteps(t, r, w, got)
+		}
 		f, err := OpenFiles(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -109,28 +110,39 @@ func TestStacked(t *testing.T) {
 	}
 }
 
-// The sixteen codes are those of the OCP Microscaling Formats specification, and a scale is a power of two.
-func TestMXFP4(t *testing.T) {
-	var block [32]byte
-	for i := range block {
-		block[i] = byte(2*i%16) | byte(2*i%16+1)<<4
-	}
-	codes := []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6}
-	for _, exponent := range []byte{0, 1, 100, 127, 254} {
-		out := make([]byte, 128)
-		unpackMXFP4(out, block[:], []byte{127, exponent})
-		for i := range 64 {
-			want := codes[i%8]
-			if i/8%2 == 1 {
-				want = -want
-			}
-			if i >= 32 {
-				want = float32(math.Ldexp(float64(want), int(exponent)-127))
-			}
-			got := kernel.Float(uint16(out[2*i]) | uint16(out[2*i+1])<<8)
-			if math.Float32bits(got) != math.Float32bits(want) {
-				t.Errorf("2^%d, element %d is %v, want %v", int(exponent)-127, i, got, want)
-			}
+// sameSteps compares a step of training of a model whose experts are kept in MXFP4 with one that has them in bf16.
+func sameSteps(t *testing.T, r *Runner, packed, plain *Weights) {
+	t.Helper()
+	l := LoRA{Rank: 6, Alpha: 12, Attn: true, MLP: true, Unembed: true}
+	tensors := packed.NewLoRA(l, 3)
+	for i, x := range tensors {
+		for j := range x.Data {
+			x.Data[j] += float32((i+j)%7-3) / 50
 		}
+	}
+	ids, weights := make([]int32, 90), make([]float32, 90)
+	for i := range ids[:89] {
+		ids[i], weights[i] = int32(i*i%packed.Config.Vocab), float32(i%3)-0.7
+	}
+	var logits, logp [2][]float32
+	var grads [2]*Grads
+	for i, w := range []*Weights{packed, plain} {
+		if w.Config.MXFP4 != (i == 0) || (w.layers[0].down(1).M != nil) != (i == 0) {
+			t.Fatalf("loaded as %+v", w.Config)
+		}
+		a, err := w.NewAdapter(l, tensors, r.K)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grads[i] = NewGrads(tensors)
+		logits[i], logp[i], _ = step(t, r, w, batch(w.Config, a, ids), [][]float32{weights}, r.NewTape(true), grads[i])
+	}
+	sameBits(t, "logits", logits[0], logits[1])
+	sameBits(t, "logp", logp[0], logp[1])
+	for i, x := range grads[0].T {
+		sameBits(t, x.Name, x.Data, grads[1].T[i].Data)
+	}
+	if a, b := packed.Config.WeightBytes(), plain.Config.WeightBytes(); a >= b {
+		t.Errorf("%d bytes in MXFP4, %d in bf16", a, b)
 	}
 }

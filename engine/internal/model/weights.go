@@ -39,6 +39,7 @@ type layer struct {
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
 // one the model does not have are errors.
 func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
+	c.MXFP4 = false
 	memory, err := c.Reserve()
 	if err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 
 // NewWeightsIn is NewWeights in memory that Reserve has reserved for it.
 func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute) (*Weights, error) {
+	c.MXFP4 = false
 	data, err := match(parameters(c), full)
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", c.Arch.Name, err)
