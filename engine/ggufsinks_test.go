@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -74,6 +75,22 @@ func TestSinksGGUF(t *testing.T) {
 			t.Fatal(err)
 		}
 		sameConfig(t, again, base)
+		if from == packed { // byte for byte the tensors of the hub's folder
+			back, err := model.OpenFiles(again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer back.Close()
+			for _, x := range files.Shards[0].Tensors() {
+				y, err := back.Shards[0].Tensor(x.Name)
+				if err != nil || !slices.Equal(x.Shape, y.Shape) || !bytes.Equal(x.Data, y.Data) {
+					t.Errorf("%s is another tensor, %v", x.Name, err)
+				}
+			}
+		}
+		if c, err := model.LoadConfig(again); err != nil || c.MXFP4 != (from == packed) {
+			t.Errorf("%s: in MXFP4 %v, %v", filepath.Base(from), c.MXFP4, err)
+		}
 		for i, x := range weightsOf(t, again) {
 			if !slices.Equal(x.Data, want[i].Data) {
 				t.Errorf("%s: %s is another than in the folder", filepath.Base(from), x.Name)

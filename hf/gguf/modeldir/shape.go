@@ -47,6 +47,7 @@ type shape struct {
 	gemma                                                    *gemma3        // nil: of another family
 	experts, used, expertFF                                  int64          // of qwen3moe and gpt-oss
 	window                                                   int64          // of gpt-oss
+	mxfp4                                                    bool           // all of gpt-oss's experts are in it
 	granite                                                  map[string]any // keys of Granite alone
 	recurrent                                                []bool         // by layer; nil: none is
 	taps, rotated                                            int64          // of convolutions; of a head
