@@ -46,7 +46,9 @@ type stack struct {
 
 // stacks puts the experts, by their names, into the tensors that transformers has for them.
 func (s *shape) stacks(found map[string]rows) (list []stack) {
-	s.mxfp4 = len(found) > 0
+	if s.mxfp4 = len(found) > 0; !s.mxfp4 {
+		return nil // another family
+	}
 	for i := range 4 * s.layers {
 		at := fmt.Sprintf("model.layers.%d.mlp.experts.", i/4)
 		k, parts, kind := stack{name: at + "gate_up_proj", bias: i%2 == 1}, []string{"gate_proj", "up_proj"}, ".weight"
@@ -59,10 +61,7 @@ func (s *shape) stacks(found map[string]rows) (list []stack) {
 		for e := range s.experts {
 			var turns []rows
 			for _, part := range parts {
-				r, ok := found[fmt.Sprint(at, e, ".", part, kind)]
-				if !ok {
-					return nil // of another family
-				}
+				r := found[fmt.Sprint(at, e, ".", part, kind)]
 				turns, s.mxfp4 = append(turns, r), s.mxfp4 && (k.bias || r.tensor.Type == gguf.MXFP4)
 			}
 			k.rows = append(k.rows, turns)
