@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -62,7 +63,7 @@ func stackedFolder(t *testing.T, from string, w *Weights, dtype safetensors.DTyp
 	}
 	var keys map[string]any
 	data, err := os.ReadFile(filepath.Join(from, "config.json"))
-	if err := json.Unmarshal(data, &keys); err != nil {
+	if err = errors.Join(err, json.Unmarshal(data, &keys)); err != nil {
 		t.Fatal(err)
 	}
 	delete(keys, "quantization_config")
