@@ -47,7 +47,9 @@ func ChooseBaseDtype(dtype, dir string, memory int64, folders ...string) (string
 			continue // Open says so, or leaves it out
 		}
 		c.BF16 = true
-		if memory > 0 && c.WeightBytes() > memory/2 {
+		inInt8 := c
+		inInt8.Frozen = BaseInt8 // which MXFP4 is smaller than
+		if memory > 0 && c.WeightBytes() > memory/2 && c.WeightBytes() > inInt8.WeightBytes() {
 			return BaseInt8, nil
 		}
 	}

@@ -110,3 +110,16 @@ func TestAutoBaseDtype(t *testing.T) {
 		t.Errorf("a folder in int8: %s, %v", got, err)
 	}
 }
+
+// A gpt-oss in MXFP4 stays so where its matrices in bf16 would be put in int8, which takes more memory.
+func TestAutoKeepsMXFP4(t *testing.T) {
+	const sizes = `"architectures": ["GptOssForCausalLM"], "num_hidden_layers": 24, "num_local_experts": 32`
+	for keys, want := range map[string]string{sizes: BaseInt8,
+		sizes + `, "quantization_config": {"quant_method": "mxfp4"}`: BaseBF16} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "config.json"), []byte("{"+keys+"}"))
+		if got, err := ChooseBaseDtype(BaseAuto, t.TempDir(), 24<<30, dir); err != nil || got != want {
+			t.Errorf("{%s}: %s, %v; want %s", keys, got, err, want)
+		}
+	}
+}

@@ -43,6 +43,8 @@ var kinds = []trainingKind{
 	{name: "convolutions, full", bf16: true, write: writeConv},
 	{name: "experts, LoRA", bf16: true, tied: true, rank: 8, write: writeExperts},
 	{name: "experts, full", bf16: true, write: writeExperts},
+	{name: "sinks, LoRA", bf16: true, rank: 8, write: writeSinks},
+	{name: "sinks, int8 LoRA", bf16: true, rank: 8, write: writeSinks, base: BaseInt8},
 }
 
 // A token has the same logprob to the last bit when it is sampled, scored as a prompt, forwarded or trained on.

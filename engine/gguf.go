@@ -104,6 +104,12 @@ func ggufShape(c model.Config) modelfile.Shape {
 			s.Granite.Logits = 1 / float64(c.LogitScale)
 		}
 	}
+	if c.Arch.Sinks {
+		s.Window = c.Window
+		if y := c.RoPE.YaRN; y != nil {
+			s.YaRN = &modelfile.YaRN{Factor: y.Factor, Original: y.OriginalMax, Fast: y.Fast, Slow: y.Slow}
+		}
+	}
 	s.Experts, s.ExpertsUsed, s.ExpertFF = c.Experts.Experts, c.Experts.Used, c.ExpertFF
 	if s.Recurrent = c.Linear; c.Arch.Delta {
 		d := c.Delta
@@ -119,6 +125,8 @@ func ggufShape(c model.Config) modelfile.Shape {
 // beyondGGUF names what a GGUF file of a model's family cannot say.
 func beyondGGUF(c model.Config) string {
 	switch {
+	case c.Arch.Sinks:
+		return beyondSinks(c)
 	case c.RoPE.YaRN != nil:
 		return "rope_type yarn"
 	case c.Sliding != nil && !c.Arch.Gemma:
@@ -131,6 +139,27 @@ func beyondGGUF(c model.Config) string {
 		return "norm_topk_prob = false"
 	case c.Arch.Scaled && slices.Contains(c.Unrotated, true) && slices.Contains(c.Unrotated, false):
 		return "rotation in some layers alone"
+	}
+	return ""
+}
+
+// beyondSinks is beyondGGUF for gpt-oss: llama.cpp takes for granted how its layers alternate, how its experts are
+// clamped, and the factor of cosines.
+func beyondSinks(c model.Config) string {
+	alternate := len(c.Sliding) == c.Layers
+	for l, slides := range c.Sliding {
+		alternate = alternate && slides == (l%2 == 0)
+	}
+	y := c.RoPE.YaRN
+	switch {
+	case !alternate:
+		return fmt.Sprintf("layer_types that do not alternate (%v)", c.Sliding)
+	case c.Clamp.Limit != 7 || c.Clamp.Alpha != 1.702:
+		return fmt.Sprintf("swiglu_limit = %v, swiglu_alpha = %v", c.Clamp.Limit, c.Clamp.Alpha)
+	case c.RoPE.Linear != 0 || c.RoPE.Llama3 != nil || y == nil && c.RoPE.Scale != 0:
+		return "this scaling of RoPE"
+	case y != nil && (y.Whole || c.RoPE.Scale != y.Attention(1)):
+		return "truncate or attention_factor of rope_type yarn"
 	}
 	return ""
 }

@@ -128,6 +128,7 @@ func sameConfig(t *testing.T, got, want string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		c.MXFP4 = false
 		if c.BF16, c.EOS, c.BOS, c.Wrapped = false, nil, nil, false; c.Arch.Type == "mistral" {
 			c.Arch.Name, c.Arch.Type, c.Arch.Windows = "LlamaForCausalLM", "llama", 0
 		}
@@ -168,6 +169,9 @@ func TestGGUFRefusesShapes(t *testing.T) {
 			"no_rope_layers that are not every fourth ([false true false true])"},
 		{"qwen3moe", "norm_topk_prob", `false`, "norm_topk_prob = false in a model of the family qwen3_moe"},
 		{"qwen3moe-mixed", "norm_topk_prob", `true`, "layers without experts"},
+		{"gptoss", "swiglu_limit", `6`, "swiglu_limit = 6"},
+		{"gptoss", "layer_types", `["full_attention", "sliding_attention"]`, "layer_types that do not alternate"},
+		{"gptoss", "rope_scaling", `{"rope_type": "yarn", "factor": 4}`, "truncate"},
 	} {
 		dir := speaking(t, tt.family)
 		path := filepath.Join(dir, "config.json")

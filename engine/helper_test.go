@@ -60,6 +60,14 @@ func writeExperts(t testing.TB, bf16, tied bool) string {
 		"max_position_embeddings": context_}, 8)
 }
 
+// writeSinks is writeModel for gpt-oss: a layer with a window and one without.
+func writeSinks(t testing.TB, bf16, tied bool) string {
+	return writeShape(t, bf16, tied, map[string]any{"architectures": []string{"GptOssForCausalLM"},
+		"vocab_size": vocab, "hidden_size": 32, "num_hidden_layers": 2, "sliding_window": 20,
+		"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 20,
+		"num_local_experts": 6, "num_experts_per_tok": 2, "swiglu_limit": 0.5, "max_position_embeddings": context_}, 8)
+}
+
 func writeShape(t testing.TB, bf16, tied bool, c map[string]any, scale float32) string {
 	t.Helper()
 	if c["architectures"] == nil {

@@ -142,6 +142,11 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, r.want)
 		}
 	}
+	e = open(t, Options{Models: map[string]Model{baseName: {Dir: writeSinks(t, true, false)}}})
+	_, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{BaseModel: baseName, LoRA: lora(0)})
+	if err == nil || !strings.Contains(err.Error(), "not supported for GptOssForCausalLM") {
+		t.Error(err)
+	}
 }
 
 // Random choices follow from the seed and differ from each other.

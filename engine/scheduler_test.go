@@ -39,6 +39,7 @@ func TestSamplesWithConvolutionsDoNotDependOnCompany(t *testing.T) {
 // So it is with experts, which compute the rows of all sequences together.
 func TestSamplesWithExpertsDoNotDependOnCompany(t *testing.T) {
 	samplesAreAlone(t, writeExperts(t, true, true))
+	samplesAreAlone(t, writeSinks(t, true, false))
 }
 
 func samplesAreAlone(t *testing.T, dir string) {

@@ -20,6 +20,8 @@ const (
 	// PairCalls are GLM-4.5's and later, any number, text around them:
 	// <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>
 	PairCalls
+	// HarmonyCalls are gpt-oss's, see harmony.go.
+	HarmonyCalls
 )
 
 // Tagged reports whether the style's calls are between <tool_call> and
@@ -41,6 +43,8 @@ func (t *Template) CallStyle() CallStyle {
 		return !slices.ContainsFunc(marks, func(m string) bool { return !strings.Contains(t.tools.text, m) })
 	}
 	switch {
+	case isHarmony(t.tools.text):
+		return HarmonyCalls
 	case says(callOpen, functionOpen, parameterOpen):
 		return FunctionCalls
 	case says(callOpen, keyOpen, valueOpen):
@@ -61,6 +65,9 @@ func (t *Template) CallStyle() CallStyle {
 // PairCalls their types. Without a type, an argument of FunctionCalls stays
 // text, and one of PairCalls is parsed as JSON when possible, as in vLLM.
 func ParseAnswer(text string, style CallStyle, tools ...jinja.Value) (Message, error) {
+	if style == HarmonyCalls {
+		return harmonyAnswer(text)
+	}
 	m := Message{Role: "assistant"}
 	m.Reasoning, m.Content = splitReasoning(text)
 	var err error

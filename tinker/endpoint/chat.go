@@ -83,6 +83,9 @@ func readConversation(f param.Fields, t *Text) (*conversation, prompt, error) {
 		o.EnableThinking = t.Thinking
 	}
 	c := &conversation{messages: messages, raw: raw, continued: o.ContinueFinal, thinks: t.mayThink(&o)}
+	if t.Template.CallStyle() == chat.HarmonyCalls { // which are channels of answers without calls, too
+		c.style = chat.HarmonyCalls
+	}
 	if err := readTools(f, c, t, &o); err != nil {
 		return nil, prompt{}, err
 	}
@@ -191,12 +194,19 @@ func readTools(f param.Fields, c *conversation, t *Text, o *chat.Options) error 
 		return param.Invalid("tool_choice", "tool_choice names %q, which is none of the tools: %s", name,
 			strings.Join(toolNames(tools), ", "))
 	}
-	c.begun = speech.CallBegin(c.style, name)
+	if c.style == chat.HarmonyCalls && len(tools) == 1 {
+		c.name = toolNames(tools)[0]
+	}
+	c.begun = speech.CallBegin(c.style, c.name)
 	return nil
 }
 
-// callForm is the calls that an answer may have: of the tool that must be called, or of all.
+// callForm is the calls that an answer may have: of the tool that must be called, or of all. It is nil where special
+// tokens would be between the name of a tool and its arguments, since a form has none.
 func (c *conversation) callForm() *grammar.Node {
+	if c.style == chat.HarmonyCalls && c.name == "" {
+		return nil
+	}
 	var list []speech.Tool
 	for i, own := range toolNames(c.tools) {
 		if c.name == "" || c.name == own {

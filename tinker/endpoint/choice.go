@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/seed-d9ad8ee0/trinity/hf/chat"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint/internal/speech"
 )
@@ -35,8 +36,9 @@ type piece struct {
 
 // newChoice begins answer i of a request.
 func newChoice(r *request, t *Text, i int) *choice {
+	marks := r.keepSpecial || r.chat != nil && r.chat.style == chat.HarmonyCalls // whose marks are special tokens
 	c := &choice{r: r, text: t, index: i,
-		speech: speech.Speech{Decoder: t.Tokenizer.NewDecoder(!r.keepSpecial), Stops: r.params.StopStrings}}
+		speech: speech.Speech{Decoder: t.Tokenizer.NewDecoder(!marks), Stops: r.params.StopStrings}}
 	if r.chat != nil {
 		c.split = &speech.Splitter{Style: r.chat.style, Tools: r.chat.tools, One: r.chat.one}
 		if r.chat.inside {

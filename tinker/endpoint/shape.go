@@ -71,7 +71,12 @@ func (s *shape) rename(name string) {
 func (s *shape) ofChat(c *conversation) error {
 	switch {
 	case s.form == nil && c.called:
-		s.name, s.form, s.begun = guideOfCalls, c.callForm(), c.begun
+		if s.form = c.callForm(); s.form != nil {
+			s.name, s.begun = guideOfCalls, c.begun
+		}
+	case s.form != nil && c.style == chat.HarmonyCalls:
+		return param.Invalid(s.name, "%s is not supported for a model that answers in channels, as gpt-oss does; ask "+
+			"for the form in the messages", s.name)
 	case s.form == nil, c.style == chat.NoCalls:
 	case c.called:
 		return param.Invalid("response_format", "response_format asks for JSON and tool_choice for a call; "+

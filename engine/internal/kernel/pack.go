@@ -15,13 +15,18 @@ const (
 	ElementF32 Element = iota
 	ElementBF16
 	ElementF16
+	ElementMXFP4 // groups of 32 of a row: an exponent plus 127, then 16 bytes, each with two codes, the first one low
 )
 
-func (e Element) size() int {
-	if e == ElementF32 {
-		return 4
+// bytes returns the length of n elements of a row.
+func (e Element) bytes(n int) int {
+	switch e {
+	case ElementF32:
+		return 4 * n
+	case ElementMXFP4:
+		return n / microGroup * microBytes
 	}
-	return 2
+	return 2 * n
 }
 
 // Rows is a matrix [N,K], row-major without gaps, in the form of a file: little-endian.
@@ -37,11 +42,11 @@ func FloatRows(w []float32, K int) Rows {
 }
 
 // Len returns N.
-func (r Rows) Len() int { return len(r.Data) / max(1, r.K*r.Element.size()) }
+func (r Rows) Len() int { return len(r.Data) / max(1, r.Element.bytes(r.K)) }
 
 // Slice returns rows a to b-1.
 func (r Rows) Slice(a, b int) Rows {
-	ld := r.K * r.Element.size()
+	ld := r.Element.bytes(r.K)
 	return Rows{r.Data[a*ld : b*ld], r.Element, r.K}
 }
 
@@ -59,6 +64,13 @@ func (r Rows) Widen(dst []float32) {
 	case ElementF16:
 		for i := range len(r.Data) / 2 {
 			dst[i] = widenF16(binary.LittleEndian.Uint16(r.Data[2*i:]))
+		}
+	case ElementMXFP4:
+		for i, b := range r.Data {
+			if at := i % microBytes; at > 0 {
+				exponent, k := r.Data[i-at], i/microBytes*microGroup+2*(at-1)
+				dst[k], dst[k+1] = Float(microBits(b, exponent)), Float(microBits(b>>4, exponent))
+			}
 		}
 	}
 }
@@ -96,7 +108,7 @@ func (s *Set) PackRows(sc *Scratch, p *Panels, at int, rows Rows) {
 // packPart is PackRows for rows of one panel.
 func (s *Set) packPart(sc *Scratch, p *Panels, at int, rows Rows) {
 	n, K := rows.Len(), p.K
-	if rows.Element == ElementF16 || rows.Element == ElementBF16 && !p.BF16 {
+	if rows.Element == ElementF16 || rows.Element == ElementMXFP4 || rows.Element == ElementBF16 && !p.BF16 {
 		wide := grow(&sc.wide, n*K)
 		rows.Widen(wide)
 		rows = FloatRows(wide, K)

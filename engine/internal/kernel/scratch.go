@@ -21,6 +21,7 @@ type Scratch struct {
 	scaled     []float32
 	transposed []*Transposed // parts of weights, transposed
 	more       []Addition    // with such parts
+	expanded   Transposed    // a part of a Micro
 }
 
 // NewScratch returns an empty scratch, which grows as the kernels need.

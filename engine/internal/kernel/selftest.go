@@ -189,7 +189,7 @@ func packProbe(s *Set) []float32 {
 	for _, e := range []Element{ElementF32, ElementBF16} {
 		for _, bf16 := range []bool{false, true} {
 			p := newPanels(N, K, bf16)
-			s.PackRows(sc, p, 0, Rows{asBytes(w)[:N*K*e.size()], e, K})
+			s.PackRows(sc, p, 0, Rows{asBytes(w)[:e.bytes(N*K)], e, K})
 			t := s.TransposePart(&Transposed{}, p, NR, N, 0, K)
 			back := make([]float32, N*K+t.N*t.K)
 			p.Unpack(back)

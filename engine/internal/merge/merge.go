@@ -33,6 +33,9 @@ func Write(base string, a model.PEFT, out, template string, to disk.FS, on nn.Co
 	if m.pairs, err = a.Pairs(base, c); err != nil {
 		return err
 	}
+	for name := range m.pairs {
+		m.wide = m.wide || c.Arch.Sinks && strings.Contains(name, ".experts.")
+	}
 	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("model: %s exists already; choose another folder or remove it", out)
 	}
@@ -59,6 +62,8 @@ type merger struct {
 	pairs map[string][]model.Pair // of the adapter, by matrix
 	out   string
 	untie bool // the head is made from the embedding
+	files *model.Files
+	wide  bool // experts in MXFP4 become bf16
 
 	template string // in place of the base's; "": the base's
 }
@@ -68,13 +73,14 @@ func (m *merger) write(base string) error {
 	if err != nil {
 		return err
 	}
+	m.files = files
 	index, total := map[string]string{}, 0
 	for _, f := range files.Shards {
 		name := filepath.Base(f.Path())
 		tensors := m.tensors(f)
 		for _, t := range tensors {
 			index[t.Name] = name
-			total += len(t.Data)
+			total += bytesOf(t)
 		}
 		if err == nil {
 			err = disk.Replace(m.to, filepath.Join(m.out, name), func(w io.Writer) error {
@@ -94,6 +100,9 @@ func (m *merger) write(base string) error {
 // tensors returns the tensors of one shard of the result, with the bytes of the base.
 func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
 	list := slices.Clone(f.Tensors())
+	if m.wide {
+		list = model.Dequantised(list)
+	}
 	if !m.untie {
 		return list
 	}
@@ -111,16 +120,40 @@ func (m *merger) tensors(f *safetensors.File) []safetensors.Tensor {
 	return list
 }
 
+// bytesOf is the length of a tensor's data, which it may not have.
+func bytesOf(t safetensors.Tensor) int {
+	n := t.DType.Size()
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
 // partRows is the number of rows that one part of the work adds to.
 const partRows = 64
 
 // merged returns the bytes of a tensor with its addition: W + Scale·B·A, in float32, rounded to W's type.
 func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
 	name, text := model.TextName(t.Name)
+	if m.wide {
+		if stacked, err := m.stacked(f, t); stacked != nil || err != nil {
+			return stacked, err
+		}
+	}
 	pairs, ok := m.pairs[strings.TrimSuffix(name, ".weight")]
 	if !ok || !text {
 		return t.Data, nil
 	}
+	w, err := m.sum(f, t, pairs)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)
+	return sum.Data, err
+}
+
+// sum returns a matrix with its additions, in float32.
+func (m *merger) sum(f *safetensors.File, t safetensors.Tensor, pairs []model.Pair) ([]float32, error) {
 	w, err := t.Floats()
 	if err != nil {
 		return nil, err
@@ -133,8 +166,33 @@ func (m *merger) merged(f *safetensors.File, t safetensors.Tensor) ([]byte, erro
 			add(m.on.K, p, w[first*K:end*K], first, K)
 		}
 	})
-	sum, err := safetensors.FromFloats(t.Name, t.DType, t.Shape, w)
-	return sum.Data, err
+	return w, nil
+}
+
+// stacked is merged for a tensor [E,in,out] of matrices of all experts, whose columns take turns; nil for others.
+func (m *merger) stacked(f *safetensors.File, t safetensors.Tensor) ([]byte, error) {
+	parts := m.files.Unstacked(t.Name)
+	if len(parts) == 0 || len(parts)%t.Shape[0] != 0 {
+		return nil, nil
+	}
+	in, out, size, turns := t.Shape[1], t.Shape[2], t.DType.Size(), len(parts)/t.Shape[0]
+	all := make([]byte, t.Shape[0]*in*out*size)
+	for i, name := range parts {
+		part, _ := m.files.Tensor(name)
+		w, err := m.sum(f, part, m.pairs[strings.TrimSuffix(name, ".weight")])
+		if err != nil {
+			return nil, err
+		}
+		sum, err := safetensors.FromFloats(name, t.DType, part.Shape, w)
+		if err != nil {
+			return nil, err
+		}
+		for j := range len(w) {
+			row, column := i/turns*in+j%in, j/in*turns+i%turns
+			copy(all[(row*out+column)*size:], sum.Data[j*size:][:size])
+		}
+	}
+	return all, nil
 }
 
 // copyFiles copies the files of a model folder besides its weights.
@@ -168,6 +226,9 @@ func (m *merger) file(base, name string) ([]byte, error) {
 	data, err := model.FolderConfig(base)
 	if err == nil && m.untie {
 		data, err = model.Untied(data)
+	}
+	if err == nil && m.wide {
+		data, err = model.Without(data, "quantization_config")
 	}
 	return data, err
 }

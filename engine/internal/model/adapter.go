@@ -138,6 +138,7 @@ type target struct {
 	at    string
 	in    int
 	outs  []projection
+	bias  bool
 	share int // a row passes through that many linears of the kind; 0 is 1
 }
 
@@ -182,8 +183,8 @@ func (t target) specs(rank int) []spec {
 // each of them.
 func targets(c Config, l int) []target {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	list := []target{{at: at + c.mixer(l), in: c.Dim, outs: c.mixerInputs(l)},
-		{at: at + c.mixer(l), in: c.outWidth(l), outs: []projection{{c.outName(l), c.Dim, 0}}}}
+	list := []target{{at: at + c.mixer(l), in: c.Dim, outs: c.mixerInputs(l), bias: c.Arch.QKVBias},
+		{at: at + c.mixer(l), in: c.outWidth(l), outs: []projection{{c.outName(l), c.Dim, 0}}, bias: c.Arch.Bias}}
 	if c.sparse(l) {
 		return append(list, expertTargets(c, at)...)
 	}

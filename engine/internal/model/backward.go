@@ -13,7 +13,7 @@ type backBuffers struct {
 	dOut, dIn, dh, dn1, dn2          nn.Rows // [T,D]
 	do, dmlp                         nn.Rows // [T,D] of what is normed before it is added, with such norms
 	dact, dgateUp                    nn.Rows // [T,F], [T,F+F]
-	drouter                          nn.Rows // [T,experts]
+	drouter, dsinks                  nn.Rows // [T,experts], [T,Heads]
 	datt, dqkv, dNormed              nn.Rows // [T,Q], [T,Q+G+G], [T,Q+G]
 	dmidQKV, dmidO, dmidGU, dmidDown nn.Rows // [T,3r], [T,r], [T,2r], [T,r]
 	dmixed, dwide, ddelta            nn.Rows // of delta rules and gates: [T,max(Q,·)], [T,Q+Q+G+G], [T,·]
@@ -42,6 +42,9 @@ func (d *backBuffers) resize(c Config, T, rank int) {
 	}
 	if c.Sparse != nil {
 		d.drouter.Resize(T, c.Experts.Experts)
+	}
+	if c.Arch.Sinks {
+		d.dsinks.Resize(T, c.Heads)
 	}
 	if c.Arch.QKNorm {
 		d.dNormed.Resize(T, c.QDim()+c.KVDim())

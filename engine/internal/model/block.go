@@ -159,7 +159,8 @@ func (p *pass) rotateBack(l, t, pos int) {
 
 func (p *pass) attention(l int) nn.Attention {
 	c := p.w.Config
-	a := nn.Attention{Shape: c.Pages(), Heads: c.Heads, Layer: c.place(l), Square: c.QueryScalar}
+	a := nn.Attention{Shape: c.Pages(), Heads: c.Heads, Layer: c.place(l), Square: c.QueryScalar,
+		Sinks: p.w.layers[l].sinks}
 	if c.slides(l) {
 		a.Window = c.Window
 	}
@@ -209,7 +210,7 @@ func (p *pass) attendBackward(l, a, b int, on nn.Products) {
 // attentionBackward fills d.dqkv for one KV head of the tree of sequences that begins with sequence root.
 func (p *pass) attentionBackward(l, root, head int, sc *kernel.Scratch, ws *nn.Workspace) {
 	s, d := &p.layers[l], &p.back
-	rows := nn.AttentionRows{DQKV: d.dqkv, Dout: d.datt, Out: s.att, Q: s.q}
+	rows := nn.AttentionRows{DQKV: d.dqkv, Dout: d.datt, Out: s.att, Q: s.q, DSinks: d.dsinks}
 	p.attention(l).Backward(p.K, sc, ws, rows, p.stretches, root, head)
 }
 

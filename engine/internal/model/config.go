@@ -42,10 +42,12 @@ type Config struct {
 	// Warm scales queries by 1 + Warm·log(1 + ⌊position/WarmFrom⌋).
 	Warm, WarmFrom float64
 
-	// Of Qwen3-MoE: layers that Sparse names have experts of width ExpertFF for their MLP.
+	// Of Qwen3-MoE and gpt-oss: layers that Sparse names have experts of width ExpertFF for their MLP.
 	Sparse   []bool // by layer; nil is none
 	Experts  nn.Router
 	ExpertFF int
+	Clamp    nn.Clamp // of experts; without a Limit they have silu(gate)*up
+	MXFP4    bool     // experts are in MXFP4 in the files, and stay so if BF16 is set and they are not frozen
 
 	// Of Qwen3.5 and LFM2: layers that Linear names have no attention, but a delta rule or a convolution.
 	Linear []bool // by layer; nil is none
@@ -167,8 +169,10 @@ func (h *hfConfig) family(c *Config, data []byte) (err error) {
 		return h.convolutions(c, data)
 	case a.Scaled:
 		err = h.granite(c)
+	case a.Sinks:
+		err = h.gptOSS(c, data)
 	case a.Experts:
-		err = h.experts(c, data)
+		err = h.experts(c, data, hfExperts{Used: 8, FF: 768, Step: 1})
 	}
 	if err != nil {
 		return err

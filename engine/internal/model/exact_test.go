@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
@@ -47,8 +48,9 @@ func newExactAs(t *testing.T, k *kernel.Set, like Config, arch int) exact {
 	for _, x := range full {
 		r := stream(4, x.Name)
 		for i := range x.Data {
-			if x.Data[i] *= 5; (m.c.Arch.Gemma || m.c.Arch.Delta) && len(x.Shape) == 1 {
-				x.Data[i] = float32(r.NormFloat64() * 0.3) // a norm
+			if x.Data[i] *= 5; (m.c.Arch.Gemma || m.c.Arch.Delta ||
+				m.c.Arch.Bias && !strings.HasSuffix(x.Name, "norm.weight")) && len(x.Shape) == 1 {
+				x.Data[i] = float32(r.NormFloat64() * 0.3) // a norm, a bias or a sink
 			}
 		}
 	}
@@ -88,6 +90,10 @@ func ownWays(c *Config) {
 	case "qwen3_moe": // one layer with experts and one without
 		c.Sparse, c.ExpertFF = []bool{true, false}, 34
 		c.Experts = nn.Router{Experts: 5, Used: 2, Normed: true}
+	case "gpt_oss":
+		c.Sparse, c.ExpertFF, c.Sliding, c.Window = []bool{true, true}, 34, []bool{true, false}, 9
+		c.Experts, c.Clamp = nn.Router{Experts: 5, Used: 2, Normed: true}, nn.Clamp{Alpha: 1.702, Limit: 0.2}
+		c.RoPE.YaRN, c.RoPE.Scale = &nn.YaRNScaling{Factor: 4, Fast: 3, Slow: 1, OriginalMax: 16}, 1.25
 	case "ministral":
 		c.Sliding, c.Window = []bool{true, false}, 9
 	case "ministral3":

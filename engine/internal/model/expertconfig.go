@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,9 +23,8 @@ type hfExperts struct {
 	Dense  []int `json:"mlp_only_layers"`
 }
 
-// experts reads the keys of Qwen3-MoE.
-func (h *hfConfig) experts(c *Config, data []byte) error {
-	t := hfExperts{Used: 8, FF: 768, Step: 1}
+// experts reads the keys of Qwen3-MoE, which t has the defaults of.
+func (h *hfConfig) experts(c *Config, data []byte, t hfExperts) error {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return err
 	}
@@ -62,16 +62,17 @@ func (c Config) sparse(l int) bool { return c.Sparse != nil && c.Sparse[l] }
 func (c Config) dense() bool       { return c.Sparse == nil || slices.Contains(c.Sparse, false) }
 
 // routerName is the name of a router below a layer.
-const routerName = "mlp.gate.weight"
+func (c Config) routerName() string { return cmp.Or(c.Arch.Router, "mlp.gate") }
 
 // expertTargets returns the fused linears gateUp and down of each expert of a layer.
 func expertTargets(c Config, layer string) (list []target) {
-	F, used := c.ExpertFF, c.Experts.Used
+	F, used, bias := c.ExpertFF, c.Experts.Used, c.Arch.Bias
 	for e := range c.Experts.Experts {
 		at := fmt.Sprintf("%smlp.experts.%d.", layer, e)
 		list = append(list,
-			target{at: at, in: c.Dim, outs: []projection{{"gate_proj", F, 0}, {"up_proj", F, F}}, share: used},
-			target{at: at, in: F, outs: []projection{{"down_proj", c.Dim, 0}}, share: used})
+			target{at: at, in: c.Dim, outs: []projection{{"gate_proj", F, 0}, {"up_proj", F, F}}, share: used,
+				bias: bias},
+			target{at: at, in: F, outs: []projection{{"down_proj", c.Dim, 0}}, share: used, bias: bias})
 	}
 	return list
 }

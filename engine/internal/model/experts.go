@@ -8,7 +8,7 @@ import (
 // This file is the experts of a layer, forward, for all rows of a pass:
 //
 //	route     n2 = norm(h) ; logits = n2·Wrouterᵀ
-//	experts   out = h + the sum of weight·(silu(gate)*up)·Wdownᵀ over a row's experts, upward
+//	experts   out = h + the sum of weight·(silu(gate)*up)·Wdownᵀ over a row's experts, upward; see also nn.Clamp
 //
 // A row's experts and their weights are a function of its logits, and its sum begins at zero and has its own order. So
 // its bits do not depend on the other rows. Experts are computed one after another, each for the rows that chose it, in
@@ -124,9 +124,14 @@ func (p *pass) expertMLP(l, e int, rows []int) {
 	p.gather(x.x, p.layers[l].n2, rows)
 	p.gathered(on, p.w.layers[l].gateUp(e), x.gateUp, x.x, x.midGU, rows, gateUpOf(l, e))
 	on.Rows(0, len(rows), func(a, b int, _ *kernel.Scratch) {
+		clamp, tmp := p.w.Config.Clamp, make([]float32, F)
 		for i := a; i < b; i++ {
 			gu := x.gateUp.Row(i)
-			p.K.SiLUMul(x.act.Row(i), gu[:F], gu[F:])
+			if clamp.Limit > 0 {
+				clamp.Mul(p.K, x.act.Row(i), gu[:F], gu[F:], tmp)
+			} else {
+				p.K.SiLUMul(x.act.Row(i), gu[:F], gu[F:])
+			}
 		}
 	})
 }

@@ -25,7 +25,7 @@ func (p *pass) expertsBackward(l int) {
 			a, _ := slices.BinarySearch(rows, u.a)
 			b, _ := slices.BinarySearch(rows, u.b)
 			if u.grads != nil && a < b {
-				p.expertTasks(l, e, u, list[2+2*e:], rows[a:b], a, b)
+				p.expertTasks(l, e, u, list[2+2*e:], rows[a:b], slots, a, b)
 			}
 		}
 		p.runTasks(1)
@@ -45,7 +45,8 @@ func (p *pass) expertsBackward(l int) {
 // rows times their weights, which the gradients of down need beside x.dy.
 func (p *pass) expertBackward(l, e int, rows, slots []int) {
 	x, d, c, on, w := &p.work, &p.back, p.w.Config, p.together(), &p.w.layers[l]
-	for _, m := range []column{{&x.dy, c.Dim}, {&x.dx, c.Dim}, {&x.dact, c.ExpertFF}, {&x.dgateUp, 2 * c.ExpertFF},
+	F, bias := c.ExpertFF, w.down(e).Bias
+	for _, m := range []column{{&x.dy, c.Dim}, {&x.dx, c.Dim}, {&x.dact, F}, {&x.dgateUp, 2 * F},
 		{&x.dmidGU, 2 * p.rank}, {&x.dmidDown, p.rank}} {
 		m.rows.Resize(len(rows), m.cols)
 	}
@@ -55,12 +56,19 @@ func (p *pass) expertBackward(l, e int, rows, slots []int) {
 	on.Rows(0, len(rows), func(a, b int, _ *kernel.Scratch) {
 		for i := a; i < b; i++ {
 			act, dact, weight := x.act.Row(i), x.dact.Row(i), x.weights[slots[i]]
-			x.dweights[slots[i]] = p.K.Dot(dact, act)
+			dweight := &x.dweights[slots[i]] // the product of x.dy and what down gives
+			if *dweight = p.K.Dot(dact, act); bias != nil {
+				*dweight += p.K.Dot(x.dy.Row(i), bias)
+			}
 			for _, v := range [][]float32{act, dact, x.midDown.Row(i)} {
 				p.K.Scale(v, weight)
 			}
 			gu, dgu := x.gateUp.Row(i), x.dgateUp.Row(i)
-			p.K.SiLUMulBackward(dgu[:c.ExpertFF], dgu[c.ExpertFF:], dact, gu[:c.ExpertFF], gu[c.ExpertFF:])
+			if c.Clamp.Limit > 0 {
+				c.Clamp.Backward(p.K, dgu[:F], dgu[F:], dact, gu[:F], gu[F:])
+			} else {
+				p.K.SiLUMulBackward(dgu[:F], dgu[F:], dact, gu[:F], gu[F:])
+			}
 		}
 	})
 	p.gatheredBackward(on, w.gateUp(e), x.dx, x.dgateUp, x.dmidGU, rows, gateUpOf(l, e))
@@ -73,11 +81,13 @@ func (p *pass) expertBackward(l, e int, rows, slots []int) {
 
 // expertTasks puts the gradients of expert e on the list, for one stretch of the pass: rows a to b-1 of the work. list
 // begins with the targets of the expert.
-func (p *pass) expertTasks(l, e int, u segment, list []target, rows []int, a, b int) {
+func (p *pass) expertTasks(l, e int, u segment, list []target, rows, slots []int, a, b int) {
 	x, d := &p.work, &p.back
 	if u.adapter == nil {
 		p.addMatrix(u.grads, list[0], x.dgateUp, x.x)
-		p.addMatrix(u.grads, list[1], x.dy, x.act)
+		at := list[1].at + "down_proj."
+		d.add(u.grads.of(at+"weight"), x.dy.Cols, x.act.Cols, x.dy, 0, x.act, 0)
+		p.addWeighted(u.grads.of(at+"bias"), slots)
 		return
 	}
 	modules, seqs := u.adapter.modules, p.stretchesOf(rows)
@@ -87,6 +97,18 @@ func (p *pass) expertTasks(l, e int, u segment, list []target, rows []int, a, b 
 	}
 	add(gateUpOf(l, e)(u.adapter), list[0], x.dgateUp, x.x, x.midGU, x.dmidGU)
 	add(downOf(l, e)(u.adapter), list[1], x.dy, x.act, x.midDown, x.dmidDown)
+}
+
+// addWeighted puts the bias of an expert's down on the list: the sum of x.dy times the rows' weights.
+func (p *pass) addWeighted(out []float32, slots []int) {
+	if out == nil {
+		return
+	}
+	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+		for i, slot := range slots {
+			p.K.AXPY(out, p.work.weights[slot], p.work.dy.Row(i))
+		}
+	}})
 }
 
 // routeBackward computes d.dh of a layer with experts for rows a to b-1, after expertsBackward.

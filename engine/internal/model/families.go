@@ -14,12 +14,14 @@ type Arch struct {
 	Name    string // architectures[0] of config.json
 	Type    string // model_type
 	QKVBias bool   // q, k and v have biases
+	Bias    bool   // and so have o, routers and experts
 	QKNorm  bool   // RMSNorm on every head of q and k before RoPE
 	Gemma   bool   // see gemma.go
 	Delta   bool   // see deltaconfig.go
 	Conv    bool   // see conv.go
 	Scaled  bool   // see granite.go
 	Experts bool   // see expertconfig.go
+	Sinks   bool   // see gptoss.go
 
 	NoRoPE  bool // some layers may not rotate
 	Windows windows
@@ -29,6 +31,7 @@ type Arch struct {
 
 	QKV          string // the matrix that has q, k and v; without it they are q_proj, k_proj and v_proj
 	GateUp, Down string // see mlpNames
+	Router       string // of experts; "" is mlp.gate
 }
 
 // windows says which layers slide if sliding_window is narrower than the context.
@@ -77,6 +80,13 @@ var architectures = []Arch{
 			"mscale_all_dim": 1, "llama_4_scaling_beta": 0.1}}`},
 	{Name: "Qwen3MoeForCausalLM", Type: "qwen3_moe", QKNorm: true, Experts: true,
 		Keys: []string{"num_experts", "num_local_experts"}, Defaults: `{"intermediate_size": 6144}`},
+	{Name: "GptOssForCausalLM", Type: "gpt_oss", QKVBias: true, Bias: true, Experts: true, Sinks: true,
+		Windows: typesSlide, Router: "mlp.router", Keys: []string{"num_experts", "num_local_experts"},
+		Defaults: `{"vocab_size": 201088, "hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36,
+			"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "sliding_window": 128,
+			"rms_norm_eps": 1e-5, "max_position_embeddings": 131072, "rope_theta": 150000, "attention_bias": true,
+			"rope_parameters": {"rope_type": "yarn", "factor": 32, "truncate": false,
+				"original_max_position_embeddings": 4096}}`},
 }
 
 // mlpNames are the matrix that has gate and up, or both of them, and the one after, and their folders below a layer.

@@ -33,7 +33,8 @@ func TestFamilyKeys(t *testing.T) {
 		return keys{"rope_scaling": scaling, "partial_rotary_factor": 0.25, "original_max_position_embeddings": 64}
 	}
 	mixers := func(c Config) any { return fmt.Sprint(c.Linear, c.Conv.Taps, c.FF, c.Eps, c.RoPE.Theta, c.Tied) }
-	const lfm, moe = "Lfm2ForCausalLM", "Qwen3MoeForCausalLM"
+	const lfm, moe, oss = "Lfm2ForCausalLM", "Qwen3MoeForCausalLM", "GptOssForCausalLM"
+	clamp := func(c Config) any { return c.Clamp }
 	experts := func(c Config) any { return fmt.Sprintf("%+v %d %v", c.Experts, c.ExpertFF, c.Sparse) }
 	const hybrid, smol, phi = "GraniteMoeHybridForCausalLM", "SmolLM3ForCausalLM", "Phi3ForCausalLM"
 	dense := keys{"num_local_experts": 0, "layer_types": []string{"attention", "attention", "attention", "attention"}}
@@ -125,6 +126,26 @@ func TestFamilyKeys(t *testing.T) {
 		{"qwen3 moe: no width", of(moe, keys{"moe_intermediate_size": 0}), experts, "moe_intermediate_size = 0"},
 		{"qwen3 moe: no step", of(moe, keys{"decoder_sparse_step": 0}), experts, "decoder_sparse_step = 0"},
 		{"qwen3: experts", keys{"num_experts": 4}, experts, "num_experts = 4 is not supported"},
+		{"gpt-oss: one default", of(oss, keys{"num_local_experts": 5}), experts,
+			"{Experts:5 Used:4 Normed:true} 48 [true true true true]"},
+		{"gpt-oss: windows", of(oss, keys{"max_position_embeddings": 4096}), kinds,
+			"[] [true false true false] 128"},
+		{"gpt-oss: other windows", of(oss, keys{"sliding_window": 64,
+			"layer_types": []string{full, full, slide, full}}), kinds, "[] [false false true false] 64"},
+		{"gpt-oss: rope", of(oss, keys{"rope_theta": nil}), yarn,
+			"{Factor:32 Fast:32 Slow:1 OriginalMax:4096 Whole:false} 1.3465735902799727 0 0"},
+		{"gpt-oss: clamp", of(oss, keys{"swiglu_limit": 9.5}), clamp, "{1.702 9.5}"},
+		{"gpt-oss: no clamp", of(oss, keys{"swiglu_limit": nil}), clamp, "{1.702 7}"},
+		{"gpt-oss: a bad clamp", of(oss, keys{"swiglu_limit": 0}), clamp, "swiglu_limit = 0"},
+		{"gpt-oss: no biases", of(oss, keys{"attention_bias": false}), clamp, "attention_bias = false"},
+		{"gpt-oss: no experts", of(oss, keys{"num_local_experts": 0}), clamp, "num_local_experts"},
+		{"gpt-oss: another norm", of(oss, keys{"norm_topk_prob": false, "moe_intermediate_size": 7}), experts,
+			"{Experts:128 Used:4 Normed:true} 48 [true true true true]"},
+		{"gpt-oss: mxfp4", of(oss, keys{"quantization_config": keys{"quant_method": "mxfp4"}}), clamp, "{1.702 7}"},
+		{"gpt-oss: awq", of(oss, keys{"quantization_config": keys{"quant_method": "awq"}}), clamp,
+			"quantization_config is not supported"},
+		{"llama: mxfp4", keys{"quantization_config": keys{"quant_method": "mxfp4"}}, clamp,
+			"quantization_config is not supported"},
 		{"ministral 3: rope", of("Ministral3ForCausalLM", nil), yarn,
 			"{Factor:16 Fast:32 Slow:1 OriginalMax:16384 Whole:true} 1 0.1 16384"},
 		{"yarn: what it leaves out", keys{"rope_scaling": keys{"rope_type": "yarn", "factor": 4, "truncate": false}},

@@ -41,6 +41,7 @@ var families = []struct {
 	{"phi4mini", "Phi3ForCausalLM", false, true, 1},
 	{"qwen3moe", "Qwen3MoeForCausalLM", false, false, 0},
 	{"qwen3moe-mixed", "Qwen3MoeForCausalLM", false, true, 0},
+	{"gptoss", "GptOssForCausalLM", false, false, 0},
 }
 
 // Every family, with the configuration keys of its real files, gives the logits of transformers: to float32's

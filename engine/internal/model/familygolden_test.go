@@ -33,7 +33,10 @@ func newFolderGolden(t *testing.T, k *kernel.Set, name string) folderGolden {
 	g := folderGolden{w: w, expect: readFloats(t, filepath.Join(dir, "expected.safetensors")),
 		lora: LoRA{Rank: 2, Alpha: 4, Modules: w.Config.allModules()}}
 	if c.Sparse != nil {
-		g.lora.Rank, g.lora.Alpha = 6, 12
+		g.lora.Rank, g.lora.Alpha = 2*c.Experts.Used, 12
+	}
+	if c.Arch.Sinks {
+		g.lora.Alpha = 4
 	}
 	if c.Tied {
 		g.lora.Modules = g.lora.Modules[:len(g.lora.Modules)-1]
@@ -44,8 +47,21 @@ func newFolderGolden(t *testing.T, k *kernel.Set, name string) folderGolden {
 	return g
 }
 
-// of returns the golden's tensor of a parameter of the adapter: kind is lora or grad.
+// of returns the golden's tensor of a parameter of the adapter: kind is lora or grad. gptoss has rank 2 everywhere.
 func (g folderGolden) of(kind, name string) []float32 {
+	if wide := g.lora.Rank; g.w.Config.Arch.Sinks && !ofExpert(name) && strings.Contains(name, ".lora_") {
+		x := Tensor{Name: name, Shape: []int{2, 2}, Data: g.named(kind, name)}
+		x.Shape[factorAxis(name)] = len(x.Data) / 2
+		ratio := float64(wide) / 2 // of the scales; B's gradient has the inverse one
+		if kind == "grad" {
+			ratio = 1 / ratio
+		}
+		return widen(x, 2, wide, ratio).Data
+	}
+	return g.named(kind, name)
+}
+
+func (g folderGolden) named(kind, name string) []float32 {
 	name = strings.TrimPrefix(name, PEFTPrefix)
 	name = strings.Replace(strings.Replace(name, ".lora_A.weight", ".A", 1), ".lora_B.weight", ".B", 1)
 	return g.expect[kind+"."+name]
@@ -54,7 +70,7 @@ func (g folderGolden) of(kind, name string) []float32 {
 // goldenFolders are the folders of testdata/families with gradients.
 func goldenFolders() []string {
 	return []string{"qwen35", "qwen35-gva", "smollm3", "granite4", "ministral3", "mistral-window", "ministral",
-		"granite", "gemma3-nested", "phi4mini", "lfm2", "qwen3moe", "qwen3moe-mixed"}
+		"granite", "gemma3-nested", "phi4mini", "lfm2", "qwen3moe", "qwen3moe-mixed", "gptoss"}
 }
 
 // Hidden states, gradients of an adapter on every linear, and the greedy continuation of a family are those of

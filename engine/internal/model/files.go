@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/hf/safetensors"
@@ -31,6 +32,9 @@ type Files struct {
 	Shards  []*safetensors.File
 	dir     string
 	tensors fileSource
+
+	mu   sync.Mutex
+	last safetensors.Tensor // that Tensor made: it is read in parts, one after another
 }
 
 // OpenFiles opens all weight files of a folder.
@@ -48,10 +52,11 @@ func OpenFiles(dir string) (*Files, error) {
 		out.Shards = append(out.Shards, f)
 		for _, t := range f.Tensors() {
 			if name, ok := TextName(t.Name); ok {
-				out.tensors[name] = fileTensor{f, t}
+				out.tensors[name] = fileTensor{file: f, Tensor: t}
 			}
 		}
 	}
+	out.tensors.unstack()
 	return out, nil
 }
 
@@ -67,7 +72,16 @@ func (f *Files) Close() error {
 // Tensor returns the tensor of that name.
 func (f *Files) Tensor(name string) (t safetensors.Tensor, ok bool) {
 	found, ok := f.tensors[name]
-	return found.Tensor, ok
+	if found.part == nil {
+		return found.Tensor, ok
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last.Name != name {
+		f.last = found.Tensor
+		f.last.Data = found.part(0, found.Shape[0])
+	}
+	return f.last, ok
 }
 
 // Release says that a tensor was read and is not needed again: its pages of the file leave memory.
@@ -106,21 +120,44 @@ func (f *Files) allBF16(c Config) bool {
 type fileTensor struct {
 	file *safetensors.File
 	safetensors.Tensor
+	part func(a, b int) []byte // rows or, of a vector, elements a to b-1 of one without Data, a part of another; or nil
+	four func(a, b int) []byte // rows a to b-1 in MXFP4, or nil
 }
 
-// fileSource is tensors in mapped files. They are packed from the mapping, whose pages are released one after another.
-type fileSource map[string]fileTensor
-
-func (f fileSource) rows(name string) kernel.Rows {
-	t := f[name]
-	r := kernel.Rows{Data: t.Data, K: t.Len()}
+// of returns rows or elements a to b-1, each of that width.
+func (t fileTensor) of(width, a, b int) kernel.Rows {
+	r := kernel.Rows{K: width}
 	switch t.DType {
 	case safetensors.BF16:
 		r.Element = kernel.ElementBF16
 	case safetensors.F16:
 		r.Element = kernel.ElementF16
 	}
-	return r
+	switch {
+	case t.four != nil:
+		r.Element, r.Data = kernel.ElementMXFP4, t.four(a, b)
+		return r
+	case t.part != nil:
+		r.Data = t.part(a, b)
+		return r
+	}
+	r.Data = t.Data
+	return r.Slice(a, b)
+}
+
+// fileSource is tensors in mapped files. They are packed from the mapping, whose pages are released one after another.
+type fileSource map[string]fileTensor
+
+func (f fileSource) rows(name string, width, a, b int) kernel.Rows { return f[name].of(width, a, b) }
+
+func (f fileSource) vector(name string) kernel.Rows {
+	t := f[name]
+	if t.part == nil {
+		return t.of(t.Len(), 0, 1)
+	}
+	v := t.of(1, 0, t.Shape[0])
+	v.K = t.Shape[0]
+	return v
 }
 
 func (f fileSource) done(names ...string) {

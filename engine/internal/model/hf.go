@@ -146,10 +146,18 @@ func (h *hfConfig) refuse(a Arch) error {
 		return fmt.Errorf("attention_bias = true is not supported for %s", a.Name)
 	case h.MLPBias:
 		return errors.New("mlp_bias = true is not supported")
-	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
+	case len(h.Quantization) > 0 && string(h.Quantization) != "null" && !(a.Sinks && h.mxfp4()):
 		return errors.New("quantization_config is not supported; use the unquantized model")
 	}
 	return nil
+}
+
+// mxfp4 reports whether the files have experts in MXFP4, which are read.
+func (h *hfConfig) mxfp4() bool {
+	var q struct {
+		Method string `json:"quant_method"`
+	}
+	return json.Unmarshal(h.Quantization, &q) == nil && q.Method == "mxfp4"
 }
 
 // bf16 reads dtype, or the older torch_dtype if it is missing.

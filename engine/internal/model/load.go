@@ -107,6 +107,7 @@ func (f *Files) load(c Config, on nn.Compute) (*Weights, error) {
 		return nil, err
 	}
 	c.BF16 = c.Frozen != "" || f.allBF16(c)
+	c.MXFP4 = c.MXFP4 && f.tensors.mxfp4(c)
 	memory, err := c.Reserve()
 	if err != nil {
 		return nil, err
@@ -164,6 +165,16 @@ func FolderConfig(dir string) ([]byte, error) {
 		return data, err
 	}
 	return Untied(data)
+}
+
+// Without returns config.json without a key.
+func Without(config []byte, key string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(config, &all); err != nil {
+		return nil, err
+	}
+	delete(all, key)
+	return json.MarshalIndent(all, "", "  ")
 }
 
 // Untied returns config.json with tie_word_embeddings off.

@@ -3,23 +3,28 @@ package model
 import (
 	"fmt"
 	"runtime"
-	"slices"
+	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
 )
 
-// source returns the rows of checked tensors by name; a vector is one row.
+// source returns checked tensors by name.
 type source interface {
-	rows(name string) kernel.Rows
-	done(names ...string) // these tensors are not needed any more
+	vector(name string) kernel.Rows                // as one row
+	rows(name string, width, a, b int) kernel.Rows // rows a to b-1 of a matrix
+	done(names ...string)                          // these tensors are not needed any more
 }
 
 // floatSource is tensors in memory.
 type floatSource map[string][]float32
 
-func (f floatSource) rows(name string) kernel.Rows { return kernel.FloatRows(f[name], len(f[name])) }
-func (f floatSource) done(...string)               {}
+func (f floatSource) vector(name string) kernel.Rows { return kernel.FloatRows(f[name], len(f[name])) }
+func (f floatSource) done(...string)                 {}
+
+func (f floatSource) rows(name string, width, a, b int) kernel.Rows {
+	return kernel.FloatRows(f[name], width).Slice(a, b)
+}
 
 // packer builds the parts of a Weights in one stretch of memory.
 type packer struct {
@@ -35,6 +40,8 @@ type fused struct {
 	names []string
 	outs  []int
 	bits  int // of frozen integers, or 0
+	bias  bool
+	micro bool // it stays in MXFP4
 }
 
 func (f fused) rows() (n int) {
@@ -68,15 +75,15 @@ func blockLinears(c Config, l int) (list []fused) {
 	all[0].outs = storedInputs(c, l)
 	bits, _ := c.frozenBits()
 	for _, t := range all {
-		f := fused{in: t.in, bits: bits}
+		f := fused{in: t.in, bits: bits, bias: t.bias, micro: c.MXFP4 && c.BF16 && bits == 0 && t.share > 0}
 		for _, out := range t.outs {
 			f.names, f.outs = append(f.names, t.at+out.name+".weight"), append(f.outs, out.out)
 		}
 		list = append(list, f)
 	}
 	if c.sparse(l) {
-		name := fmt.Sprintf("model.layers.%d.%s", l, routerName)
-		list = append(list, fused{in: c.Dim, names: []string{name}, outs: []int{c.Experts.Experts}})
+		name := fmt.Sprintf("model.layers.%d.%s.weight", l, c.routerName())
+		list = append(list, fused{in: c.Dim, names: []string{name}, outs: []int{c.Experts.Experts}, bias: c.Arch.Bias})
 	}
 	return list
 }
@@ -84,9 +91,9 @@ func blockLinears(c Config, l int) (list []fused) {
 // tables are the embedding and, unless they are tied, the head.
 func tables(c Config) []fused {
 	_, bits := c.frozenBits()
-	list := []fused{{c.Dim, []string{EmbedName}, []int{c.Vocab}, bits}}
+	list := []fused{{c.Dim, []string{EmbedName}, []int{c.Vocab}, bits, false, false}}
 	if !c.Tied {
-		list = append(list, fused{c.Dim, []string{HeadName}, []int{c.Vocab}, bits})
+		list = append(list, fused{c.Dim, []string{HeadName}, []int{c.Vocab}, bits, false, false})
 	}
 	return list
 }
@@ -99,9 +106,12 @@ func (c Config) panelBytes() int {
 	}
 	n := 0
 	for _, f := range all {
-		if f.bits > 0 {
+		switch {
+		case f.bits > 0:
 			n += kernel.QuadBytes(f.rows(), f.in, f.bits)
-		} else {
+		case f.micro:
+			n += kernel.MicroBytes(f.rows(), f.in)
+		default:
 			n += kernel.PanelBytes(f.rows(), f.in, c.BF16)
 		}
 	}
@@ -148,7 +158,6 @@ func pack(memory *kernel.Memory, c Config, from source, on nn.Compute) *Weights 
 
 func (p packer) layer(l int) layer {
 	at := fmt.Sprintf("model.layers.%d.", l)
-	attn := at + "self_attn."
 	var linears []*nn.Linear
 	for _, f := range blockLinears(p.c, l) {
 		linears = append(linears, p.linear(f))
@@ -162,9 +171,8 @@ func (p packer) layer(l int) layer {
 	if afterAttn != "" {
 		out.afterAttn, out.afterMLP = p.norm(at+afterAttn), p.norm(at+afterMLP)
 	}
-	if p.c.Arch.QKVBias {
-		out.qkv.Bias = slices.Concat(p.vector(attn+"q_proj.bias"), p.vector(attn+"k_proj.bias"),
-			p.vector(attn+"v_proj.bias"))
+	if p.c.Arch.Sinks {
+		out.sinks = p.vector(at + sinksName)
 	}
 	switch {
 	case p.c.linear(l) && p.c.Arch.Conv:
@@ -200,11 +208,14 @@ func (p packer) vector(name string) []float32 {
 
 // floats reads a parameter that keeps its precision.
 func (p packer) floats(name string) []float32 {
-	rows := p.from.rows(name)
+	rows := p.from.vector(name)
 	v := make([]float32, rows.K)
 	rows.Widen(v)
 	return v
 }
+
+// biasOf is the name of the bias beside a weight.
+func biasOf(weight string) string { return strings.TrimSuffix(weight, "weight") + "bias" }
 
 // packRows is the number of rows that one part of the work packs: whole panels.
 const packRows = 2 * kernel.NR
@@ -213,31 +224,40 @@ const packRows = 2 * kernel.NR
 func (p packer) linear(f fused) *nn.Linear {
 	type part struct {
 		at   int
-		rows kernel.Rows
+		name string
+		a, b int
 	}
 	var parts []part
 	at := 0
+	l := &nn.Linear{}
 	for i, name := range f.names {
-		rows := p.from.rows(name)
-		rows.K = f.in
+		if f.bias {
+			l.Bias = append(l.Bias, p.vector(biasOf(name))...)
+		}
 		for a := 0; a < f.outs[i]; {
 			b := min(f.outs[i], (at+a)/packRows*packRows+packRows-at)
-			parts = append(parts, part{at + a, rows.Slice(a, b)})
+			parts = append(parts, part{at + a, name, a, b})
 			a = b
 		}
 		at += f.outs[i]
 	}
-	l := &nn.Linear{}
 	write := p.on.K.PackRows
-	if f.bits > 0 {
+	switch {
+	case f.bits > 0:
 		l.Q = p.memory.Quads(at, f.in, f.bits)
 		write = func(sc *kernel.Scratch, _ *kernel.Panels, at int, rows kernel.Rows) {
 			p.on.K.QuantizeRows(sc, l.Q, at, rows)
 		}
-	} else {
+	case f.micro:
+		l.M = p.memory.Micro(at, f.in)
+		write = func(_ *kernel.Scratch, _ *kernel.Panels, at int, rows kernel.Rows) { l.M.Write(at, rows) }
+	default:
 		l.W = p.memory.Panels(at, f.in, p.c.BF16)
 	}
-	p.on.P.Run(len(parts), func(i int, sc *kernel.Scratch) { write(sc, l.W, parts[i].at, parts[i].rows) })
+	p.on.P.Run(len(parts), func(i int, sc *kernel.Scratch) {
+		part := parts[i]
+		write(sc, l.W, part.at, p.from.rows(part.name, f.in, part.a, part.b))
+	})
 	p.from.done(f.names...)
 	return l
 }

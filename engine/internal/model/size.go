@@ -13,7 +13,7 @@ func (c Config) Parameters() int64 {
 
 // WeightBytes is the memory of the packed weights.
 func (c Config) WeightBytes() int64 {
-	if c.Frozen != "" {
+	if c.Frozen != "" || c.MXFP4 && c.BF16 {
 		return int64(c.panelBytes())
 	}
 	if c.BF16 {
@@ -55,6 +55,9 @@ func (c Config) BackwardBytes(rows, rank int) int {
 	}
 	if c.Sparse != nil {
 		layer += c.Experts.Experts + c.Experts.Used
+	}
+	if c.Arch.Sinks {
+		layer += c.Heads
 	}
 	if c.Arch.QKNorm {
 		layer += c.QDim() + c.KVDim()

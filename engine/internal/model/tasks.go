@@ -152,13 +152,15 @@ func (p *pass) fullTasks(l int, g *Grads) {
 	at, list := fmt.Sprintf("model.layers.%d.", l), targets(c, l)
 	list[0].outs = storedInputs(c, l)
 	if c.sparse(l) {
-		d.add(g.of(at+routerName), c.Experts.Experts, c.Dim, d.drouter, 0, s.n2, 0)
+		d.add(g.of(at+c.routerName()+".weight"), c.Experts.Experts, c.Dim, d.drouter, 0, s.n2, 0)
+		p.addBias(g.of(at+c.routerName()+".bias"), d.drouter, 0)
 	} else {
 		p.addMatrix(g, list[2], d.dgateUp, s.n2)
 		p.addMatrix(g, list[3], p.dDown(), s.act)
 	}
 	p.addMatrix(g, list[0], p.dMixed(l), s.n1)
 	p.addMatrix(g, list[1], p.dO(), p.answered(l))
+	p.addBias(g.of(at+sinksName), d.dsinks, 0)
 	attn, afterAttn, mlp, afterMLP := c.normNames()
 	p.addNorm(g.of(at+attn), d.dn1, s.x, s.inv1)
 	p.addNorm(g.of(at+mlp), d.dn2, s.h, s.inv2)

@@ -72,10 +72,10 @@ func parameters(c Config) []spec {
 		add := func(name string, shape ...int) { list = append(list, spec{at + name, shape}) }
 		attn, afterAttn, mlp, afterMLP := c.normNames()
 		add(attn, c.Dim)
-		mixer := c.mixer(l)
+		mixer, all := c.mixer(l), targets(c, l)
 		for _, p := range storedInputs(c, l) {
 			add(mixer+p.name+".weight", p.out, c.Dim)
-			if c.Arch.QKVBias {
+			if all[0].bias {
 				add(mixer+p.name+".bias", p.out)
 			}
 		}
@@ -90,16 +90,28 @@ func parameters(c Config) []spec {
 			add(key, c.HeadDim)
 		}
 		add(mixer+c.outName(l)+".weight", c.Dim, c.outWidth(l))
+		if all[1].bias {
+			add(mixer+c.outName(l)+".bias", c.Dim)
+		}
+		if c.Arch.Sinks {
+			add(sinksName, c.Heads)
+		}
 		if afterAttn != "" {
 			add(afterAttn, c.Dim)
 		}
 		add(mlp, c.Dim)
 		if c.sparse(l) {
-			add(routerName, c.Experts.Experts, c.Dim)
+			add(c.routerName()+".weight", c.Experts.Experts, c.Dim)
+			if c.Arch.Bias {
+				add(c.routerName()+".bias", c.Experts.Experts)
+			}
 		}
-		for _, t := range targets(c, l)[2:] {
+		for _, t := range all[2:] {
 			for _, p := range t.outs {
 				list = append(list, spec{t.at + p.name + ".weight", []int{p.out, t.in}})
+				if t.bias {
+					list = append(list, spec{t.at + p.name + ".bias", []int{p.out}})
+				}
 			}
 		}
 		if afterMLP != "" {

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/kernel"
 	"github.com/seed-d9ad8ee0/trinity/engine/internal/nn"
@@ -26,6 +25,7 @@ type layer struct {
 	norm1        []float32     // [D]
 	qkv          *nn.Linear    // [Q+G+G, D]
 	qNorm, kNorm []float32     // [HeadDim], or nil
+	sinks        []float32     // [Heads], or nil
 	o            *nn.Linear    // [D, Q]
 	afterAttn    []float32     // [D], or nil
 	norm2        []float32     // [D]
@@ -39,6 +39,7 @@ type layer struct {
 // NewWeights packs full parameters, which are rounded to bf16 if c says so. A missing tensor, one of another shape and
 // one the model does not have are errors.
 func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
+	c.MXFP4 = false
 	memory, err := c.Reserve()
 	if err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func NewWeights(c Config, full []Tensor, on nn.Compute) (*Weights, error) {
 
 // NewWeightsIn is NewWeights in memory that Reserve has reserved for it.
 func NewWeightsIn(memory *kernel.Memory, c Config, full []Tensor, on nn.Compute) (*Weights, error) {
+	c.MXFP4 = false
 	data, err := match(parameters(c), full)
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", c.Arch.Name, err)
@@ -69,7 +71,7 @@ func (w *Weights) Tensors() []Tensor {
 		for i, n := range f.outs {
 			data[f.names[i]], all = all[:n*K], all[n*K:]
 			if bias != nil {
-				data[strings.TrimSuffix(f.names[i], "weight")+"bias"], bias = bias[:n], bias[n:]
+				data[biasOf(f.names[i])], bias = bias[:n], bias[n:]
 			}
 		}
 	}
@@ -81,6 +83,7 @@ func (w *Weights) Tensors() []Tensor {
 		if afterAttn != "" {
 			data[at+afterAttn], data[at+afterMLP] = c.stored(l.afterAttn), c.stored(l.afterMLP)
 		}
+		data[at+sinksName] = l.sinks
 		switch {
 		case l.conv != nil:
 			data[at+convName] = storedConv(c, l.conv)

@@ -12,6 +12,8 @@ import (
 //	    s[i] = dot(q[h], K[j,i]) for i <= pos ;  p = exp(s - max(s))
 //	    out[h] = sum over i upward of p[i]*V[j,i], times 1/sum(p)
 //
+// With Sinks max(s) is over Sinks[h] too, and sum(p) continues with exp(Sinks[h] - max(s)).
+//
 // With a window only the last positions count, the row's own included: pos-i < Window. Positions after a row's own and
 // before its window add exact zeros, so that the rows computed with it do not change its bits. With bf16
 // pages the products are those of package kernel: q and p are rounded for them, in the backward the factors of K and
@@ -24,6 +26,8 @@ type Attention struct {
 	Window int
 	// Square is one over the square of the factor of queries; 0 is HeadDim.
 	Square float64
+	// Sinks are the scores of a key without a value that every row attends to, by query head; nil is none.
+	Sinks []float32
 }
 
 // Scale is the factor of queries, 1/sqrt(HeadDim) unless Square says otherwise.
@@ -56,7 +60,7 @@ func (a Attention) Forward(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out
 		for h := at; h < at+group*hd; h += hd {
 			for b := 0; b < n; b += step {
 				e := min(b+step, n)
-				c.attend(k, sc, ws, out.Slice(b, e).From(h), q.Slice(b, e).From(h), pos+b)
+				c.attend(k, sc, ws, out.Slice(b, e).From(h), q.Slice(b, e).From(h), pos+b, h/hd)
 			}
 		}
 	}
@@ -110,8 +114,8 @@ func (a Attention) collect(ws *Workspace, head int, pages []*Page) context {
 }
 
 // attend computes rows of one query head: row m is at position pos+m.
-func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos int) {
-	p := c.scores(k, sc, ws, q, pos)
+func (c *context) attend(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q Rows, pos, head int) {
+	p := c.scores(k, sc, ws, q, pos, head)
 	seen := c.values.Prefix(c.width(pos + q.Len()))
 	k.MatMul(sc, out.Data, out.Cols, p.Data, p.Cols, q.Len(), &seen, 0, seen.Count(), false)
 	for m := range q.Len() {
@@ -124,29 +128,37 @@ func (c *context) width(positions int) int { return pagesTo(positions) * kernel.
 
 // scores returns exp(s - max(s)) [M,positions], zero before each row's window and after its position up to the block's
 // width, and writes one over the sum to ws.inv [M].
-func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos int) Rows {
+func (c *context) scores(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, q Rows, pos, head int) Rows {
 	M := q.Len()
 	p := ws.scoresOf(M, c.keys.N)
 	width := c.width(pos + M)
 	k.MatMul(sc, p.Data, p.Cols, q.Data, q.Cols, M, &c.keys, 0, width/kernel.PageLen, false)
 	for m := range M {
-		ws.inv[m] = softmax(k, p.Row(m)[:width], c.first(pos+m), pos+m+1)
+		c.softmax(k, ws, m, p.Row(m)[:width], pos+m, head)
 	}
 	return p
 }
 
-// scoresOf allocates the scores of M rows and ws.inv.
+// scoresOf allocates the scores of M rows, ws.inv and ws.sunk.
 func (ws *Workspace) scoresOf(M, positions int) Rows {
-	ws.scores, ws.inv = resize(ws.scores, M*positions), resize(ws.inv, M)
+	ws.scores, ws.inv, ws.sunk = resize(ws.scores, M*positions), resize(ws.inv, M), resize(ws.sunk, M)
 	return Rows{ws.scores, positions}
 }
 
-// softmax replaces the scores of a row from first to seen-1 by exp(s - max(s)) and the others, which are masked, by
-// zero. It returns one over the sum.
-func softmax(k *kernel.Set, row []float32, first, seen int) (inv float32) {
-	counted := row[first:seen]
-	inv = 1 / k.ExpSum(counted, counted, k.Max(counted))
+// softmax replaces the scores of the positions that row m, at pos, attends to by exp(s - max(s)) and the others, which
+// are masked, by zero. It writes one over the sum to ws.inv, and the sink's part of the sum to ws.sunk.
+func (a Attention) softmax(k *kernel.Set, ws *Workspace, m int, row []float32, pos, head int) {
+	first := a.first(pos)
+	counted, sink := row[first:pos+1], ws.sunk[m:m+1]
+	top := k.Max(counted)
+	if a.Sinks != nil {
+		top = max(top, a.Sinks[head])
+	}
+	sum := k.ExpSum(counted, counted, top)
+	if a.Sinks != nil {
+		sum += k.ExpSum(sink, a.Sinks[head:head+1], top)
+	}
+	ws.inv[m] = 1 / sum
 	clear(row[:first])
-	clear(row[seen:])
-	return inv
+	clear(row[pos+1:])
 }

@@ -18,8 +18,8 @@ type Stretch struct {
 
 // AttentionRows are what a backward reads and writes, for all rows of a pass. Q is Forward's input and Out its output,
 // Dout the gradient of Out, each [T,Heads*HeadDim]. DQKV [T,·] has the columns of all query heads, all key heads and
-// all value heads.
-type AttentionRows struct{ DQKV, Dout, Out, Q Rows }
+// all value heads. DSinks [T,Heads] has each row's part of the gradients of Sinks.
+type AttentionRows struct{ DQKV, Dout, Out, Q, DSinks Rows }
 
 // Backward computes the gradients of one KV head of a tree of stretches, whose root is all[root]: of the unscaled
 // queries of its group, of its keys and of its values. A key's and a value's gradient is one sum over the query rows
@@ -85,8 +85,21 @@ func (w *walk) queries(s *Stretch) {
 		for b := 0; b < n; b += backwardRows {
 			e := min(b+backwardRows, n)
 			of := func(r Rows) Rows { return r.Slice(s.From+b, s.From+e).From(h * hd) }
-			c.backward(w.on, w.ws, of(w.DQKV), of(w.Dout), of(w.Out), of(w.Q), pos+b, w.Scale())
+			c.backward(w.on, w.ws, of(w.DQKV), of(w.Dout), of(w.Out), of(w.Q), pos+b, h)
+			if w.Sinks != nil {
+				w.sinks(s.From+b, s.From+e, h)
+			}
 		}
+	}
+}
+
+// sinks writes the gradients of a head's sink for rows a to b-1, after backward: -p*dot(dout,out), since a sink has no
+// value.
+func (w *walk) sinks(a, b, head int) {
+	hd := w.Shape.HeadDim
+	for t := a; t < b; t++ {
+		d := w.on.K.Dot(w.Dout.Row(t)[head*hd:][:hd], w.Out.Row(t)[head*hd:][:hd])
+		w.DSinks.Row(t)[head] = float32(-w.ws.sunk[t-a]*w.ws.inv[t-a]) * d
 	}
 }
 
@@ -132,9 +145,9 @@ func (w *walk) store(s *Stretch) {
 }
 
 // backward computes the query rows of one block and head: it writes dq and continues dk and dv.
-func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos int, scale float32) {
+func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, pos, head int) {
 	k, M, hd := on.K, q.Len(), c.hd
-	p := c.scores(k, on.SC, ws, q, pos)
+	p := c.scores(k, on.SC, ws, q, pos, head)
 	ds := Rows{resize(ws.grads, M*p.Cols), p.Cols}
 	ws.grads = ds.Data
 	width, bf16 := c.width(pos+M), c.keys.BF16
@@ -151,7 +164,7 @@ func (c *context) backward(on Products, ws *Workspace, dq, dout, out, q Rows, po
 	keys := c.keysT.Prefix(width)
 	k.Multiply(on.SC, dq.Data, dq.Cols, on.Pack(0, ds, width, bf16), 0, M, &keys, 0, keys.Count(), false, nil)
 	for m := range M {
-		k.Scale(dq.Data[m*dq.Cols:][:hd], scale)
+		k.Scale(dq.Data[m*dq.Cols:][:hd], c.Scale())
 	}
 	seen := pos + M // no row uses the keys after it
 	c.gradient(on, c.dk, ds, q, seen)

@@ -105,7 +105,7 @@ func (a Attention) few(k *kernel.Set, sc *kernel.Scratch, ws *Workspace, out, q 
 		}
 		for i, s := range ws.singles {
 			for m := i * group; m < (i+1)*group; m++ {
-				ws.inv[m] = softmax(k, p.Row(m)[:len(s.pages)*kernel.PageLen], a.first(s.pos), s.pos+1)
+				a.softmax(k, ws, m, p.Row(m)[:len(s.pages)*kernel.PageLen], s.pos, (j-i)*group+m)
 			}
 		}
 		for i, r := range ws.runs {

@@ -14,6 +14,9 @@ func TestSinglesSharePages(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			s := PageShape{Layers: 1, KVHeads: 2, HeadDim: 34, BF16: rapid.Bool().Draw(t, "bf16")}
 			a := Attention{Shape: s, Heads: 6, Window: rapid.SampledFrom([]int{0, 40}).Draw(t, "window")}
+			if rapid.Bool().Draw(t, "sinks") {
+				a.Sinks = normal(5, a.Heads)
+			}
 			list := drawSingles(t, s)
 			Q := a.Heads * s.HeadDim
 			q := Rows{normal(7, len(list)*Q), Q}

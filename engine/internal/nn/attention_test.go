@@ -74,6 +74,9 @@ func TestAttention(t *testing.T) {
 func textbook(s *attended, i, h int) []float64 {
 	hd, j := s.a.Shape.HeadDim, h*s.a.Shape.KVHeads/s.a.Heads
 	q, out, total := s.q.Row(i)[h*hd:][:hd], make([]float64, hd), 0.0
+	if s.a.Sinks != nil {
+		total = math.Exp(float64(s.a.Sinks[h]))
+	}
 	for t := range s.pos + i + 1 {
 		if s.a.Window > 0 && s.pos+i-t >= s.a.Window {
 			continue

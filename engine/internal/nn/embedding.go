@@ -7,9 +7,12 @@ type Embedding struct{ Linear }
 
 // Row copies the vector of a token to dst [D].
 func (e *Embedding) Row(dst []float32, token int32) {
-	if e.Q != nil {
+	switch {
+	case e.Q != nil:
 		e.Q.Row(dst, int(token))
-	} else {
+	case e.M != nil:
+		e.M.Row(dst, int(token))
+	default:
 		e.W.Row(dst, int(token))
 	}
 }

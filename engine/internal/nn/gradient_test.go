@@ -190,3 +190,37 @@ func TestAttentionGradient(t *testing.T) {
 		})
 	}
 }
+
+// A clamped gate is the formula of the models that have one, and its gradient stops at the limits.
+func TestClamp(t *testing.T) {
+	k, _ := set(t)
+	c := Clamp{Alpha: 1.702, Limit: 1.5}
+	gate, up, dout := normal(1, 203), normal(2, 203), normal(3, 203)
+	y, tmp := make([]float32, len(gate)), make([]float32, len(gate))
+	dgate, dup := make([]float32, len(gate)), make([]float32, len(gate))
+	c.Mul(k, y, gate, up, tmp)
+	for i, got := range y {
+		g, u := min(float64(gate[i]), 1.5), max(min(float64(up[i]), 1.5), -1.5)
+		if want := (u + 1) * g / (1 + math.Exp(-1.702*g)); math.Abs(float64(got)-want) > 1e-6 {
+			t.Errorf("of %v and %v: %v, want %v", gate[i], up[i], got, want)
+		}
+	}
+	for i := range gate { // differences do not cross a limit
+		for _, x := range []*float32{&gate[i], &up[i]} {
+			if math.Abs(math.Abs(float64(*x))-1.5) < 2*diffStep {
+				*x = 1
+			}
+		}
+	}
+	c.Backward(k, dgate, dup, dout, gate, up)
+	loss := func() float64 {
+		c.Mul(k, y, gate, up, tmp)
+		return weighted(y, dout)
+	}
+	checkGradient(t, "dgate", gate, dgate, loss)
+	checkGradient(t, "dup", up, dup, loss)
+	gate[0], up[0] = 1.5, -1.5
+	if c.Backward(k, dgate, dup, []float32{1}, gate[:1], up[:1]); dgate[0] == 0 || dup[0] == 0 {
+		t.Errorf("at the limits the gradients are %v and %v, want others than 0", dgate[0], dup[0])
+	}
+}

@@ -11,27 +11,34 @@ import (
 // the backward dy) to bf16. Frozen weights may be in int8 instead, see [kernel.Quads]: LoRA's factors then are bf16.
 type Linear struct {
 	W    *kernel.Panels // [N,K], or nil
-	Q    *kernel.Quads  // [N,K] if W is nil
+	Q    *kernel.Quads  // [N,K], or nil
+	M    *kernel.Micro  // [N,K] if both are nil: bf16 in MXFP4
 	Bias []float32      // [N], or nil
 }
 
 // Outputs and Inputs are N and K.
 func (l *Linear) Outputs() int {
-	if l.Q != nil {
+	switch {
+	case l.Q != nil:
 		return l.Q.N
+	case l.M != nil:
+		return l.M.N
 	}
 	return l.W.N
 }
 
 func (l *Linear) Inputs() int {
-	if l.Q != nil {
+	switch {
+	case l.Q != nil:
 		return l.Q.K
+	case l.M != nil:
+		return l.M.K
 	}
 	return l.W.K
 }
 
 // BF16 reports whether x and dy are packed in bf16, for the weights or for LoRA's factors.
-func (l *Linear) BF16() bool { return l.Q != nil || l.W.BF16 }
+func (l *Linear) BF16() bool { return l.Q != nil || l.M != nil || l.W.BF16 }
 
 // Unpack writes W to dst [N,K], widened.
 func (l *Linear) Unpack(dst []float32) {
@@ -51,6 +58,10 @@ func (l *Linear) Forward(on Products, y, x Rows, in *kernel.Input, more []kernel
 			copy(y.Row(m), l.Bias)
 		}
 	}
+	if l.M != nil {
+		on.matMulMicro(y, in, l.M, l.Bias != nil, more)
+		return
+	}
 	on.MatMul(y, in, l.W, l.Bias != nil, more)
 }
 
@@ -59,6 +70,10 @@ func (l *Linear) Forward(on Products, y, x Rows, in *kernel.Input, more []kernel
 func (l *Linear) Backward(on Products, dx, dy Rows, in *kernel.Input, more []kernel.Addition) {
 	if l.Q != nil {
 		l.backwardInts(on, dx, dy, more)
+		return
+	}
+	if l.M != nil {
+		on.transposedMicro(dx, in, l.M, more)
 		return
 	}
 	on.Transposed(dx, in, 0, in.M, l.W, false, more)

@@ -57,7 +57,8 @@ func resize(buf []float32, n int) []float32 {
 
 // Workspace is the memory of one running part: attention's scores and the like.
 type Workspace struct {
-	scores, grads, inv   []float32
+	scores, grads        []float32
+	inv, sunk            []float32
 	keys, values, dk, dv []float32
 	keysT, valuesT       kernel.Transposed
 	ofKeys, ofValues     kernel.Pieces

@@ -7,8 +7,8 @@ import (
 )
 
 // Router chooses Used of a layer's Experts for each row by its logits, one for each expert (Hugging Face transformers
-// 5.24, Qwen3MoeTopKRouter of models/qwen3_moe/modeling_qwen3_moe.py). Those with the largest logits are chosen; of
-// equal ones the first. The result of the layer is the sum of theirs, each times its weight:
+// 5.24, Qwen3MoeTopKRouter of models/qwen3_moe and GptOssTopKRouter of models/gpt_oss). Those with the largest logits
+// are chosen; of equal ones the first. The result of the layer is the sum of theirs, each times its weight:
 //
 //	weight_e = exp(logit_e) / sum over the chosen of exp(logit)   if Normed
 //	weight_e = exp(logit_e) / sum over all of exp(logit)          otherwise

@@ -6,13 +6,16 @@ import (
 	"testing"
 )
 
-// Attention in a window equals the textbook's, and so does its gradient.
+// Attention in a window equals the textbook's, and so does its gradient, with sinks and without.
 func TestAttentionWindow(t *testing.T) {
-	for _, window := range []int{2, 5, 33, 1000} {
+	for i, window := range []int{2, 5, 33, 1000, 2, 33, 0} {
 		for _, z := range attentionShapes {
-			t.Run(fmt.Sprintf("%d of %+v", window, z), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d: %d of %+v", i, window, z), func(t *testing.T) {
 				s := newAttended(t, z.hd, z.heads, z.kv, z.pos, z.n)
-				s.a.Window = window
+				if s.a.Window = window; i >= 4 {
+					s.a.Sinks = normal(5, z.heads)
+					s.a.Sinks[z.heads-1] = 5 // above all scores of most rows
+				}
 				s.forward()
 				for i := range z.n {
 					for h := range z.heads {
@@ -40,17 +43,20 @@ func gradientOf(t *testing.T, s *attended) {
 	Q, G := s.q.Cols, s.keys.Cols
 	dout := Rows{normal(4, s.n*Q), Q}
 	dqkv := Rows{make([]float32, s.n*(Q+2*G)), Q + 2*G}
+	sinks := Rows{make([]float32, s.n*s.a.Heads), s.a.Heads}
 	s.forward()
 	for j := range s.a.Shape.KVHeads {
-		s.a.Backward(s.k, s.sc, &s.ws, AttentionRows{DQKV: dqkv, Dout: dout, Out: s.out, Q: s.q},
+		s.a.Backward(s.k, s.sc, &s.ws, AttentionRows{DQKV: dqkv, Dout: dout, Out: s.out, Q: s.q, DSinks: sinks},
 			[]Stretch{{To: s.n, Pos: s.pos, Pages: s.lastPage}}, 0, j)
 	}
 	var dq, dk, dv []float32
+	dsinks := make([]float32, s.a.Heads)
 	for i := range s.n {
 		for _, v := range dqkv.Row(i)[:Q] {
 			dq = append(dq, v/s.a.Scale()) // of the scaled queries
 		}
 		dk, dv = append(dk, dqkv.Row(i)[Q:Q+G]...), append(dv, dqkv.Row(i)[Q+G:]...)
+		s.k.Add(dsinks, sinks.Row(i))
 	}
 	loss := func() float64 {
 		s.forward()
@@ -59,6 +65,9 @@ func gradientOf(t *testing.T, s *attended) {
 	checkGradient(t, "dv", s.values.Slice(s.pos, s.pos+s.n).Data, dv, loss)
 	checkGradient(t, "dk", s.keys.Slice(s.pos, s.pos+s.n).Data, dk, loss)
 	checkGradient(t, "dq", s.q.Data, dq, loss)
+	if s.a.Sinks != nil {
+		checkGradient(t, "dsinks", s.a.Sinks, dsinks, loss)
+	}
 }
 
 // With a window too a row has the same bits alone, with a few neighbours and among all others, on every path and in
@@ -69,7 +78,9 @@ func TestWindowRowsAlone(t *testing.T) {
 		for _, bf16 := range []bool{false, true} {
 			for _, window := range []int{3, 32, 40} {
 				s := newAttended(t, hd, heads, 2, 0, n)
-				s.k, s.a.Shape.BF16, s.a.Window = k, bf16, window
+				if s.k, s.a.Shape.BF16, s.a.Window = k, bf16, window; window == 40 {
+					s.a.Sinks = normal(5, heads)
+				}
 				s.forward()
 				for _, step := range []int{1, 37} {
 					for a := 0; a < n; a += step {

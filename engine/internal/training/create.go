@@ -57,6 +57,10 @@ func (r *Run) createFrom(req tinker.CreateModelRequest) error {
 		return tinker.Userf("engine: the weights of base model %q are frozen in %s (base_dtype), and rank 0 trains "+
 			"all weights; train a LoRA, or use base_dtype bf16", b.Name, b.Config.Frozen)
 	}
+	if b.Config.Arch.Sinks && r.Full() {
+		return tinker.Userf("engine: rank 0 trains all weights, which is not supported for %s; train a LoRA",
+			b.Config.Arch.Name)
+	}
 	if err := b.CheckRank(r.LoRA); err != nil && !r.promised { // an older version accepted it
 		return err
 	}

@@ -47,7 +47,7 @@ func plan(ctx context.Context, f *gguf.File) ([]content, error) {
 	if err := readFactors(f, &s); err != nil {
 		return nil, err
 	}
-	parts, err := weights(ctx, f, s)
+	parts, err := weights(ctx, f, &s)
 	if err != nil {
 		return nil, err
 	}

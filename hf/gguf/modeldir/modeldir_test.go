@@ -190,8 +190,8 @@ func TestRefused(t *testing.T) {
 		want  string
 		model gguftest.Model
 	}{
-		{`general.architecture is "gemma2", which is not supported; supported are gemma3, granite, lfm2, llama, ` +
-			`qwen2, qwen3, qwen35, qwen3moe, smollm3`,
+		{`general.architecture is "gemma2", which is not supported; supported are gemma3, gpt-oss, granite, lfm2, ` +
+			`llama, qwen2, qwen3, qwen35, qwen3moe, smollm3`,
 			gguftest.Model{Arch: "llama", Keys: key("general.architecture", "gemma2")}},
 		{`general.type is "adapter": the file is not a model`,
 			gguftest.Model{Arch: "llama", Keys: key("general.type", "adapter")}},

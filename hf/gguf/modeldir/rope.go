@@ -19,6 +19,12 @@ func (s *shape) readScaling(r *reader) error {
 	switch {
 	case err != nil || r.err != nil:
 		return errors.Join(err, r.err)
+	case kind == "yarn" && s.kind == layout.GptOss && attention == 1:
+		s.scaling = map[string]any{"rope_type": "yarn", "factor": factor, "truncate": false,
+			"original_max_position_embeddings": r.int("rope.scaling.original_context_length", 1<<31, 0),
+			"beta_fast":                        r.float("rope.scaling.yarn_beta_fast", 32),
+			"beta_slow":                        r.float("rope.scaling.yarn_beta_slow", 1)}
+		return r.err
 	case ok && kind != "none" && kind != "linear":
 		return fmt.Errorf("the key %stype is %q, which is not supported; none, linear and Llama 3's scaling are: "+
 			"choose a file of the model without it", prefix, kind)

@@ -31,6 +31,7 @@ func families() map[string]family {
 		"granite": {"GraniteForCausalLM", "granite", true}, // also Granite 4.0 without experts and Mamba layers
 		"lfm2":    {"Lfm2ForCausalLM", layout.LFM2, false},
 		"qwen35":  {"Qwen3_5ForCausalLM", layout.Qwen35, false},
+		"gpt-oss": {"GptOssForCausalLM", layout.GptOss, false},
 	}
 }
 
@@ -44,7 +45,9 @@ type shape struct {
 	bos                                                      *int64
 	eos                                                      []int64        // what ends an answer
 	gemma                                                    *gemma3        // nil: of another family
-	experts, used, expertFF                                  int64          // of qwen3moe
+	experts, used, expertFF                                  int64          // of qwen3moe and gpt-oss
+	window                                                   int64          // of gpt-oss
+	mxfp4                                                    bool           // all of gpt-oss's experts are in it
 	granite                                                  map[string]any // keys of Granite alone
 	recurrent                                                []bool         // by layer; nil: none is
 	taps, rotated                                            int64          // of convolutions; of a head
@@ -155,7 +158,7 @@ func (s *shape) finish(r *reader) error {
 	case s.rotated != s.headDim && s.kind != layout.Qwen35:
 		return fmt.Errorf("the key %s.rope.dimension_count is not the width of a head, %d; that RoPE turns only a "+
 			"part of a head is not supported", r.arch, s.headDim)
-	case s.kind == layout.Qwen3MoE:
+	case s.kind == layout.Qwen3MoE || s.kind == layout.GptOss:
 		s.experts, s.used = r.int("expert_count", 1<<12, 0), r.int("expert_used_count", 1<<12, 0)
 		s.expertFF = r.int("expert_feed_forward_length", 1<<24, 0)
 	case r.m.Has(r.arch + ".expert_count"):
@@ -170,6 +173,8 @@ func (s *shape) finish(r *reader) error {
 		s.readDelta(r)
 	case "granite":
 		s.readGranite(r)
+	case layout.GptOss:
+		s.readSinks(r)
 	}
 	return errors.Join(r.err, s.readScaling(r))
 }
@@ -219,11 +224,19 @@ func (s *shape) config() map[string]any {
 		s.configureRecurrent(c)
 	case "granite":
 		maps.Copy(c, s.granite)
+	case layout.GptOss:
+		s.configureSinks(c)
+		return s.endedBy(c)
 	}
 	if s.experts > 0 { // llama.cpp norms the weights
 		c["num_experts"], c["num_experts_per_tok"], c["moe_intermediate_size"] = s.experts, s.used, s.expertFF
 		c["norm_topk_prob"], c["decoder_sparse_step"], c["mlp_only_layers"] = true, 1, []int{}
 	}
+	return s.endedBy(c)
+}
+
+// endedBy adds the tokens that end an answer.
+func (s *shape) endedBy(c map[string]any) map[string]any {
 	switch len(s.eos) {
 	case 0:
 	case 1:

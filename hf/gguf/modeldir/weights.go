@@ -31,8 +31,9 @@ func (s *shape) wanted() []layout.Tensor {
 
 // weights finds all tensors of the model in the file, and refuses one that is missing, has another shape or is left
 // over.
-func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, error) {
+func weights(ctx context.Context, f *gguf.File, s *shape) ([]safetensors.Part, error) {
 	var parts []safetensors.Part
+	stacked := map[string]rows{}
 	have, used := map[string]gguf.Tensor{}, map[string]bool{"rope_freqs.weight": true}
 	for _, t := range f.Tensors {
 		have[t.Name] = t
@@ -43,6 +44,10 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 			return nil, err
 		}
 		used[r.tensor.Name] = true
+		if w.Stack > 0 && s.kind == layout.GptOss { // it is a part of a tensor in the folder, too
+			stacked[w.Folder] = r
+			continue
+		}
 		part := safetensors.Part{Name: w.Folder, DType: safetensors.BF16,
 			Write: func(to io.Writer) error { return r.write(ctx, f, to) }}
 		if w.Decay {
@@ -55,6 +60,9 @@ func weights(ctx context.Context, f *gguf.File, s shape) ([]safetensors.Part, er
 			part.Shape = append(part.Shape, int(d))
 		}
 		parts = append(parts, part)
+	}
+	for _, k := range s.stacks(stacked) {
+		parts = append(parts, k.parts(ctx, f, s.mxfp4)...)
 	}
 	for _, t := range f.Tensors {
 		weight := strings.HasSuffix(t.Name, ".weight") || strings.HasSuffix(t.Name, ".bias")
@@ -83,7 +91,7 @@ func find(have map[string]gguf.Tensor, w layout.Tensor) (rows, error) {
 		}
 	}
 	if w.Stack > 0 {
-		r.at += w.At * shape[0] * r.width
+		r.at += w.At * gguf.Tensor{Shape: shape}.Len()
 		shape = append([]int64{w.Stack}, shape...)
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 // matrices by kind. A row that is no multiple of the type's block takes another one.
 func (s Shape) typeOf(t tensor, kind Kind) gguf.Type {
 	router := strings.HasSuffix(t.name, ".ffn_gate_inp.weight")
-	if len(t.shape) < 2 || router || s.Recurrent != nil && t.width() == s.Taps {
+	if len(t.shape) < 2 || router || strings.HasSuffix(t.name, ".bias") || s.Recurrent != nil && t.width() == s.Taps {
 		return gguf.F32
 	}
 	switch kind {

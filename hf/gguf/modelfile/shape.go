@@ -30,8 +30,10 @@ type Shape struct {
 	Still   bool     // no layer rotates
 	Gemma   *Gemma   // nil: of another family
 	Granite *Granite // nil: of another family
+	YaRN    *YaRN    // of gpt-oss, or nil
+	Window  int      // of gpt-oss, in the first layer and every second
 
-	Experts, ExpertsUsed, ExpertFF int // of Qwen3-MoE, in each layer
+	Experts, ExpertsUsed, ExpertFF int // of Qwen3-MoE and gpt-oss, in each layer
 
 	// Recurrent layers of Qwen3.5 and LFM2 have no attention, but a delta rule or a convolution of so many taps.
 	Recurrent []bool // by layer; nil: none is
@@ -44,6 +46,11 @@ type Shape struct {
 // Llama3 is RoPE's scaling of Llama 3.1: long wavelengths are divided by Factor, short ones stay.
 type Llama3 struct {
 	Factor, Low, High, Original float64
+}
+
+// YaRN is RoPE's scaling of that name.
+type YaRN struct {
+	Factor, Original, Fast, Slow float64
 }
 
 // arch is the family's name in a file. Nothing tells Mistral from Llama there, nor Granite 3 from a dense Granite 4.
@@ -59,6 +66,8 @@ func (s Shape) arch() string {
 		return "qwen35"
 	case layout.Qwen3MoE:
 		return "qwen3moe"
+	case layout.GptOss:
+		return "gpt-oss"
 	}
 	return s.Family
 }
@@ -73,7 +82,8 @@ func (s Shape) permuted() bool {
 func (s Shape) check() error {
 	const remedy = "write a Hugging Face folder instead, without --gguf"
 	switch s.arch() {
-	case "llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "lfm2", "qwen35", "qwen3moe":
+	case "llama", "qwen2", "qwen3", "gemma3", "smollm3", "granite", "lfm2", "qwen35", "qwen3moe",
+		"gpt-oss":
 	default:
 		return fmt.Errorf("models of the family %q cannot be written as GGUF; %s", s.Family, remedy)
 	}
@@ -126,6 +136,16 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 		list = append(list, gguf.Pair{Key: arch + ".rope.scaling.type", Value: "linear"},
 			gguf.Pair{Key: arch + ".rope.scaling.factor", Value: float32(s.Linear)})
 	}
+	if y := s.YaRN; y != nil {
+		list = append(list, gguf.Pair{Key: arch + ".rope.scaling.type", Value: "yarn"},
+			gguf.Pair{Key: arch + ".rope.scaling.factor", Value: float32(y.Factor)},
+			gguf.Pair{Key: arch + ".rope.scaling.original_context_length", Value: uint32(y.Original)},
+			gguf.Pair{Key: arch + ".rope.scaling.yarn_beta_fast", Value: float32(y.Fast)},
+			gguf.Pair{Key: arch + ".rope.scaling.yarn_beta_slow", Value: float32(y.Slow)})
+	}
+	if s.Window > 0 {
+		number("attention.sliding_window", s.Window)
+	}
 	switch arch {
 	case "gemma3":
 		list = append(list, s.gemmaPairs()...)
@@ -135,7 +155,7 @@ func (s Shape) pairs(name string, kind Kind) []gguf.Pair {
 		number("shortconv.l_cache", s.Taps)
 	case "qwen35":
 		list = append(list, s.deltaPairs()...)
-	case "qwen3moe":
+	case "qwen3moe", "gpt-oss":
 		number("expert_count", s.Experts)
 		number("expert_used_count", s.ExpertsUsed)
 		number("expert_feed_forward_length", s.ExpertFF)

@@ -146,7 +146,7 @@ func (p *part) read(first int, x []float32) error {
 
 // readStack reads rows of tensors that stand one after another.
 func (p *part) readStack(first int, x []float32) error {
-	width, each := p.width(), int(p.shape[1])
+	width, each := p.width(), int(gguf.Tensor{Shape: p.shape[1:]}.Len())/p.width()
 	for len(x) > 0 {
 		at := first % each
 		n := min(each-at, len(x)/width)

@@ -135,6 +135,8 @@ func styleOf(answer string) chat.CallStyle {
 	_, call, tagged := strings.Cut(answer, "<tool_call>")
 	call = strings.TrimSpace(call)
 	switch {
+	case strings.Contains(answer, chat.HarmonyMessage):
+		return chat.HarmonyCalls
 	case tagged && strings.HasPrefix(call, "<function="):
 		return chat.FunctionCalls
 	case tagged && strings.Contains(call, "<arg_key>"):

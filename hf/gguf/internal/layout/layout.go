@@ -15,6 +15,7 @@ const (
 	Qwen35   = "qwen3_5_text"
 	LFM2     = "lfm2"
 	Granite4 = "granitemoehybrid"
+	GptOss   = "gpt_oss"
 )
 
 // Model has the numbers that decide a model's tensors.
@@ -23,7 +24,7 @@ type Model struct {
 	Vocab, Dim, Layers, Heads, KVHeads, HeadDim, Inner int64  // Inner is the width inside the MLP
 	Permuted                                           bool   // rows of q and k are reordered, see FileRow
 	Tied                                               bool   // the head is the embedding
-	Experts, ExpertInner                               int64  // of Qwen3MoE: matrices in place of each of the MLP's
+	Experts, ExpertInner                               int64  // matrices in place of each of the MLP's; 0: none
 
 	// Recurrent layers of Qwen3.5 and LFM2 have no attention, but a delta rule or a convolution of so many taps.
 	Recurrent []bool // by layer; nil: none is
@@ -78,12 +79,11 @@ func (m Model) Layer(n int64) []Tensor {
 	switch m.Kind {
 	case "qwen3", Qwen3MoE:
 	case "qwen2":
-		rest = nil
-		for _, w := range m.matrices(n)[:3] {
-			w.File, w.Folder = bias(w.File), bias(w.Folder)
-			w.Fused, w.Shape, w.Head = bias(w.Fused), w.Shape[:1], 0
-			rest = append(rest, w)
-		}
+		rest = biases(m.matrices(n)[:3])
+	case GptOss:
+		norms[1].File = "post_attention_norm.weight"
+		rest = append(biases(m.matrices(n)), Tensor{File: "attn_sinks.weight", Folder: "self_attn.sinks",
+			Shape: []int64{m.Heads}})
 	case Gemma3:
 		norms[1].Folder = "pre_feedforward_layernorm.weight"
 		rest = append(rest, m.norm("post_attention_norm", "post_attention_layernorm", m.Dim),
@@ -176,6 +176,9 @@ func (m Model) mlp() []Tensor {
 // experts lists the router and the matrices of each expert.
 func (m Model) experts() []Tensor {
 	list := []Tensor{matrix("ffn_gate_inp", "mlp.gate", m.Experts, m.Dim)}
+	if m.Kind == GptOss {
+		list[0].Folder = "mlp.router.weight"
+	}
 	for e := range m.Experts {
 		at := fmt.Sprintf("mlp.experts.%d.", e)
 		for i, w := range []Tensor{matrix("ffn_gate_exps", at+"gate_proj", m.ExpertInner, m.Dim),
@@ -191,6 +194,18 @@ func (m Model) experts() []Tensor {
 }
 
 func bias(name string) string { return strings.TrimSuffix(name, ".weight") + ".bias" }
+
+// biases are those of matrices.
+func biases(of []Tensor) (list []Tensor) {
+	for _, w := range of {
+		w.File, w.Folder, w.Shape, w.Head = bias(w.File), bias(w.Folder), w.Shape[:1], 0
+		if w.Fused != "" {
+			w.Fused = bias(w.Fused)
+		}
+		list = append(list, w)
+	}
+	return list
+}
 
 // inLayer gives tensors their layer.
 func inLayer(n int64, list []Tensor) []Tensor {

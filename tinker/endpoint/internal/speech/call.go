@@ -13,6 +13,11 @@ import (
 func CallBegin(style chat.CallStyle, name string) string {
 	begin, arguments := `{"name": `, `"parameters": `
 	switch style {
+	case chat.HarmonyCalls:
+		if name != "" {
+			name += " <|constrain|>json" + chat.HarmonyMessage
+		}
+		return "<|channel|>commentary to=functions." + name
 	case chat.FunctionCalls:
 		if name != "" {
 			name += ">\n"

@@ -39,6 +39,8 @@ func callForm(style chat.CallStyle, t Tool) *grammar.Node {
 		return tagged(t, CallBegin(style, t.Name), "<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n", CallClose)
 	case chat.QwenCalls:
 		end += "\n" + CallClose
+	case chat.HarmonyCalls:
+		end = ""
 	}
 	arguments := grammar.Object()
 	if t.Parameters != nil {

@@ -36,6 +36,7 @@ type Splitter struct {
 	gap         string // newlines between content and the call in held
 	joint       bool   // the next content follows a call and other content
 	called      int
+	messages    // of HarmonyCalls
 }
 
 // place is where in an answer the next character stands.
@@ -79,6 +80,9 @@ func (s *Splitter) End() (out Part) {
 
 // step moves text from held to out and reports whether it reached another place.
 func (s *Splitter) step(out *Part, end bool) bool {
+	if s.Style == chat.HarmonyCalls {
+		return s.harmony(out, end)
+	}
 	switch s.at {
 	case atStart:
 		return s.start(end)

@@ -91,6 +91,19 @@ var answers = []struct {
 		false, Part{Content: "<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>"}},
 	{"not a call in pairs", "<tool_call>{}</tool_call>", chat.PairCalls, false,
 		Part{Content: "<tool_call>{}</tool_call>"}},
+	{"harmony", "<|channel|>analysis<|message|>It is\n4.<|end|><|start|>assistant<|channel|>final<|message|>4" +
+		"<|return|>", chat.HarmonyCalls, false, Part{Reasoning: "It is\n4.", Content: "4"}},
+	{"harmony: thoughts, text, two calls", "<|channel|>analysis<|message|>t<|end|><|start|>assistant<|channel|>" +
+		"commentary<|message|>Let me.<|end|><|start|>assistant<|channel|>commentary to=functions.f " +
+		"<|constrain|>json<|message|>{\"i\":1}<|call|><|start|>assistant to=functions.g<|channel|>commentary json" +
+		"<|message|>{}<|call|>", chat.HarmonyCalls, false,
+		Part{Reasoning: "t", Content: "Let me.", Calls: []Call{{"f", `{"i":1}`}, {"g", "{}"}}}},
+	{"harmony: a call that is cut", " to=functions.f<|channel|>commentary json<|message|>{\"i\":", chat.HarmonyCalls,
+		false, Part{Content: "{\"i\":"}},
+	{"harmony: a header that is cut", "<|channel|>final<|message|>4<|end|><|start|>assist", chat.HarmonyCalls, false,
+		Part{Content: "4"}},
+	{"harmony: no end, two texts", "Hi<|start|>assistant<|channel|>final<|message|>4", chat.HarmonyCalls, false,
+		Part{Content: "Hi\n4"}},
 	{"llama's tag", "I look.\n<|python_tag|>{\"name\": \"f\", \"parameters\": {}}", chat.LlamaCalls, false,
 		Part{Content: "I look.", Calls: []Call{{"f", "{}"}}}},
 }
@@ -129,7 +142,8 @@ func typedTools(t testing.TB) jinja.List {
 }
 
 // styles are all styles of calls.
-var styles = []chat.CallStyle{chat.NoCalls, chat.QwenCalls, chat.LlamaCalls, chat.FunctionCalls, chat.PairCalls}
+var styles = []chat.CallStyle{chat.NoCalls, chat.QwenCalls, chat.LlamaCalls, chat.FunctionCalls, chat.PairCalls,
+	chat.HarmonyCalls}
 
 // marks are what answers are made of: marks, calls that are whole, and the ends of such.
 var marks = []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>", "\n", " ", "a", "ä",
@@ -139,7 +153,9 @@ var marks = []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<|py
 	"<tool_call>\n<function=f>\n<parameter=i>\n1\n</parameter>\n</function>\n</tool_call>",
 	"<tool_call><function=f><parameter=s>\n", "\n</parameter></function></tool_call>",
 	"<tool_call>f\n<arg_key>i</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
-	"<tool_call>f<arg_key>s</arg_key><arg_value>", "</arg_value></tool_call>", "<tool_call>g</tool_call>"}
+	"<tool_call>f<arg_key>s</arg_key><arg_value>", "</arg_value></tool_call>", "<tool_call>g</tool_call>",
+	"<|start|>assistant", "<|channel|>analysis", "<|channel|>final", "<|channel|>commentary to=functions.f ", " to=g",
+	"<|constrain|>json", "<|message|>", "<|end|>", "<|call|>", "<|return|>", "{}"}
 
 // However an answer is cut into pieces, the parts are the same and nothing is lost.
 func TestSplitDoesNotDependOnPieces(t *testing.T) {

@@ -8,7 +8,7 @@ NAME/config.json, NAME/model.safetensors (bf16, names and nesting of the hub's f
   weights [T]                         loss = -sum over t of weights[t] * log p(tokens[t+1]); weights[T-1] is 0
   logprobs [T-1], loss [1]
   lora.MODULE.A, lora.MODULE.B        factors: W + 2*B*A; logits, hidden, logprobs and loss are without them, gradients with them
-                                      (with experts W + 12/rank*B*A: rank 2 for an expert, 6 for all else)
+                                      (Qwen3-MoE: W + 12/rank*B*A, rank 2 for an expert, 6 for all else)
   grad.MODULE.A, grad.MODULE.B        their gradients;  full.NAME gradients of small parameters, also with the factors
   lora_logits [m,V]                   with the factors
   greedy [n], prompt [1]              continuation of tokens[:prompt] with a cache; margin [n] is top1 - top2 of each step
@@ -64,6 +64,11 @@ FAMILIES = {  # name: text config
     "qwen3moe-mixed": small | dict(model_type="qwen3_moe", architectures=["Qwen3MoeForCausalLM"], head_dim=16, num_hidden_layers=4,
         decoder_sparse_step=2, mlp_only_layers=[3], moe_intermediate_size=16, norm_topk_prob=False, num_experts=5, num_experts_per_tok=3,
         rms_norm_eps=1e-6, rope_theta=1000000.0, rope_scaling=None, use_sliding_window=False, sliding_window=None, tie_word_embeddings=True),
+    "gptoss": small | dict(model_type="gpt_oss", architectures=["GptOssForCausalLM"], hidden_size=64, intermediate_size=32, head_dim=16,
+        num_hidden_layers=2, num_local_experts=4, num_experts_per_tok=2, experts_per_token=2, sliding_window=24, attention_bias=True,
+        layer_types=["sliding_attention", "full_attention"], initial_context_length=32, max_position_embeddings=1024, rms_norm_eps=1e-5,
+        rope_theta=150000, rope_scaling=dict(beta_fast=32.0, beta_slow=1.0, factor=32.0, original_max_position_embeddings=32,
+        rope_type="yarn", truncate=False), swiglu_limit=7.0, tie_word_embeddings=False),
     "mistral-window": small | dict(model_type="mistral", architectures=["MistralForCausalLM"], num_hidden_layers=2, sliding_window=24,
         max_position_embeddings=32768, rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=False, bos_token_id=1, eos_token_id=2),
     "ministral": small | dict(model_type="ministral", architectures=["MinistralForCausalLM"], head_dim=16, num_hidden_layers=3,
@@ -78,6 +83,7 @@ FAMILIES = {  # name: text config
         max_position_embeddings=131072, rope_parameters=dict(sliding_attention=dict(rope_type="default", rope_theta=10000.0),
         full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1000000.0)), tie_word_embeddings=True, eos_token_id=1, bos_token_id=2),
 }
+FP4 = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])
 
 
 def wide(name):
@@ -100,11 +106,21 @@ def randomise(model):
                 x = 0.4 * x
             elif "embed" in name:
                 x = 0.5 * x
-            elif "bias" in name:
+            elif "sinks" in name or "bias" in name:
                 x = 0.5 * x
             else:
                 x = 0.15 * x
             p.copy_(x if wide(name) else x.to(torch.bfloat16))
+
+
+def mxfp4(shape):
+    """Random blocks [E,out,in/32,16] and scales [E,out,in/32] of the hub's layout, and the weights [E,out,in]."""
+    e, o, i = shape
+    codes = torch.randint(0, 16, (e, o, i // 32, 32))
+    scales = torch.randint(122, 126, (e, o, i // 32))
+    blocks = (codes[..., 0::2] | codes[..., 1::2] << 4).to(torch.uint8)  # the even column is the low half of a byte
+    weights = FP4[codes] * torch.exp2(scales.float() - 127)[..., None]
+    return blocks, scales.to(torch.uint8), weights.reshape(shape)
 
 
 def targets(model):
@@ -115,15 +131,19 @@ def targets(model):
         m = n.removesuffix(".weight")
         if p.ndim == 3 and "experts" in n:
             for e in range(p.shape[0]):
-                def put(d, z, e=e, first=0):
-                    return z.index_put((torch.tensor(e), torch.arange(first, first + d.shape[0])), d)
-                o, i = p.shape[1:]
+                swapped = "gpt_oss" in model.config.model_type
+                def put(d, z, e=e, rows=slice(None), swapped=swapped):
+                    w = z.transpose(1, 2) if swapped else z
+                    w = w.index_put((torch.tensor(e), torch.arange(w.shape[1])[rows]), d)
+                    return w.transpose(1, 2) if swapped else w
+                o, i = (p.shape[2], p.shape[1]) if swapped else p.shape[1:]
                 if n.endswith("gate_up_proj"):
-                    for name, first in dict(gate_proj=0, up_proj=o // 2).items():
-                        out.append((n.replace("gate_up_proj", f"{e}.{name}"), n, (o // 2, i), lambda d, z, put=put, first=first: put(d, z, first=first)))
+                    half = dict(gate_proj=slice(0, None, 2), up_proj=slice(1, None, 2)) if swapped else dict(gate_proj=slice(0, o // 2), up_proj=slice(o // 2, o))
+                    for name, rows in half.items():
+                        out.append((n.replace("gate_up_proj", f"{e}.{name}"), n, (o // 2, i), lambda d, z, put=put, rows=rows: put(d, z, rows=rows)))
                 else:
                     out.append((n.replace("down_proj", f"{e}.down_proj"), n, (o, i), put))
-        if p.ndim == 2 and n.endswith(".weight") and "embed" not in n and not n.endswith("mlp.gate.weight"):
+        if p.ndim == 2 and n.endswith(".weight") and "embed" not in n and not n.endswith(("router.weight", "mlp.gate.weight")):
             cut = None
             c = model.config
             if m.endswith("in_proj_qkv"):
@@ -160,7 +180,7 @@ def split(model, tokens, logits):
     return float((torch.cat(got) - logits).abs().max())
 
 
-def save_hub(name, config, model):
+def save_hub(name, config, model, extra):
     state = {n: p.detach().to(torch.float32 if wide(n) else torch.bfloat16).contiguous() for n, p in model.state_dict().items()}
     if config.get("tie_word_embeddings", config.get("tie_embedding")):
         state.pop("lm_head.weight", None)
@@ -186,6 +206,10 @@ def save_hub(name, config, model):
             for e in range(p.shape[0]):
                 for part, w in (dict(down_proj=p[e]) if n.endswith("down_proj") else dict(zip(("gate_proj", "up_proj"), p[e].chunk(2)))).items():
                     state[f"{at}.{e}.{part}.weight"] = w.contiguous()
+    if config["model_type"] == "gpt_oss":
+        state = {n: p for n, p in state.items() if not n.endswith(("gate_up_proj", "down_proj"))} | extra
+        config = config | dict(quantization_config=dict(modules_to_not_convert=["model.layers.*.self_attn", "model.layers.*.mlp.router",
+            "model.embed_tokens", "lm_head"], quant_method="mxfp4"))
     json.dump(config, open(f"{name}/config.json", "w"), indent=1, sort_keys=True)
     save_file(state, f"{name}/model.safetensors", metadata=dict(format="pt"))
 
@@ -202,8 +226,18 @@ def make(name, config):
     model = AutoModelForCausalLM.from_config(cfg, attn_implementation="eager").float().eval()
     model.config._experts_implementation = "eager"
     randomise(model)
-    save_hub(name, config, model)
-    if config["model_type"] != "gemma3_text":  # what transformers reads back from the folder is the same model
+    extra = {}
+    if config["model_type"] == "gpt_oss":
+        for n, p in model.named_parameters():
+            if n.endswith(("gate_up_proj", "down_proj")):
+                extra[n + "_blocks"], extra[n + "_scales"], w = mxfp4((p.shape[0], p.shape[2], p.shape[1]))
+                from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+                same = convert_moe_packed_tensors(extra[n + "_blocks"], extra[n + "_scales"], dtype=torch.float32)
+                assert torch.equal(same, w.transpose(1, 2)), n
+                with torch.no_grad():
+                    p.copy_(w.transpose(1, 2))
+    save_hub(name, config, model, extra)
+    if config["model_type"] not in ("gemma3_text", "gpt_oss"):  # what transformers reads back from the folder is the same model
         cls = type(model)
         back, info = cls.from_pretrained(name, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
         for (n, p), (_, q) in zip(model.named_parameters(), back.named_parameters()):
@@ -232,7 +266,7 @@ def make(name, config):
         factors[m] = (A, B)
         deltas.setdefault(n, torch.zeros_like(params[n]))
         deltas[n] = deltas[n] + put(scale * B @ A, torch.zeros_like(params[n]))
-    full = {n: p.clone().requires_grad_() for n, p in params.items() if p.ndim == 1 or p.ndim == 3 and "conv" in n or n.endswith("mlp.gate.weight")}
+    full = {n: p.clone().requires_grad_() for n, p in params.items() if p.ndim == 1 or p.ndim == 3 and "conv" in n or n.endswith(("router.weight", "mlp.gate.weight"))}
     with_lora = {n: (full.get(n, p) + deltas[n] if n in deltas else full.get(n, p)) for n, p in params.items()}
     out = functional_call(model, with_lora, (), dict(input_ids=tokens[None], use_cache=False))
     e["lora_logits"] = out.logits[0][rows].detach()
