@@ -2,7 +2,7 @@
 SHELL = /bin/bash
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build test lint race gen fuzz bench sdk clients release nightly
+.PHONY: help build test cover lint race gen fuzz bench sdk clients release nightly
 help: ## list these commands
 	@sed -nE 's/^([a-z]+):[^#]*## (.*)/\1\t\2/p' Makefile | awk -F'\t' '{printf "%-8s %s\n", $$1, $$2}'
 
@@ -14,6 +14,12 @@ test: ## run all tests; KERNELS=avx2 (or portable, …) uses those kernels alone
 
 # The packages with files for one system or processor; make release builds the rest for all of them.
 FOREIGN = ./engine/internal/kernel/... ./hf/safetensors ./internal/disk/... ./internal/machine ./internal/process ./internal/sandbox
+
+cover: ## run all tests and print the share of statements that each room's own tests reach
+	@mkdir -p bin
+	go test -timeout 30m -coverprofile bin/cover.out $(or $(PACKAGES),./...) | grep -v '^ok\|coverage: 0.0%'; [ $${PIPESTATUS[0]} = 0 ]
+	@awk -F'[/ ]' '/^mode:/ {next} {n[$$4] += $$(NF-1)} $$NF {hit[$$4] += $$(NF-1)} \
+		END {for (r in n) printf "%-9s %5.1f%% of %d\n", r, 100*hit[r]/n[r], n[r]}' bin/cover.out | sort
 
 lint: ## run go vet, staticcheck, and the tests of rooms, floors, links and line widths
 	go vet ./...

@@ -50,7 +50,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stride := max(1, len(whole)/120)
+		stride := max(1, len(whole)/40)
 		for at := 0; at < len(whole); at += stride {
 			bad := slices.Clone(whole)
 			bad[at] ^= 1 << (at % 8)

@@ -116,7 +116,7 @@ func open(t testing.TB, o Options) *Engine {
 		o.Kernel = kernels().Path().String()
 	}
 	if o.Threads == 0 {
-		o.Threads = 2
+		o.Threads = 1 // more would mostly wait for each other: TestSettingsChangeNoBit has more
 	}
 	e, err := Open(o)
 	if err != nil {

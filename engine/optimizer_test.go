@@ -66,7 +66,7 @@ func TestDimuonContinues(t *testing.T) {
 		return logprobs(t, c, mixed...)
 	}
 	want := finish(c)
-	other := open(t, Options{Models: models, Dir: dir, Threads: 1})
+	other := open(t, Options{Models: models, Dir: dir, Threads: 2})
 	id, _, err := other.Restore(testContext(t), &snapshot)
 	if err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func reinforce(t *testing.T, e *engine.Engine, c tinker.TrainingClient, step int
 	var prompts [][]int32
 	for g := range 3 {
 		prompts = append(prompts, engine.Tokens(g, 20+33*g)) // every step has the same ones
-		r := engine.SampleRequest(5, 24, uint64(100*step+g), prompts[g])
+		r := engine.SampleRequest(3, 24, uint64(100*step+g), prompts[g])
 		if g == 2 {
 			r.Params.StopStrings, r.Params.TopK, r.Params.Temperature = []string{"3;4", ";7;"}, 20, 0.8
 		}
@@ -166,16 +166,19 @@ func note(t *testing.T, c tinker.TrainingClient, req tinker.ForwardRequest, step
 		norm>>32)))
 }
 
-// history trains a model in all the ways.
-func history(t *testing.T, e *engine.Engine, rank int) *outcome {
+// losses are those of policies.
+var losses = []string{tinker.ImportanceSampling, tinker.PPO, tinker.GSPO}
+
+// history trains a model with losses, then on sequences.
+func history(t *testing.T, e *engine.Engine, rank int, losses ...string) *outcome {
 	out := &outcome{}
 	c := engine.Create(t, e, 0, engine.LoRAOf(rank))
-	for step, loss := range []string{tinker.ImportanceSampling, tinker.PPO, tinker.GSPO} {
+	for step, loss := range losses {
 		reinforce(t, e, c, step, loss, out)
 	}
 	var seqs [][]int32
-	for i := range 9 {
-		seqs = append(seqs, engine.Tokens(i, 30+i*7))
+	for i := range 5 {
+		seqs = append(seqs, engine.Tokens(i, 30+i*13))
 	}
 	note(t, c, engine.Batch(seqs...), 3, out)
 	for i, v := range engine.Logprobs(t, c, seqs...) {
@@ -189,31 +192,36 @@ type crew struct {
 	workers int
 	only    bool    // all work is left to them
 	lose    float64 // share of answers that are lost
+	path    string  // kernels of every second worker
 }
 
 // Workers, in any number, on any kernel path, that answer in any order, lose answers, join and leave, change no bit of
 // a run; nor does leaving all the work to them.
 func TestSpreadChangesNoBit(t *testing.T) {
-	for _, k := range []struct {
+	for i, k := range []struct {
 		name       string
 		bf16, tied bool
 		rank       int
 		base       string
 		crews      []crew
-	}{{"bf16 LoRA", true, true, 8, "", []crew{{0, false, 0}, {1, false, 0}, {3, true, 0.2}}},
-		{"f32 LoRA", false, false, 3, "", []crew{{2, false, 0.2}}},
-		{"int8 LoRA", true, true, 8, engine.BaseInt8, []crew{{2, true, 0}}},
-		{"bf16 full", true, true, 0, "", []crew{{2, false, 0}}},
-		{"f32 full", false, false, 0, "", []crew{{1, true, 0}}}} {
+	}{{"bf16 LoRA", true, true, 8, "", []crew{{}, {workers: 1}, {3, true, 0.2, "portable"}}},
+		{"f32 LoRA", false, false, 3, "", []crew{{workers: 2, lose: 0.2}}},
+		{"int8 LoRA", true, true, 8, engine.BaseInt8, []crew{{workers: 2, only: true}}},
+		{"bf16 full", true, true, 0, "", []crew{{workers: 2}}},
+		{"f32 full", false, false, 0, "", []crew{{workers: 1, only: true}}}} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, k.bf16, k.tied),
 				Tokens: engine.Letters{}}}
-			want := history(t, openAs(t, k.base, models, nil, false), k.rank)
+			some := losses // all for the first kind, one for the others
+			if i > 0 {
+				some = losses[i%len(losses):][:1]
+			}
+			want := history(t, openAs(t, k.base, models, nil, false), k.rank, some...)
 			for _, w := range k.crews {
-				carrier := dispatchtest.New(t, newWorkers(t, w.workers, "", "portable")...)
+				carrier := dispatchtest.New(t, newWorkers(t, w.workers, "", w.path)...)
 				carrier.Lose = w.lose
-				got := history(t, openAs(t, k.base, models, carrier, w.only), k.rank)
+				got := history(t, openAs(t, k.base, models, carrier, w.only), k.rank, some...)
 				if d := want.differs(got); d != "" {
 					t.Fatalf("%d workers: other bits: %s", w.workers, d)
 				}
@@ -231,7 +239,7 @@ func TestSpreadChangesNoBit(t *testing.T) {
 func TestWorkersJoinAndLeave(t *testing.T) {
 	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
 		Tokens: engine.Letters{}}}
-	want := history(t, open(t, models, nil, false), 8)
+	want := history(t, open(t, models, nil, false), 8, losses...)
 	workers := newWorkers(t, 3, "")
 	carrier := dispatchtest.New(t, workers[0])
 	called := make(chan struct{}, 1)
@@ -258,7 +266,7 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 			carrier.SetWorkers(workers[:1+i%3]...)
 		}
 	})
-	got := history(t, e, 8)
+	got := history(t, e, 8, losses...)
 	close(stop)
 	changes.Wait()
 	if d := want.differs(got); d != "" {
@@ -270,7 +278,7 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 func TestSpreadErrors(t *testing.T) {
 	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
 		Tokens: engine.Letters{}}}
-	want := history(t, open(t, models, nil, false), 8)
+	want := history(t, open(t, models, nil, false), 8, losses...)
 	carrier := dispatchtest.New(t, newWorkers(t, 2, "")...)
 	carrier.Fail = func(task dispatch.Task) error {
 		if task.Cost > 300 {
@@ -279,7 +287,7 @@ func TestSpreadErrors(t *testing.T) {
 		return nil
 	}
 	e := open(t, models, carrier, false)
-	if d := want.differs(history(t, e, 8)); d != "" {
+	if d := want.differs(history(t, e, 8, losses...)); d != "" {
 		t.Errorf("with failures: other bits: %s", d)
 	}
 
@@ -325,7 +333,7 @@ func TestSpreadErrors(t *testing.T) {
 func TestDoubtedAnswers(t *testing.T) {
 	models := map[string]engine.Model{engine.BaseName: {Dir: engine.WriteModel(t, true, true),
 		Tokens: engine.Letters{}}}
-	want := history(t, open(t, models, nil, false), 8)
+	want := history(t, open(t, models, nil, false), 8, losses...)
 	carrier := dispatchtest.New(t, newWorkers(t, 1, "")...)
 	var lies atomic.Int64
 	carrier.Lie = func(kind string, answer []byte) {
@@ -333,7 +341,7 @@ func TestDoubtedAnswers(t *testing.T) {
 		answer[len(answer)-at] ^= 1
 		lies.Add(1)
 	}
-	if d := want.differs(history(t, open(t, models, carrier, true), 8)); d != "" || lies.Load() == 0 {
+	if d := want.differs(history(t, open(t, models, carrier, true), 8, losses...)); d != "" || lies.Load() == 0 {
 		t.Errorf("after %d lies: other bits: %s", lies.Load(), d)
 	}
 }

@@ -27,7 +27,7 @@ func TestSomeOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "step.jsonl")
 	text := ""
 	for i := range 10 {
-		text += fmt.Sprintf(`{"v":2,"id":"s%d","prompt":%q}`+"\n", i, strings.Repeat("long ", i<<18))
+		text += fmt.Sprintf(`{"v":2,"id":"s%d","prompt":%q}`+"\n", i, strings.Repeat("long ", 1+i/9<<21))
 	}
 	if err := os.WriteFile(path, []byte(text+`{"v":2,"id":"s1`), 0o644); err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ func as(t *testing.T, url string, c access.Credentials, inbox string) (*nats.Con
 }
 
 func TestConnectionsNeedTheFleetsCredentials(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	other, _ := newHead(t)
 	own := read(t, h.Creds())
@@ -99,6 +100,7 @@ func granted(t *testing.T, dir, creds string) (id string, c access.Credentials, 
 }
 
 func TestAWorkerCanDoItsWorkAndNothingElse(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, _ := openHead(t, dir, "127.0.0.1:0")
 	id, c, n := granted(t, dir, h.Creds())
@@ -229,6 +231,7 @@ func TestForeignMalformedAndOversizeAnswersAreRefused(t *testing.T) {
 }
 
 func TestRevokedCredentialsAreRefusedByTheServer(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, _ := openHead(t, dir, "127.0.0.1:0")
 	id, c, n := granted(t, dir, h.Creds())
@@ -278,6 +281,7 @@ func headOf(t *testing.T, nc *nats.Conn, n message.Names) string {
 }
 
 func TestRemovedWorkersAndRotatedCredentials(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, _ := openHead(t, dir, "127.0.0.1:0")
 	a := join(t, h, "a", square)

@@ -78,6 +78,7 @@ func outside(t *testing.T, n int) (servers []*server.Server, urls string) {
 }
 
 func TestAnOutsideServer(t *testing.T) {
+	t.Parallel()
 	_, url := outside(t, 1)
 	over := func(o *fleet.HeadOptions) { o.Listen, o.URL = "", url }
 	dir := filepath.Join(t.TempDir(), "fleet")
@@ -95,6 +96,7 @@ func TestAnOutsideServer(t *testing.T) {
 
 // A head that starts while the outside server is away waits for it.
 func TestAnOutsideServerThatComesLater(t *testing.T) {
+	t.Parallel()
 	p := newProxy(t, "") // has the address before the server is there
 	dir := t.TempDir()
 	log := &journal{t: t}
@@ -122,6 +124,7 @@ func TestAnOutsideServerThatComesLater(t *testing.T) {
 
 // A leaf node near the workers carries them to the server of the head.
 func TestALeafNode(t *testing.T) {
+	t.Parallel()
 	through := map[string]string{"$G": ""} // default_js_domain: without it a leaf node does not carry JetStream's API
 	o := &server.Options{ServerName: "hub", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
 		JsAccDefaultDomain: through, LeafNode: server.LeafNodeOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT}}
@@ -161,6 +164,7 @@ func run(t *testing.T, o *server.Options) *server.Server {
 
 // A cluster whose operator gave the head a signing key of its account: workers get rights of their own.
 func TestASigningKeyOfAnOutsideServer(t *testing.T) {
+	t.Parallel()
 	operator, operatorKey := pair(t, nkeys.CreateOperator)
 	account, accountKey := pair(t, nkeys.CreateAccount)
 	signer, signerKey := pair(t, nkeys.CreateAccount)
@@ -247,6 +251,7 @@ func TestThreeServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
+	t.Parallel()
 	servers, urls := outside(t, 3)
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Listen, o.URL, o.Replicas = "", urls, 3 })
 	join(t, h, "a", slowly(10*time.Millisecond))

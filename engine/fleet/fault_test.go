@@ -159,6 +159,7 @@ func TestASlowWorkersTasksAreGivenOutTwice(t *testing.T) {
 }
 
 func TestAWorkerDrains(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	a := join(t, h, "a", slowly(20*time.Millisecond))
 	b := join(t, h, "b", slowly(20*time.Millisecond))
@@ -182,6 +183,7 @@ func TestAWorkerDrains(t *testing.T) {
 }
 
 func TestADrainingWorkerDoesNotWaitForAHeadThatEnded(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	began := make(chan struct{})
 	w := join(t, h, "a", func(ctx context.Context, _ fleet.Task, _ func(string) (string, error)) ([]byte, error) {
@@ -201,6 +203,7 @@ func TestADrainingWorkerDoesNotWaitForAHeadThatEnded(t *testing.T) {
 }
 
 func TestWithoutWorkersTheHeadSaysForWhomItWaits(t *testing.T) {
+	t.Parallel()
 	h, j := newHead(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestTasksAreComputedByWorkers(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	join(t, h, "a", square)
 	join(t, h, "b", square)
@@ -39,6 +40,7 @@ func TestTasksAreComputedByWorkers(t *testing.T) {
 }
 
 func TestBlobsLargePayloadsAndLargeAnswers(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	echo := func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {
 		path, err := have(k.Needs[0].Hash)
@@ -70,6 +72,7 @@ func TestBlobsLargePayloadsAndLargeAnswers(t *testing.T) {
 }
 
 func TestTheHeadKeepsOnlyBlobsThatAreOffered(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	blobs := filepath.Join(dir, "blobs")
 	old := filepath.Join(blobs, strings.Repeat("0", 64))
@@ -106,6 +109,7 @@ func TestTheHeadKeepsOnlyBlobsThatAreOffered(t *testing.T) {
 }
 
 func TestErrorsOfTheFunctionComeBack(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	for _, name := range []string{"a", "b", "c"} {
 		join(t, h, name, func(context.Context, fleet.Task, func(string) (string, error)) ([]byte, error) {

@@ -90,6 +90,7 @@ func chunks() []byte { return bytes.Repeat([]byte("0123456789abcdef"), 600<<10/1
 
 // What the head answers goes to whoever asked and nowhere else.
 func TestTheHeadWritesNowhereForAWorker(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, _ := openHead(t, dir, "127.0.0.1:0")
 	blob := chunks()
@@ -120,6 +121,7 @@ func TestTheHeadWritesNowhereForAWorker(t *testing.T) {
 // Whoever has what NATS says sent elsewhere, such as the acknowledgement of a stored message, can write wrong chunks.
 // They are missing chunks: workers get the right ones, and the store is repaired.
 func TestAWrongChunkIsAMissingChunk(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, j := openHead(t, dir, "127.0.0.1:0")
 	blob := chunks()
@@ -159,6 +161,7 @@ func TestAWrongChunkIsAMissingChunk(t *testing.T) {
 
 // Nobody is blamed for what others have sent to subjects of his.
 func TestNobodyIsBlamedForOthers(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, _ := openHead(t, dir, "127.0.0.1:0")
 	join(t, h, "honest", square)

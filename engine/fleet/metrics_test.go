@@ -26,6 +26,7 @@ func families(t *testing.T, r io.Reader) map[string]*dto.MetricFamily {
 }
 
 func TestMetricsAreReadAtAnAddress(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Metrics = "127.0.0.1:0" })
 	join(t, h, "a", square)
 	eventually(t, "a worker", func() bool { return here(h) == 1 })

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// Each operation of a local job on the disk fails, with each errno in turn, once or for the rest of the process: the
+// Operations of a local job on the disk fail, with each errno in turn, once or for the rest of the process: the
 // same script on a disk that works again has the answers of one that never met the fault, for every kind of request.
 func TestEveryFault(t *testing.T) {
 	dir, errnos := tinyModel(t), disktest.Errnos()
@@ -25,13 +25,10 @@ func TestEveryFault(t *testing.T) {
 		if err := scripted(dir, disktest.TempDir(t), count, o, &want); err != nil {
 			t.Fatal(err)
 		}
-		stride := 1
-		if testing.Short() {
-			stride = 1 + count.Count()/6
-		}
-		for at := 1; at <= count.Count(); at += stride {
-			f := &disktest.Fault{FS: &disktest.Crash{}, At: at, For: 1 - 2*(at/len(errnos)%2),
-				Err: errnos[at%len(errnos)]}
+		stride := disktest.Stride(count.Count(), 6*len(errnos))
+		for turn, at := 0, 1; at <= count.Count(); turn, at = turn+1, at+stride {
+			f := &disktest.Fault{FS: &disktest.Crash{}, At: at, For: 1 - 2*(turn/len(errnos)%2),
+				Err: errnos[turn%len(errnos)]}
 			t.Run(fmt.Sprintf("%s, %v at %d for %d", name, f.Err, at, f.For), func(t *testing.T) {
 				t.Parallel()
 				work := disktest.TempDir(t)

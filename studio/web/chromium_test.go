@@ -15,16 +15,17 @@ import (
 	"time"
 )
 
-// chromium is a browser of its own, spoken to over two pipes in the Chrome DevTools Protocol
+// chromium is a browser that is spoken to over two pipes in the Chrome DevTools Protocol
 // (https://chromedevtools.github.io/devtools-protocol/): messages are JSON, each ended by NUL.
 type chromium struct {
-	cmd  *exec.Cmd
-	to   *os.File
-	mu   sync.Mutex
-	last int
-	wait map[int]chan message
-	tabs map[string]*tab
-	gone chan struct{}
+	cmd     *exec.Cmd // nil until it is started
+	profile string
+	to      *os.File
+	mu      sync.Mutex
+	last    int
+	wait    map[int]chan message
+	tabs    map[string]*tab
+	gone    chan struct{}
 }
 
 type message struct {
@@ -38,7 +39,22 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// startChromium skips the test where there is no Chromium.
+// browser is one for all tests, which each have a profile of their own in it (open): its start takes most of a second.
+var browser = &chromium{wait: map[int]chan message{}, tabs: map[string]*tab{}, gone: make(chan struct{})}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if browser.cmd != nil {
+		browser.call("", "Browser.close", nil) // an error means that it is closed already
+		browser.to.Close()
+		<-browser.gone
+		browser.cmd.Wait()
+		os.RemoveAll(browser.profile)
+	}
+	os.Exit(code)
+}
+
+// startChromium starts the browser, unless it runs, and skips the test where there is no Chromium.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	path := ""
@@ -51,38 +67,38 @@ func startChromium(t *testing.T) *chromium {
 	if path == "" {
 		t.Skip("no Chromium found: install Debian's package chromium to test the pages")
 	}
-	profile, err := os.MkdirTemp("", "studio-chromium")
-	if err != nil {
-		t.Fatal(err)
+	if browser.cmd == nil {
+		if err := browser.start(path); err != nil {
+			t.Fatal(err)
+		}
 	}
-	b := &chromium{wait: map[int]chan message{}, tabs: map[string]*tab{}, gone: make(chan struct{})}
-	b.cmd = exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	return browser
+}
+
+func (b *chromium) start(path string) (err error) {
+	if b.profile, err = os.MkdirTemp("", "studio-chromium"); err != nil {
+		return err
+	}
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+profile)
+		"--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+b.profile)
 	toChild, to, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	from, fromChild, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	b.to = to
-	b.cmd.ExtraFiles = []*os.File{toChild, fromChild} // descriptors 3 and 4
-	if err := b.cmd.Start(); err != nil {
-		t.Fatal(err)
+	cmd.ExtraFiles = []*os.File{toChild, fromChild} // descriptors 3 and 4
+	if err := cmd.Start(); err != nil {
+		return err
 	}
 	toChild.Close()
 	fromChild.Close()
+	b.cmd, b.to = cmd, to
 	go b.read(from)
-	t.Cleanup(func() {
-		b.call("", "Browser.close", nil) // an error means that it is closed already
-		to.Close()
-		<-b.gone
-		b.cmd.Wait()
-		os.RemoveAll(profile)
-	})
-	return b
+	return nil
 }
 
 func (b *chromium) read(from *os.File) {
@@ -152,9 +168,12 @@ type tab struct {
 	problems []string // under b.mu
 }
 
-// open makes a tab at an address of the studio at base.
+// open makes a tab at an address of the studio at base, in a new profile.
 func (b *chromium) open(t *testing.T, base, hash string) *tab {
 	t.Helper()
+	var profile struct {
+		ID string `json:"browserContextId"`
+	}
 	var target struct {
 		ID string `json:"targetId"`
 	}
@@ -162,13 +181,14 @@ func (b *chromium) open(t *testing.T, base, hash string) *tab {
 		ID string `json:"sessionId"`
 	}
 	p := &tab{b: b, t: t, base: base}
-	p.must("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	p.must("Target.createBrowserContext", nil, &profile)
+	t.Cleanup(func() { b.call("", "Target.disposeBrowserContext", profile) })
+	p.must("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": profile.ID}, &target)
 	p.must("Target.attachToTarget", map[string]any{"targetId": target.ID, "flatten": true}, &session)
 	p.id = session.ID
 	b.mu.Lock()
 	b.tabs[p.id] = p
 	b.mu.Unlock()
-	t.Cleanup(func() { b.call("", "Target.closeTarget", map[string]any{"targetId": target.ID}) })
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.must(domain+".enable", nil, nil)
 	}

@@ -40,7 +40,7 @@ func TestHostile(t *testing.T) {
 	}
 	for _, hash := range hashes {
 		p.at(hash)
-		p.js(`new Promise(done => setTimeout(done, 150))`, nil)
+		p.js(`new Promise(done => requestIdleCallback(() => requestIdleCallback(done)))`, nil) // what is late is drawn
 		var bad []string
 		p.js(`(() => {
 			const names = "img, script, iframe, object, embed, form[action], base";

@@ -64,8 +64,8 @@ func remind(t *testing.T) {
 }
 
 // bits trains families on path p, in each order that it offers, and returns a line for each: its name and hashes of
-// what came out. They are all families, in all dtypes, on the best path of an order or if all is set; on other paths
-// they are the diverse ones in all dtypes, and the others in float32 and the native order.
+// what came out. They are all families on the best path of an order or if all is set; on others they are the diverse
+// ones, with all weights in float32 and an adapter in the other dtypes.
 func bits(t *testing.T, p kernel.Path, all bool) []string {
 	var lines []string
 	for _, order := range []kernel.Order{kernel.Sequential, kernel.Blocked} {
@@ -79,11 +79,13 @@ func bits(t *testing.T, p kernel.Path, all bool) []string {
 		}
 		r, all := runnerOn(t, k, 2), all || p == best.Path()
 		for arch, a := range architectures {
+			if !all && !diverse(a) {
+				continue
+			}
 			for _, c := range dtypes(arch) {
 				m := newExactAs(t, k, c, arch)
 				for adapter := range 2 {
-					some := all || diverse(a) || !c.BF16 && order == kernel.Native()
-					if c.Frozen != "" && adapter == 0 || !some { // frozen weights
+					if c.Frozen != "" && adapter == 0 || !all && c.BF16 == (adapter == 0) {
 						continue
 					}
 					s := m.train(t, r, adapter, false, 3)

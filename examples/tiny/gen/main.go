@@ -6,6 +6,8 @@
 //	go run ./examples/tiny/gen data                        # examples/tiny/data
 //	go run ./examples/tiny/gen expert                      # examples/tiny/expert
 //	go run ./examples/tiny/gen model                       # examples/tiny/model, all but the weights
+//	go run ./examples/tiny/gen qwen35-model                # examples/tiny/qwen35, all but the weights
+//	go run ./examples/tiny/gen moe-model                   # examples/tiny/moe, all but the weights
 //	go run ./examples/tiny/gen pretrain -out DIR           # about 30 MB, not kept in the repository
 //	go run ./examples/tiny/gen guess-model                 # examples/tiny/guess/model, all but the weights
 //	go run ./examples/tiny/gen guess-demos                 # examples/tiny/guess/demos, not kept in the repository
@@ -33,8 +35,8 @@ func main() {
 	}
 }
 
-const usage = "gen: usage: gen data|expert|model|pretrain|guess-model|guess-demos|games-model|games-demos|" +
-	"llama-model|llama-pretrain|llama-gain [-from DIR] [-out DIR] [-seed N] [-rows N]"
+const usage = "gen: usage: gen data|expert|model|qwen35-model|moe-model|pretrain|guess-model|guess-demos|games-model|" +
+	"games-demos|llama-model|llama-pretrain|llama-gain [-from DIR] [-out DIR] [-seed N] [-rows N]"
 
 // options are one invocation's flags. rows is for the commands that write training rows, where 0 is their own number;
 // from is for llama-gain.
@@ -82,6 +84,10 @@ func command(name string) (write func(options) error, out string, ok bool) {
 		return writeExpert, "examples/tiny/expert", true
 	case "model":
 		return writeModel, "examples/tiny/model", true
+	case "qwen35-model":
+		return solverOf(deltaNet()), "examples/tiny/qwen35", true
+	case "moe-model":
+		return solverOf(mixture()), "examples/tiny/moe", true
 	case "pretrain":
 		return writePretrain, "examples/tiny/pretrain", true
 	case "guess-model":

@@ -26,6 +26,8 @@ func TestCommittedFiles(t *testing.T) {
 		{"data", "../data", []string{"train.jsonl", "test.jsonl"}},
 		{"expert", "../expert", []string{"train.jsonl"}},
 		{"model", "../model", modelFiles},
+		{"qwen35-model", "../qwen35", modelFiles},
+		{"moe-model", "../moe", modelFiles},
 		{"games-model", "../games/model", modelFiles},
 		{"llama-model", "../../llama/model", modelFiles},
 		{"guess-model", "../guess/model", modelFiles},

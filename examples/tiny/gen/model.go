@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -19,7 +20,19 @@ const chatTemplate = `{%- for message in messages %}
 // writeModel writes the model folder's files but the weights, which the run of
 // pretrain.yaml makes.
 func writeModel(o options) error {
-	return writeFolder(o.out, newTokenizer(o.seed), shape{layers: 4, inner: 384, context: 512, vocab: vocabSize})
+	return writeFolder(o.out, newTokenizer(o.seed), solver)
+}
+
+// solver is the shape of the model that solves word problems.
+var solver = shape{layers: 4, inner: 384, context: 512, vocab: vocabSize}
+
+// solverOf writes a folder like the model's for another family.
+func solverOf(family map[string]any) func(options) error {
+	return func(o options) error {
+		s := solver
+		s.family = family
+		return writeFolder(o.out, newTokenizer(o.seed), s)
+	}
 }
 
 // modelOf writes the model folder of a course.
@@ -40,7 +53,8 @@ func modelOf(of func() (course, error), s shape) func(options) error {
 
 // A shape has the dimensions in which the example's models differ.
 type shape struct {
-	layers, inner, context, vocab int // inner is the width of the MLP
+	layers, inner, context, vocab int            // inner is the width of the MLP
+	family                        map[string]any // what config.json has for a family that is not Qwen3
 }
 
 // writeFolder writes a model folder without weights.
@@ -84,7 +98,7 @@ func tokenizerConfig(s shape) map[string]any {
 
 // modelConfig describes a Qwen3 model of up to a million parameters.
 func modelConfig(s shape, end, pad int) map[string]any {
-	return map[string]any{
+	config := map[string]any{
 		"architectures":           []string{"Qwen3ForCausalLM"},
 		"model_type":              "qwen3",
 		"vocab_size":              s.vocab,
@@ -108,6 +122,39 @@ func modelConfig(s shape, end, pad int) map[string]any {
 		"bos_token_id":            nil,
 		"eos_token_id":            end,
 		"pad_token_id":            pad,
+	}
+	maps.Copy(config, s.family)
+	return config
+}
+
+// deltaNet has three layers of a gated delta net and one of attention, as four layers of Qwen3.5 do.
+func deltaNet() map[string]any {
+	const delta = "linear_attention"
+	return map[string]any{
+		"architectures":          []string{"Qwen3_5ForCausalLM"},
+		"model_type":             "qwen3_5_text",
+		"attn_output_gate":       true,
+		"layer_types":            []string{delta, delta, delta, "full_attention"},
+		"linear_conv_kernel_dim": 4,
+		"linear_key_head_dim":    32,
+		"linear_num_key_heads":   4,
+		"linear_value_head_dim":  32,
+		"linear_num_value_heads": 4,
+		"partial_rotary_factor":  0.25,
+	}
+}
+
+// mixture has eight experts in each layer, of which a token uses two, as Qwen3-MoE has 128 and 8.
+func mixture() map[string]any {
+	return map[string]any{
+		"architectures":         []string{"Qwen3MoeForCausalLM"},
+		"model_type":            "qwen3_moe",
+		"num_experts":           8,
+		"num_experts_per_tok":   2,
+		"moe_intermediate_size": 128,
+		"decoder_sparse_step":   1,
+		"norm_topk_prob":        true,
+		"mlp_only_layers":       []int{},
 	}
 }
 

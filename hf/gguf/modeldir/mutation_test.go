@@ -52,15 +52,12 @@ func convert(raw []byte) error {
 	return nil
 }
 
-// 3,000 files with damaged heads are refused, or become a folder: without a panic, and in memory that the file's size
+// 2,000 files with damaged heads are refused, or become a folder: without a panic, and in memory that the file's size
 // explains.
 func TestMutations(t *testing.T) {
 	raw, heads := models(t)
 	r := rand.New(rand.NewPCG(17, 2))
-	n := 3000
-	if testing.Short() {
-		n = 1000
-	}
+	const n = 2000
 	refused, slowest, most := map[string]int{}, time.Duration(0), uint64(0)
 	for range n {
 		i := r.IntN(len(raw))

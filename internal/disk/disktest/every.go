@@ -12,24 +12,19 @@ import (
 // Job is the work of one process. It continues where the process before it was stopped.
 type Job func(fs disk.FS) error
 
-// EveryCrash runs a job to count its operations on the disk, then stops it at each of them in three ways: the process
-// is killed; the power fails; the power fails and names stay (Crash.NamesStay). The job then runs on the disk of the
-// next process and must return nil. After a kill the power fails when that job is done, and the job runs a third time.
-// At the end check compares what is there with what the job promised.
+// EveryCrash runs a job to count its operations on the disk, then stops it at them in three ways: the process is
+// killed; the power fails; the power fails and names stay (Crash.NamesStay). The job then runs on the disk of the next
+// process and must return nil. After a kill the power fails when that job is done, and the job runs a third time. At
+// the end check compares what is there with what the job promised.
 //
 // begin makes the job and the check of one case. They share the promises made. dir is the case's own folder, empty and
 // durable; what begin writes there with package os is durable too. Each case is a subtest, so begin may call
 // t.Parallel. A job that was stopped returns nil or ErrCrash. A failure names the operation and its paths.
 //
-// With -short a few operations are stopped at, each in one way. One case is run again with the count before it:
+// A short job is stopped at each of its operations in all three ways. A long one is stopped at mostCases, evenly spread
+// over operations and ways, unless Stride says otherwise. One case is run again with the count before it:
 // -run 'TestName/whole|killed_at_7$'.
 func EveryCrash(t *testing.T, begin func(t *testing.T, dir string) (job Job, check func())) {
-	t.Helper()
-	EveryNthCrash(t, 1, begin)
-}
-
-// EveryNthCrash is EveryCrash at one in every stride operations, for a job that takes long.
-func EveryNthCrash(t *testing.T, stride int, begin func(t *testing.T, dir string) (job Job, check func())) {
 	t.Helper()
 	n := 0
 	t.Run("whole", func(t *testing.T) { // ends when its parallel subtests have
@@ -41,18 +36,30 @@ func EveryNthCrash(t *testing.T, stride int, begin func(t *testing.T, dir string
 		return
 	}
 	ways := []Crash{{}, {PowerLoss: true}, {PowerLoss: true, NamesStay: true}}
-	if testing.Short() {
-		stride = max(stride, 1+n/6)
+	stride := Stride(len(ways)*n, mostCases)
+	if stride > 1 && stride%len(ways) == 0 {
+		stride++ // the ways take turns
 	}
-	for at := 1; at <= n; at += stride {
-		for i := range ways {
-			if testing.Short() && i != at/stride%len(ways) {
-				continue
-			}
-			c := &Crash{At: at, PowerLoss: ways[i].PowerLoss, NamesStay: ways[i].NamesStay}
-			t.Run(fmt.Sprintf("%s at %d", c.way(), at), func(t *testing.T) { crashed(t, c, begin) })
-		}
+	for i := 0; i < len(ways)*n; i += stride {
+		way := &ways[i%len(ways)]
+		c := &Crash{At: 1 + i/len(ways), PowerLoss: way.PowerLoss, NamesStay: way.NamesStay}
+		t.Run(fmt.Sprintf("%s at %d", c.way(), c.At), func(t *testing.T) { crashed(t, c, begin) })
 	}
+}
+
+// mostCases is how many cases EveryCrash tries of a long job.
+const mostCases = 48
+
+// Stride is every how many of count cases a test tries: all with TRINITY_TEST_KILLS=all, which .ci/nightly sets, at
+// most six with -short, else most.
+func Stride(count, most int) int {
+	switch {
+	case os.Getenv("TRINITY_TEST_KILLS") == "all":
+		return 1
+	case testing.Short():
+		most = 6
+	}
+	return max(1, (count+most-1)/most)
 }
 
 func (c *Crash) way() string {
