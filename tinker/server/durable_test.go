@@ -220,7 +220,7 @@ func (s *script) fetch(i int, id string) (string, error) {
 func TestEveryCrash(t *testing.T) {
 	modelDir := tinyModel(t)
 	var want []string // the answers of the first case, which is not stopped
-	disktest.EveryNthCrash(t, 5, func(t *testing.T, dir string) (disktest.Job, func()) {
+	disktest.EveryNthCrash(t, 19, func(t *testing.T, dir string) (disktest.Job, func()) {
 		s := &script{r: &rig{t: t, modelDir: modelDir, dir: dir, opts: Options{Hold: 20 * time.Millisecond},
 			key: "tml-alice"}}
 		var got []string

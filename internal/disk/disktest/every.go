@@ -28,7 +28,8 @@ func EveryCrash(t *testing.T, begin func(t *testing.T, dir string) (job Job, che
 	EveryNthCrash(t, 1, begin)
 }
 
-// EveryNthCrash is EveryCrash at one in every stride operations, for a job that takes long.
+// EveryNthCrash is EveryCrash at one in every stride operations, for a job that takes long. With TRINITY_TEST_KILLS=all,
+// which .ci/nightly sets, it is EveryCrash.
 func EveryNthCrash(t *testing.T, stride int, begin func(t *testing.T, dir string) (job Job, check func())) {
 	t.Helper()
 	n := 0
@@ -41,7 +42,10 @@ func EveryNthCrash(t *testing.T, stride int, begin func(t *testing.T, dir string
 		return
 	}
 	ways := []Crash{{}, {PowerLoss: true}, {PowerLoss: true, NamesStay: true}}
-	if testing.Short() {
+	switch {
+	case os.Getenv("TRINITY_TEST_KILLS") == "all":
+		stride = 1
+	case testing.Short():
 		stride = max(stride, 1+n/6)
 	}
 	for at := 1; at <= n; at += stride {
