@@ -22,6 +22,7 @@ MODEL = "examples/tiny/model"
 
 class Runs(unittest.TestCase):
     def setUp(self):
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell ignores it
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name, "of", "project", "first")
