@@ -60,12 +60,12 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 }
 
 // rowsOf is a taskset whose rows name the workflow and the reward function of a task each, and a batch of all rows.
-func rowsOf(t testing.TB, ways ...[2]string) []string {
+func rowsOf(t testing.TB, ways [][2]string) []string {
 	t.Helper()
 	path, text := filepath.Join(t.TempDir(), "rows.jsonl"), ""
 	for i, w := range ways {
-		text += fmt.Sprintf(`{"question": "What is %d + 2?", "answer": "#### %d", "workflow": %q, "reward": %q}`+"\n", i,
-			i+2, w[0], w[1])
+		text += fmt.Sprintf(`{"question": "What is %d + 2?", "answer": "#### %d", "workflow": %q, "reward": %q}`+"\n",
+			i, i+2, w[0], w[1])
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -83,12 +83,12 @@ func TestPythonWorkflows(t *testing.T) {
 		trained float64 // in a step
 		args    []string
 	}{
-		"one experience": {16, append(rowsOf(t, [2]string{"own_simple", "math_and_length"},
-			[2]string{"own_async_simple", "digit_reward"}, [2]string{"own_math"}, [2]string{"own_boxed", "boxed_tokens"},
-			[2]string{"bare"}, [2]string{"turns"}, [2]string{"edited_turns"}, [2]string{"judged"}), steps(2)...)},
-		"several": {39, append(rowsOf(t, [2]string{"gathered"}, [2]string{"by_hand"}, [2]string{"step_wise"},
-			[2]string{"propagated"}, [2]string{"async_propagated"}, [2]string{"with_openai"}, [2]string{"streamed"},
-			[2]string{"recorded"}, [2]string{"executes"}), "trainer.total_steps=1", "buffer.train_batch_size=39")},
+		"one experience": {16, append(rowsOf(t, [][2]string{{"own_simple", "math_and_length"},
+			{"own_async_simple", "digit_reward"}, {"own_math"}, {"own_boxed", "boxed_tokens"}, {"bare"}, {"turns"},
+			{"edited_turns"}, {"judged"}}), steps(2)...)},
+		"several": {39, append(rowsOf(t, [][2]string{{"gathered"}, {"by_hand"}, {"step_wise"}, {"propagated"},
+			{"async_propagated"}, {"with_openai"}, {"streamed"}, {"recorded"}, {"executes"}}),
+			"trainer.total_steps=1", "buffer.train_batch_size=39")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,8 +131,8 @@ func TestPythonLinesContinue(t *testing.T) {
 func TestPythonMetrics(t *testing.T) {
 	t.Parallel()
 	o := pythonIn(t, "plugins")
-	args := and(and(tiny, steps(1)...), rowsOf(t, [2]string{"bare"}, [2]string{"turns"},
-		[2]string{"math_workflow", "digit_reward"}, [2]string{"math_workflow", "plain_function"})...)
+	args := and(and(tiny, steps(1)...), rowsOf(t, [][2]string{{"bare"}, {"turns"}, {"", "digit_reward"},
+		{"", "plain_function"}})...)
 	lines := runs(t, loadPython(t, t.TempDir(), o, and(args,
 		operatorsOf("{name: judging}, {name: halve, args: {factor: 0.25}}"),
 		"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]")...), o)
@@ -193,8 +193,7 @@ func TestPythonInfo(t *testing.T) {
 func TestPythonReward(t *testing.T) {
 	t.Parallel()
 	o := pythonIn(t, "plugins")
-	args := and(tiny, rowsOf(t, [2]string{"", "digit_reward"}, [2]string{"", "math_and_length"},
-		[2]string{"", "async_reward"})...)
+	args := and(tiny, rowsOf(t, [][2]string{{"", "digit_reward"}, {"", "math_and_length"}, {"", "async_reward"}})...)
 	first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
 	gapIsNone(t, first)
 	same(t, "again", runs(t, loadPython(t, t.TempDir(), o, args...), o), first)
@@ -269,7 +268,8 @@ func TestPythonFailures(t *testing.T) {
 			{"nan_reward"}, {"other_tokens"}, {"other_logprobs"}, {"raises"}, {"unrewarded"}, {"silent"},
 			{"", "nan_part"}, {"", "raising_reward"}}, nil, []string{
 			"returned nothing; it must return a list of experiences", "returned an empty list",
-			"returned str as element 0 of its list", "it has no reward", "its reward is NaN; it must be a finite number",
+			"returned str as element 0 of its list", "it has no reward",
+			"its reward is NaN; it must be a finite number",
 			"its tokens are not those that were sampled", "its logprobs are not those that were sampled",
 			"failing.py:71", "gave 2 of 2 recorded conversations no reward: call update_reward()",
 			"recorded nothing: it or its agent must ask the model at self.base_url",
@@ -284,7 +284,7 @@ func TestPythonFailures(t *testing.T) {
 			var out bytes.Buffer
 			o.Out = &out
 			dir := t.TempDir()
-			args := and(and(tiny, "explorer.max_retry_times=0"), rowsOf(t, tt.ways...)...)
+			args := and(and(tiny, "explorer.max_retry_times=0"), rowsOf(t, tt.ways)...)
 			_, err := Run(t.Context(), loadPython(t, dir, o, and(args, tt.args...)...), o)
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("all %d tasks failed", len(tt.ways))) {
 				t.Errorf("the run ended with %v", err)

@@ -28,8 +28,8 @@ func EveryCrash(t *testing.T, begin func(t *testing.T, dir string) (job Job, che
 	EveryNthCrash(t, 1, begin)
 }
 
-// EveryNthCrash is EveryCrash at one in every stride operations, for a job that takes long. With TRINITY_TEST_KILLS=all,
-// which .ci/nightly sets, it is EveryCrash.
+// EveryNthCrash is EveryCrash at one in every stride operations, for a job that takes long. With
+// TRINITY_TEST_KILLS=all, which .ci/nightly sets, it is EveryCrash.
 func EveryNthCrash(t *testing.T, stride int, begin func(t *testing.T, dir string) (job Job, check func())) {
 	t.Helper()
 	n := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// Direct puts the folder of the interpreter that python3 starts in front of PATH, for a TestMain. A version manager has a
-// shell script under the name, which takes longer than Python does.
+// Direct puts the folder of the interpreter that python3 starts in front of PATH, for a TestMain. A version manager has
+// a shell script under the name, which takes longer than Python does.
 func Direct() {
 	said, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if path := strings.TrimSpace(string(said)); err == nil && path != "" {
