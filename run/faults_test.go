@@ -82,7 +82,7 @@ func TestSurvivesFaults(t *testing.T) {
 		},
 	}
 	for name, start := range jobs {
-		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 6, start) })
+		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 10, start) })
 	}
 	if !testing.Short() {
 		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 2, jobWith(tinyRun...)) })
