@@ -57,6 +57,7 @@ var floors = []string{
 		"tinker/server/internal/checkpoint tinker/server/internal/stats " +
 		"hf/modelname hf/gguf/modelfile rl/dataset rl/env rl/algorithm loop/synchronizer monitor/plot " +
 		"monitor/tensorboard monitor/wandb monitor/mlflow monitor/trackio monitor/monitortest monitor/perf " +
+		"rl/python/pythontest " +
 		"studio engine/internal/optim engine/internal/cache engine/internal/model " +
 		"engine/fleet",
 	"rl/pipeline engine/internal/checkpoint engine/internal/queue engine/internal/merge",

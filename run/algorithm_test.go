@@ -114,5 +114,5 @@ func TestPPOSurvivesKills(t *testing.T) {
 		"model.tinker.rank=4",
 		"algorithm.advantage_fn_args={critic_bins: 5}",
 		"algorithm.kl_loss_fn_args={adaptive: true, target_kl: 1, horizon: 10, kl_coef: 0.1}")
-	survivesKills(t, options(), 23, jobWith(args...))
+	survivesKills(t, options(), 6, jobWith(args...))
 }

@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
-	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 	"github.com/seed-d9ad8ee0/trinity/run"
 )
@@ -25,16 +24,9 @@ func fromRoot(path string) string {
 	return filepath.Join("..", path)
 }
 
-func needsPython(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3: " + python.Oldest + " or newer runs this test, and CI has one")
-	}
-}
-
 // The example of an assistant is valid in both stages, with its data and its checker.
 func TestAssistantIsValid(t *testing.T) {
-	needsPython(t)
+	pythontest.Needed(t)
 	nothing := func(string) (string, bool) { return "", false }
 	cfg, err := config.Load(fromRoot(assistant+"assistant.yaml"),
 		[]string{"model.model_path=examples/tiny/model", "checkpoint_root_dir=" + t.TempDir()}, nothing)
@@ -103,7 +95,7 @@ func TestAssistantData(t *testing.T) {
 
 // The checker gives the data's own calls 1, and everything else less.
 func TestAssistantChecker(t *testing.T) {
-	needsPython(t)
+	pythontest.Needed(t)
 	const checker = assistant + "call.py:reward"
 	set, err := plugin.Open(t.Context(), plugin.Options{Find: fromRoot,
 		Dotted: plugin.Names{Rewards: []string{checker}}})

@@ -87,31 +87,26 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 	fleeting := options()
 	fleeting.Fleeting = forgets
 	for _, tt := range []struct {
-		name  string
-		o     Options
-		every int
-		args  []string
+		name string
+		o    Options
+		args []string
 	}{
-		{"queue", options(), 23, nil},
-		{"three at a time", options(), 83, []string{"explorer.max_inflight_batches=3",
+		{"queue", options(), nil},
+		{"three at a time", options(), []string{"explorer.max_inflight_batches=3",
 			"synchronizer.trainer_sync_interval=2"}},
-		{"filtered", options(), 47, []string{filtered, "algorithm.repeat_times=3", "buffer.train_batch_size=3"}},
-		{"table", options(), 83, []string{betweenTable}},
-		{"filtered table", options(), 127, []string{betweenTable, filtered, "algorithm.repeat_times=3",
+		{"filtered", options(), []string{filtered, "algorithm.repeat_times=3", "buffer.train_batch_size=3"}},
+		{"table", options(), []string{betweenTable}},
+		{"filtered table", options(), []string{betweenTable, filtered, "algorithm.repeat_times=3",
 			"buffer.train_batch_size=3"}},
-		{"stale", options(), 127, tooOld},
-		{"replay buffer", options(), 127, []string{replayed, "buffer.train_batch_size=3"}},
-		{"fleeting", fleeting, 83, []string{"trainer.save_interval=2"}},
-		{"evaluated", options(), 127, []string{few, "explorer.eval_interval=2"}},
-		{"enough tasks", options(), 127, []string{"explorer.over_rollout={ratio: 0.5, return_partial_tasks: true}"}},
-		{"engine", onEngine(), 401, nil},
+		{"stale", options(), tooOld},
+		{"replay buffer", options(), []string{replayed, "buffer.train_batch_size=3"}},
+		{"fleeting", fleeting, []string{"trainer.save_interval=2"}},
+		{"evaluated", options(), []string{few, "explorer.eval_interval=2"}},
+		{"enough tasks", options(), []string{"explorer.over_rollout={ratio: 0.5, return_partial_tasks: true}"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if tt.name == "engine" && testing.Short() {
-				t.Skip("the engine's kills are in TestSurvivesEveryKill")
-			}
-			survivesKills(t, tt.o, tt.every, jobWith(and(async, tt.args...)...))
+			survivesKills(t, tt.o, 3, jobWith(and(async, tt.args...)...))
 		})
 	}
 }
@@ -136,49 +131,50 @@ func TestFullyAsyncOnServer(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), async...), options())
 	o := options()
 	o.LookupEnv = withKey
-	same(t, "on a server", survivesKills(t, o, 127, jobWith(and(async, "model.tinker.base_url="+serve(t))...)), want)
+	same(t, "on a server", survivesKills(t, o, 3, jobWith(and(async, "model.tinker.base_url="+serve(t))...)), want)
 }
 
 // Killed anywhere, a run in style newest samples each step with the version that was chosen first, once.
 func TestNewestRepeatsItsChoices(t *testing.T) {
 	t.Parallel()
 	args := and(async, "synchronizer.sync_style=newest")
-	for at := 1; ; at += 43 {
-		dir, o := disktest.TempDir(t), options()
-		crash := &disktest.Crash{At: at, PowerLoss: at%2 == 0, NamesStay: true}
+	count, o := &disktest.Crash{}, options()
+	o.FS = count
+	runs(t, load(t, disktest.TempDir(t), args...), o)
+	for turn, at := range stops(6, count.Count()) {
+		dir := disktest.TempDir(t)
+		crash := &disktest.Crash{At: at, PowerLoss: turn%2 == 0, NamesStay: true}
 		o.FS = crash
-		_, err := Run(t.Context(), load(t, dir, args...), o)
-		if err == nil {
-			return // it lived to the end
-		}
-		if !errors.Is(err, disktest.ErrCrash) {
+		if _, err := Run(t.Context(), load(t, dir, args...), o); err != nil && !errors.Is(err, disktest.ErrCrash) {
 			t.Fatal(err)
 		}
 		crash.Now()
 		o.FS = crash.Next()
-		lines := runs(t, load(t, dir, args...), o)
-		order, oerr := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "log", "order.jsonl"))
-		if oerr != nil {
-			t.Fatal(oerr)
+		sampledAsChosen(t, fmt.Sprint("killed at ", at), dir, runs(t, load(t, dir, args...), o))
+	}
+}
+
+// sampledAsChosen compares the steps with the version that was written down for each, which there must be once.
+func sampledAsChosen(t *testing.T, what, dir string, lines []monitor.Line) {
+	t.Helper()
+	order, err := os.ReadFile(filepath.Join(dir, "trinity-tiny", "gsm8k", "log", "order.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := map[int]int{}
+	for line := range bytes.Lines(order) {
+		var e synchronizer.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
 		}
-		chosen := map[int]int{}
-		for line := range bytes.Lines(order) {
-			var e synchronizer.Event
-			if err := json.Unmarshal(line, &e); err != nil {
-				t.Fatal(err)
-			}
-			if _, twice := chosen[e.Step]; twice || e.Event != synchronizer.Sampled {
-				t.Errorf("killed at %d, the order has %s", at, line)
-			}
-			chosen[e.Step] = e.Version
+		if _, twice := chosen[e.Step]; twice || e.Event != synchronizer.Sampled {
+			t.Errorf("%s, the order has %s", what, line)
 		}
-		for _, l := range lines {
-			if v := int(l.Metrics["rollout/model_version"]); v != chosen[l.Step] {
-				t.Errorf("killed at %d, step %d sampled with version %d, chosen was %d", at, l.Step, v, chosen[l.Step])
-			}
-		}
-		if t.Failed() {
-			return
+		chosen[e.Step] = e.Version
+	}
+	for _, l := range lines {
+		if v := int(l.Metrics["rollout/model_version"]); v != chosen[l.Step] {
+			t.Errorf("%s, step %d sampled with version %d, chosen was %d", what, l.Step, v, chosen[l.Step])
 		}
 	}
 }

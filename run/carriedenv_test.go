@@ -1,16 +1,15 @@
 package run
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
 // What trinity gem cannot do with an environment of verifiers is said before it begins.
 func TestGemVerifiersRefuses(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
-	}
+	pythontest.Needed(t)
 	for want, pairs := range map[string][]string{
 		"says whole prompts in the model's chat template": {"env_id=verifiers:sums", "env_wrappers=concat_chat"},
 		"limt is not an argument":                         {"env_id=verifiers:sums?limt=3"},

@@ -33,7 +33,7 @@ func TestEndsEarlyWithAnEvaluation(t *testing.T) {
 		dir := t.TempDir()
 		want := runs(t, load(t, dir, args...), o)
 		same(t, schedule+", started again", runs(t, load(t, dir, args...), o), want)
-		survivesKills(t, o, 199, jobWith(args...))
+		survivesKills(t, o, 3, jobWith(args...))
 	}
 }
 

@@ -30,9 +30,7 @@ func TestExtend(t *testing.T) {
 		}
 		t.Run(l.name(), func(t *testing.T) {
 			t.Parallel()
-			want := l.must(t, t.TempDir(), l.long, url)
-			l.stopped(t, url, want)
-			l.extended(t, url, want)
+			l.extended(t, url, l.must(t, t.TempDir(), l.long, url))
 		})
 	}
 }
@@ -44,37 +42,27 @@ func TestExtendSurvivesKills(t *testing.T) {
 	unraced(t, "TestTwoProcessesSurviveKills")
 	url := serve(t)
 	for _, l := range lastings() {
-		if l.often {
+		if l.often && l.style == "fixed" && l.interval == 1 {
 			t.Run(l.name(), func(t *testing.T) { l.killed(t, url, l.must(t, t.TempDir(), l.long, url)) })
 		}
 	}
 }
 
-// extended runs the short plan and then the long one, each twice: what is complete has nothing left to do.
+// extended interrupts the short plan after its first step, and then the long one after the next. What is complete has
+// nothing left to do.
 func (l lasting) extended(t *testing.T, url string, want []monitor.Line) {
 	dir := t.TempDir()
-	for _, n := range []int{l.short, l.short, l.long} {
-		l.must(t, dir, n, url)
-	}
-	l.compare(t, "extended", l.must(t, dir, l.long, url), want)
-}
-
-// stopped interrupts the short plan after its first step, and then the long one after the next.
-func (l lasting) stopped(t *testing.T, url string, want []monitor.Line) {
-	dir := t.TempDir()
-	for i, n := range []int{l.short, l.short, l.long, l.long} {
+	for i, n := range []int{l.short, l.long} {
 		o := options()
 		stop := make(chan struct{})
-		o.Stop, o.Out = stop, &onceStopped{Out: &stopAt{stop: stop, text: fmt.Sprintf("step %d/", i/2*l.short+1)}}
-		if i%2 == 1 {
-			o = options()
+		o.Stop, o.Out = stop, &onceStopped{Out: &stopAt{stop: stop, text: fmt.Sprintf("step %d/", i*l.short+1)}}
+		if _, err := l.start(t, dir, n, o, "", url); err != nil && !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("planned for %d, interrupted: %v", n, err)
 		}
-		got, err := l.start(t, dir, n, o, "", url)
-		if err != nil && !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("stopped, start %d: %v", i, err)
-		}
-		if i == 3 {
-			l.compare(t, "stopped", got, want)
+		l.must(t, dir, n, url)
+		got := l.must(t, dir, n, url)
+		if n == l.long {
+			l.compare(t, "extended", got, want)
 		}
 	}
 }
@@ -91,36 +79,24 @@ func (o *onceStopped) Write(b []byte) (int, error) {
 	return o.Out.Write(b)
 }
 
-// killed ends both plans at operations on the disk all along the way.
+// killed ends both plans at the same operation on the disk, of which the shorter one has some hundreds.
 func (l lasting) killed(t *testing.T, url string, want []monitor.Line) {
 	for _, half := range l.halves() {
-		for at := 61; ; at += 611 { // odd: the power fails at every other one
+		for turn, at := range stops(2, 300) {
+			what := fmt.Sprintf("killed at operation %d of %s", at+60, half)
 			dir := t.TempDir()
-			first, err := l.crash(t, dir, l.short, at, half, url)
-			if err == nil {
-				l.must(t, dir, l.short, url)
-			}
-			second, err2 := l.crash(t, dir, l.long, at, half, url)
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatalf("killed at operation %d of %s: %v", at, half, err)
-			}
-			what := fmt.Sprintf("killed at operation %d of %s", at, half)
-			l.compare(t, what, l.must(t, dir, l.long, url), want)
-			if t.Failed() || first && second { // it lived to the end
-				break
+			for _, n := range []int{l.short, l.long} {
+				o := options()
+				o.FS = &disktest.Crash{FS: disk.OS(), At: at + 60, PowerLoss: turn%2 == 1}
+				if _, err := l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disktest.ErrCrash) {
+					t.Fatalf("%s: %v", what, err)
+				}
+				if got := l.must(t, dir, n, url); n == l.long {
+					l.compare(t, what, got, want)
+				}
 			}
 		}
 	}
-}
-
-// crash starts the job with a disk that fails at an operation. lived says that it came to the end before.
-func (l lasting) crash(t *testing.T, dir string, n, at int, half, url string) (lived bool, err error) {
-	o := options()
-	o.FS = &disktest.Crash{FS: disk.OS(), At: at, PowerLoss: at%2 == 0}
-	if _, err = l.start(t, dir, n, o, half, url); err != nil && !errors.Is(err, disktest.ErrCrash) {
-		return false, err
-	}
-	return err == nil, nil
 }
 
 func (l lasting) must(t *testing.T, dir string, n int, url string) []monitor.Line {

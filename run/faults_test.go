@@ -11,10 +11,10 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/monitor"
 )
 
-// survivesFaults has the disk fail at operations, one in every so many, with each errno: at one operation, or from
-// there on in this process and in part of the next. The same command on a disk that works again must end with the
-// metrics of a job that never met a fault.
-func survivesFaults(t *testing.T, o Options, every int, start startJob) {
+// survivesFaults has the disk fail at so many operations, with each errno: at one operation, or from there on in this
+// process and in part of the next. The same command on a disk that works again must end with the metrics of a job that
+// never met a fault.
+func survivesFaults(t *testing.T, o Options, points int, start startJob) {
 	t.Helper()
 	count := &disktest.Fault{FS: &disktest.Crash{}}
 	o.FS, o.Out = count, io.Discard
@@ -22,7 +22,7 @@ func survivesFaults(t *testing.T, o Options, every int, start startJob) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for turn, at := range faultsAt(count.Count(), every) {
+	for turn, at := range stops(points, count.Count()) {
 		f := faultOf(turn, at)
 		t.Run(fmt.Sprintf("%v at %d, for %d", f.Err, at, f.For), func(t *testing.T) {
 			t.Parallel()
@@ -35,14 +35,6 @@ func survivesFaults(t *testing.T, o Options, every int, start startJob) {
 			meets(t, o, &disktest.Crash{}, nil, dir, start, want)
 		})
 	}
-}
-
-// faultsAt lists the operations to fail at.
-func faultsAt(count, every int) (list []int) {
-	for at := 1; at <= count; at += stride(every, count) {
-		list = append(list, at)
-	}
-	return list
 }
 
 // faultOf is the fault at an operation: each errno in turn, at the operation alone or from there on.
@@ -90,10 +82,10 @@ func TestSurvivesFaults(t *testing.T) {
 		},
 	}
 	for name, start := range jobs {
-		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 61, start) })
+		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 10, start) })
 	}
 	if !testing.Short() {
-		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 199, jobWith(tinyRun...)) })
+		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 2, jobWith(tinyRun...)) })
 	}
 }
 
@@ -108,7 +100,7 @@ func TestSurvivesFaultsOfAServer(t *testing.T) {
 	url := serveOn(t, count)
 	started := count.Count()
 	runs(t, load(t, t.TempDir(), and(args, "model.tinker.base_url="+url)...), o)
-	for turn, at := range faultsAt(count.Count(), 23) {
+	for turn, at := range stops(12, count.Count()) {
 		if at <= started {
 			continue
 		}

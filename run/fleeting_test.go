@@ -31,7 +31,7 @@ func TestGoesBackToTheSavedState(t *testing.T) {
 	want := runs(t, load(t, t.TempDir(), few...), options())
 	o := options()
 	o.Fleeting = forgets
-	same(t, "unbroken", survivesKills(t, o, 29, jobWith(few...)), want)
+	same(t, "unbroken", survivesKills(t, o, 9, jobWith(few...)), want)
 }
 
 // What a job keeps while its state is not saved: the groups after the saved step, and the weights they are continued

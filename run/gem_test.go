@@ -180,11 +180,7 @@ func gemJob(pairs ...string) startJob {
 // Stopped anywhere and resumed, a run ends with the metrics of an unbroken one.
 func TestGemSurvivesKills(t *testing.T) {
 	t.Parallel()
-	few := gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
-	survivesKills(t, playing(), 29, few)
-	if !testing.Short() {
-		survivesKills(t, onEngine(), 127, few)
-	}
+	survivesKills(t, playing(), 6, gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2"))
 }
 
 // A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again
@@ -194,10 +190,10 @@ func TestGemGoesBackToTheSavedState(t *testing.T) {
 	_, want := gemRuns(t, options(), short(t.TempDir(), "use_rebn=False"))
 	o := options()
 	o.Fleeting = forgets
-	same(t, "unbroken", survivesKills(t, o, 37, gemJob()), want)
+	same(t, "unbroken", survivesKills(t, o, 6, gemJob()), want)
 	o = options()
 	o.LookupEnv = withKey
-	survivesKills(t, o, 199, gemJob("model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4",
+	survivesKills(t, o, 3, gemJob("model_name=examples/tiny/model", "base_url="+serve(t), "max_tokens=4",
 		"num_env=8"))
 }
 

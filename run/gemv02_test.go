@@ -20,6 +20,11 @@ import (
 func TestGemRunsOfV02(t *testing.T) {
 	t.Parallel()
 	unraced(t, "TestGemInterruptAndResume")
+	type unbroken struct {
+		dir   string
+		lines []monitor.Line
+	}
+	root, whole := t.TempDir(), map[string]unbroken{} // by what the run was begun with
 	four, two := []string{"max_steps=4", "lora_rank=1"}, []string{"max_steps=2", "lora_rank=1", "eval_episodes=64"}
 	for _, older := range []struct {
 		name  string
@@ -34,10 +39,19 @@ func TestGemRunsOfV02(t *testing.T) {
 			dir := t.TempDir()
 			untar(t, filepath.Join("testdata", "gem", "v0.2.tar.gz"), dir)
 			dir = filepath.Join(dir, older.name)
-			fresh, want := gemRunsAs(t, dir, older.pairs)
+			order, err := os.ReadFile(filepath.Join(dir, orderFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := fmt.Sprint(older.pairs, string(order))
+			fresh, done := whole[key]
+			if !done {
+				fresh.dir, fresh.lines = gemRunsAs(t, filepath.Join(root, older.name), order, older.pairs)
+				whole[key] = fresh
+			}
 			_, got := gemRuns(t, onEngine(), []string{"resume=" + dir})
-			same(t, "continued", got, want)
-			if got, want := checkpoints(t, dir), checkpoints(t, fresh); older.ends && got != want {
+			same(t, "continued", got, fresh.lines)
+			if got, want := checkpoints(t, dir), checkpoints(t, fresh.dir); older.ends && got != want {
 				t.Errorf("checkpoints\n%s, want\n%s", got, want)
 			}
 		})
@@ -59,19 +73,17 @@ func (b begun) Link(from, to string) error {
 	return b.FS.Link(from, to)
 }
 
-// gemRunsAs is gemRuns for a new run in the arithmetic that the run in dir was begun with.
-func gemRunsAs(t *testing.T, dir string, pairs []string) (string, []monitor.Line) {
+// orderFile has the arithmetic of a run, in its folder.
+var orderFile = filepath.Join("tinker", "checkpoints", "order")
+
+// gemRunsAs is gemRuns for a new run in an arithmetic.
+func gemRunsAs(t *testing.T, dir string, order []byte, pairs []string) (string, []monitor.Line) {
 	t.Helper()
-	order := filepath.Join("tinker", "checkpoints", "order")
-	raw, err := os.ReadFile(filepath.Join(dir, order))
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := onEngine()
-	o.FS = begun{FS: disk.OS(), order: raw}
-	fresh, lines := gemRuns(t, o, short(t.TempDir(), pairs...))
-	if kept, err := os.ReadFile(filepath.Join(fresh, order)); err != nil || string(kept) != string(raw) {
-		t.Fatalf("%s computes in %q, %v; want %q", fresh, kept, err, raw)
+	o.FS = begun{FS: disk.OS(), order: order}
+	fresh, lines := gemRuns(t, o, short(dir, pairs...))
+	if kept, err := os.ReadFile(filepath.Join(fresh, orderFile)); err != nil || string(kept) != string(order) {
+		t.Fatalf("%s computes in %q, %v; want %q", fresh, kept, err, order)
 	}
 	return fresh, lines
 }

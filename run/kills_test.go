@@ -31,22 +31,26 @@ func jobWith(args ...string) startJob {
 	return jobOf(func(t testing.TB, dir string) *config.Config { return load(t, dir, args...) })
 }
 
-// stride is every how many of a job's operations on the disk it is stopped at: under the race detector three in all,
-// since the same goroutines resume wherever it was, and each one with TRINITY_TEST_KILLS=all, which .ci/nightly sets.
-func stride(every, count int) int {
+// stops lists so many of a job's operations on the disk, evenly spaced from the first on, to stop it at: under the race
+// detector three, since the same goroutines resume wherever it was, and each one with TRINITY_TEST_KILLS=all, which
+// .ci/nightly sets.
+func stops(points, count int) (list []int) {
 	switch {
 	case os.Getenv("TRINITY_TEST_KILLS") == "all":
-		return 1
+		points = count
 	case testing.Short():
-		return 1 + count/3
+		points = min(points, 3)
 	}
-	return every
+	for i := range min(points, count) {
+		list = append(list, 1+i*count/points)
+	}
+	return list
 }
 
-// survivesKills stops a job at operations on the disk, one in every so many from the first on, and wants the metrics of
-// the unbroken job, which it returns, of the next process. At each of them the process is killed or the power fails,
-// with or without the names that were not synced, in turns.
-func survivesKills(t *testing.T, o Options, every int, start startJob) []monitor.Line {
+// survivesKills stops a job at so many of its operations on the disk, and wants the metrics of the unbroken job, which
+// it returns, of the next process. At each of them the process is killed or the power fails, with or without the names
+// that were not synced, in turns.
+func survivesKills(t *testing.T, o Options, points int, start startJob) []monitor.Line {
 	t.Helper()
 	count := &disktest.Crash{}
 	o.FS = count
@@ -54,9 +58,11 @@ func survivesKills(t *testing.T, o Options, every int, start startJob) []monitor
 	if err != nil {
 		t.Fatal(err)
 	}
-	every = stride(every, count.Count())
-	for turn, at := 0, 1; at <= count.Count() && !t.Failed(); turn, at = turn+1, at+every {
+	for turn, at := range stops(points, count.Count()) {
 		survives(t, o, &disktest.Crash{At: at, PowerLoss: turn%3 > 0, NamesStay: turn%3 == 2}, start, want)
+		if t.Failed() {
+			break
+		}
 	}
 	return want
 }

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 	debug.SetMemoryLimit(1 << 30) // beyond it garbage is collected at once: many jobs are open beside each other
 	flag.Parse()
 	manyAtOnce()
+	pythontest.Direct()
 	os.Exit(inMemory(m.Run))
 }
 

@@ -49,7 +49,7 @@ func TestDPOSurvivesKills(t *testing.T) {
 	t.Parallel()
 	args := []string{"buffer.train_batch_size=2", "buffer.total_steps=3", "trainer.total_steps=3",
 		"trainer.save_interval=1", "model.tinker.rank=4"}
-	survivesKills(t, options(), 29, jobOf(func(t testing.TB, dir string) *config.Config {
+	survivesKills(t, options(), 6, jobOf(func(t testing.TB, dir string) *config.Config {
 		return example(t, dir, "dpo", args...)
 	}))
 }

@@ -6,22 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/monitor"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
 // pythonIn are options with the plug-in files of a folder of rl/plugin/testdata.
 func pythonIn(t testing.TB, folder string) Options {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
-	}
+	pythontest.Needed(t)
 	dir, err := filepath.Abs(filepath.Join("../rl/plugin/testdata", folder))
 	if err != nil {
 		t.Fatal(err)
@@ -62,57 +59,50 @@ func gapIsNone(t testing.TB, lines []monitor.Line) {
 	}
 }
 
-// several are workflows that give several experiences a run.
-var several = map[string]bool{"gathered": true, "by_hand": true, "step_wise": true, "propagated": true,
-	"async_propagated": true, "with_openai": true, "streamed": true, "recorded": true, "executes": true}
+// rowsOf is a taskset whose rows name the workflow and the reward function of a task each, and a batch of all rows.
+func rowsOf(t testing.TB, ways [][2]string) []string {
+	t.Helper()
+	path, text := filepath.Join(t.TempDir(), "rows.jsonl"), ""
+	for i, w := range ways {
+		text += fmt.Sprintf(`{"question": "What is %d + 2?", "answer": "#### %d", "workflow": %q, "reward": %q}`+"\n",
+			i, i+2, w[0], w[1])
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return []string{fmt.Sprint("buffer.batch_size=", len(ways)), "buffer.explorer_input.taskset={name: rows, path: " +
+		path + ", default_workflow_type: math_workflow, format: {prompt_key: question, response_key: answer, " +
+		"workflow_key: workflow, reward_fn_key: reward}}"}
+}
 
-// ways are workflows that call the model in every way there is.
-var ways = []string{"own_simple", "own_async_simple", "turns", "propagated", "with_openai", "judged", "recorded"}
-
-// Every base class runs unchanged and exactly on-policy. In two processes it gives the same bits, whichever way it
-// calls the model.
+// Every base class runs unchanged and exactly on-policy, and gives the same bits in two processes of Python.
 func TestPythonWorkflows(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string][]string{
-		"own_simple":       {tasksetKey + "default_reward_fn_type=math_and_length"},
-		"own_async_simple": {tasksetKey + "default_reward_fn_type=digit_reward"},
-		"own_math":         nil,
-		"own_boxed":        {tasksetKey + "default_reward_fn_type=boxed_tokens"},
-		"bare":             nil,
-		"turns":            {"buffer.batch_size=1"},
-		"edited_turns":     nil,
-		"gathered":         nil,
-		"by_hand":          nil,
-		"step_wise":        nil,
-		"propagated":       nil,
-		"async_propagated": nil,
-		"with_openai":      nil,
-		"streamed":         nil,
-		"recorded":         {"buffer.batch_size=1"},
-		"executes":         nil,
-		"judged":           {"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
+	o := pythonIn(t, "plugins")
+	for name, tt := range map[string]struct {
+		trained float64 // in a step
+		args    []string
+	}{
+		"one experience": {16, append(rowsOf(t, [][2]string{{"own_simple", "math_and_length"},
+			{"own_async_simple", "digit_reward"}, {"own_math"}, {"own_boxed", "boxed_tokens"}, {"bare"}, {"turns"},
+			{"edited_turns"}, {"judged"}}), steps(2)...)},
+		"several": {39, append(rowsOf(t, [][2]string{{"gathered"}, {"by_hand"}, {"step_wise"}, {"propagated"},
+			{"async_propagated"}, {"with_openai"}, {"streamed"}, {"recorded"}, {"executes"}}),
+			"trainer.total_steps=1", "buffer.train_batch_size=39")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if !slices.Contains(ways, name) {
-				unraced(t, "another class that calls the model in the same way")
-			}
-			o := pythonIn(t, "plugins")
-			args := and(tiny, append([]string{tasksetKey + "default_workflow_type=" + name, "buffer.total_steps=2",
-				"trainer.total_steps=2"}, more...)...)
+			args := and(and(tiny, tt.args...), tasksetKey+"default_workflow_type=judged",
+				"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]")
 			first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
-			exact := first
-			if several[name] { // the second step trains what is left of the first
-				exact = first[:1]
+			gapIsNone(t, first)
+			m := first[0].Metrics
+			if n := m["experience_pipeline/experience_count"]; m["rollout/failed_task_count"] != 0 || n != tt.trained {
+				t.Errorf("%v experiences, %v tasks failed; want %v, all of which the first step trains", n,
+					m["rollout/failed_task_count"], tt.trained)
 			}
-			gapIsNone(t, exact)
-			if len(first) < 2 || exact[len(exact)-1].Metrics["rollout/finished_task_count"] == 0 {
-				t.Fatalf("%d lines, and %v", len(first), first)
-			}
-			if slices.Contains(ways, name) {
-				args = append(args, "explorer.python_processes=2")
-				same(t, name, runs(t, loadPython(t, t.TempDir(), o, args...), o), first)
-			}
+			same(t, "two processes", runs(t, loadPython(t, t.TempDir(), o, and(args, "explorer.python_processes=2")...),
+				o), first)
 		})
 	}
 }
@@ -137,27 +127,20 @@ func TestPythonLinesContinue(t *testing.T) {
 	}
 }
 
-// What workflows and rewards measure are metrics of the run.
+// What workflows, rewards and operators measure are metrics of the run.
 func TestPythonMetrics(t *testing.T) {
 	t.Parallel()
 	o := pythonIn(t, "plugins")
-	for want, args := range map[string][]string{
-		"rollout/odd/mean":    {tasksetKey + "default_workflow_type=bare"},
-		"rollout/turns/mean":  {tasksetKey + "default_workflow_type=turns"},
-		"rollout/digits/mean": {tasksetKey + "default_reward_fn_type=digit_reward"},
-		"rollout/score/mean":  {tasksetKey + "default_reward_fn_type=plain_function"},
-		"experience_pipeline/judged": {operatorsOf("{name: judging}"), tasksetKey + "default_workflow_type=turns",
-			"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]"},
-		"experience_pipeline/halve_calls": {operatorsOf("{name: halve, args: {factor: 0.25}}"),
-			tasksetKey + "default_reward_fn_type=digit_reward"},
-	} {
-		if testing.Short() && !strings.HasPrefix(want, "experience_pipeline/") {
-			continue // TestPythonWorkflows and TestPythonReward run the same goroutines
-		}
-		lines := runs(t, loadPython(t, t.TempDir(), o, and(tiny, args...)...), o)
-		gapIsNone(t, lines)
-		if _, ok := lines[1].Metrics[want]; !ok {
-			t.Errorf("%s is not there: %v", want, lines[1].Metrics.Keys())
+	args := and(and(tiny, steps(1)...), rowsOf(t, [][2]string{{"bare"}, {"turns"}, {"", "digit_reward"},
+		{"", "plain_function"}})...)
+	lines := runs(t, loadPython(t, t.TempDir(), o, and(args,
+		operatorsOf("{name: judging}, {name: halve, args: {factor: 0.25}}"),
+		"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]")...), o)
+	gapIsNone(t, lines)
+	for _, want := range []string{"rollout/odd/mean", "rollout/turns/mean", "rollout/digits/mean", "rollout/score/mean",
+		"experience_pipeline/judged", "experience_pipeline/halve_calls"} {
+		if _, ok := lines[0].Metrics[want]; !ok {
+			t.Errorf("%s is not there: %v", want, lines[0].Metrics.Keys())
 		}
 	}
 }
@@ -206,16 +189,14 @@ func TestPythonInfo(t *testing.T) {
 	}
 }
 
-// A reward function of Python grades the answers of a workflow of this program, with its arguments.
+// Reward functions of Python grade the answers of a workflow of this program, with their arguments.
 func TestPythonReward(t *testing.T) {
 	t.Parallel()
 	o := pythonIn(t, "plugins")
-	for _, name := range []string{"digit_reward", "math_and_length", "async_reward"} {
-		args := and(tiny, tasksetKey+"default_reward_fn_type="+name)
-		first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
-		gapIsNone(t, first)
-		same(t, name, runs(t, loadPython(t, t.TempDir(), o, args...), o), first)
-	}
+	args := and(tiny, rowsOf(t, [][2]string{{"", "digit_reward"}, {"", "math_and_length"}, {"", "async_reward"}})...)
+	first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
+	gapIsNone(t, first)
+	same(t, "again", runs(t, loadPython(t, t.TempDir(), o, args...), o), first)
 	heavy := runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"default_reward_fn_type=digit_reward",
 		tasksetKey+"reward_fn_args={weight: 100}")...), o)
 	if v := heavy[1].Metrics["rollout/digits/max"]; v != 0 && v < 100 {
@@ -247,27 +228,25 @@ func TestPythonContinues(t *testing.T) {
 	whole := runs(t, loadPython(t, t.TempDir(), o, args(filepath.Join(dir, "whole"))...), o)
 	gapIsNone(t, whole)
 	root, notes := t.TempDir(), filepath.Join(dir, "cut")
-	for _, after := range []int{2, 7} {
-		ctx, cancel := context.WithCancel(t.Context())
-		cut, ended := o, make(chan error, 1)
-		cut.Out = &bytes.Buffer{}
-		go func() {
-			_, err := Run(ctx, loadPython(t, root, cut, args(notes)...), cut)
-			ended <- err
-		}()
-		eventually(t, fmt.Sprintf("%d groups have begun", after), func() bool { return linesIn(notes) >= after })
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut off after %d groups: %v", after, err)
-		}
+	ctx, cancel := context.WithCancel(t.Context())
+	cut, ended := o, make(chan error, 1)
+	cut.Out = &bytes.Buffer{}
+	go func() {
+		_, err := Run(ctx, loadPython(t, root, cut, args(notes)...), cut)
+		ended <- err
+	}()
+	eventually(t, "the second step has begun", func() bool { return linesIn(notes) >= 6 })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("cut off: %v", err)
 	}
 	runs(t, loadPython(t, root, o, args(notes)...), o)
 	lines, err := monitor.ReadLog(filepath.Join(root, "trinity-tiny", "gsm8k", "metrics.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the run that was cut off twice", timeless(lines), whole)
-	if n := linesIn(notes); n > 12+2 { // 3 steps of 4 tasks, and what was under way when it was cut off
+	same(t, "the run that was cut off", timeless(lines), whole)
+	if n := linesIn(notes); n > 12+1 { // 3 steps of 4 tasks, and what was under way when it was cut off
 		t.Errorf("%d groups were begun", n)
 	}
 }
@@ -280,39 +259,40 @@ func linesIn(path string) int {
 // What goes wrong in Python is a failed rollout that says why, and never a reward.
 func TestPythonFailures(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{
-		"returns_nothing": "returned nothing; it must return a list of experiences",
-		"returns_empty":   "returned an empty list",
-		"returns_text":    "returned str as element 0 of its list",
-		"no_reward":       "it has no reward",
-		"nan_reward":      "its reward is NaN; it must be a finite number",
-		"other_tokens":    "its tokens are not those that were sampled",
-		"other_logprobs":  "its logprobs are not those that were sampled",
-		"raises":          "failing.py:71",
-		"unrewarded":      "gave 2 of 2 recorded conversations no reward: call update_reward()",
-		"silent":          "recorded nothing: it or its agent must ask the model at self.base_url",
-		"dies":            "is lost",
-		"nan_part":        `returned NaN as its part "accuracy"`,
-		"raising_reward":  "RuntimeError: the grader is out",
-		"slow_reward":     "no reward within 1s (explorer.reward_timeout)",
+	for name, tt := range map[string]struct {
+		ways [][2]string
+		args []string
+		want []string
+	}{
+		"beside each other": {[][2]string{{"returns_nothing"}, {"returns_empty"}, {"returns_text"}, {"no_reward"},
+			{"nan_reward"}, {"other_tokens"}, {"other_logprobs"}, {"raises"}, {"unrewarded"}, {"silent"},
+			{"", "nan_part"}, {"", "raising_reward"}}, nil, []string{
+			"returned nothing; it must return a list of experiences", "returned an empty list",
+			"returned str as element 0 of its list", "it has no reward",
+			"its reward is NaN; it must be a finite number",
+			"its tokens are not those that were sampled", "its logprobs are not those that were sampled",
+			"failing.py:71", "gave 2 of 2 recorded conversations no reward: call update_reward()",
+			"recorded nothing: it or its agent must ask the model at self.base_url",
+			`returned NaN as its part "accuracy"`, "RuntimeError: the grader is out"}},
+		"dies": {[][2]string{{"dies"}}, nil, []string{"is lost"}},
+		"slow": {[][2]string{{"", "slow_reward"}}, []string{"explorer.reward_timeout=1"},
+			[]string{"no reward within 1s (explorer.reward_timeout)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := pythonIn(t, "failing")
 			var out bytes.Buffer
 			o.Out = &out
-			key := "default_workflow_type="
-			if strings.HasSuffix(name, "reward") && name != "no_reward" && name != "nan_reward" || name == "nan_part" {
-				key = "default_reward_fn_type="
-			}
 			dir := t.TempDir()
-			_, err := Run(t.Context(), loadPython(t, dir, o, and(tiny, tasksetKey+key+name, "explorer.reward_timeout=1",
-				"explorer.max_retry_times=0")...), o)
-			if err == nil || !strings.Contains(err.Error(), "all 2 tasks failed") {
-				t.Fatalf("the run ended with %v", err)
+			args := and(and(tiny, "explorer.max_retry_times=0"), rowsOf(t, tt.ways)...)
+			_, err := Run(t.Context(), loadPython(t, dir, o, and(args, tt.args...)...), o)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("all %d tasks failed", len(tt.ways))) {
+				t.Errorf("the run ended with %v", err)
 			}
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("it does not say %q:\n%s", want, out.String())
+			for _, want := range tt.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("it does not say %q:\n%s", want, out.String())
+				}
 			}
 			rewards, _ := filepath.Glob(filepath.Join(dir, "trinity-tiny/gsm8k/rollouts/*"))
 			if len(rewards) != 0 {
@@ -325,27 +305,33 @@ func TestPythonFailures(t *testing.T) {
 // Names that are not known are answered with the nearest of the plug-in files, and with the files that do not load.
 func TestPythonNames(t *testing.T) {
 	t.Parallel()
-	for want, args := range map[string][]string{
-		"did you mean own_simple?":   {"plugins", tasksetKey + "default_workflow_type=own_simpel"},
-		"did you mean digit_reward?": {"plugins", tasksetKey + "default_reward_fn_type=digit_rewart"},
-		"imports.py:3: ModuleNotFoundError: No module named 'no_such_package_anywhere'; install it": {"broken",
-			tasksetKey + "default_workflow_type=absent_workflow"},
-		"syntax.py:1: SyntaxError": {"broken", tasksetKey + "default_workflow_type=absent_workflow"},
-		"absent.py:2: ImportError: trinity.common.workflows.envs is not part of the package trinity": {"broken",
-			tasksetKey + "default_workflow_type=absent_workflow"},
-		"it is no class with run()": {"failing", tasksetKey + "default_workflow_type=no_class"},
+	for _, tt := range []struct {
+		folder string
+		args   []string
+		want   []string
+	}{
+		{"plugins", []string{tasksetKey + "default_workflow_type=own_simpel"}, []string{"did you mean own_simple?"}},
+		{"plugins", []string{tasksetKey + "default_reward_fn_type=digit_rewart"},
+			[]string{"did you mean digit_reward?"}},
+		{"broken", []string{tasksetKey + "default_workflow_type=absent_workflow"}, []string{
+			"imports.py:3: ModuleNotFoundError: No module named 'no_such_package_anywhere'; install it",
+			"syntax.py:1: SyntaxError",
+			"absent.py:2: ImportError: trinity.common.workflows.envs is not part of the package trinity"}},
+		{"failing", []string{tasksetKey + "default_workflow_type=no_class"}, []string{"it is no class with run()"}},
 	} {
-		o := pythonIn(t, args[0])
-		in, err := Inspect(t.Context(), loadPython(t, t.TempDir(), o, and(tiny, args[1:]...)...), o)
+		o := pythonIn(t, tt.folder)
+		in, err := Inspect(t.Context(), loadPython(t, t.TempDir(), o, and(tiny, tt.args...)...), o)
 		if err == nil {
 			in.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v\nwant %q", err, want)
+		for _, want := range tt.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v\nwant %q", err, want)
+			}
 		}
 	}
 	o := pythonIn(t, "broken")
-	args := and(tiny, tasksetKey+"default_workflow_type=good_workflow")
+	args := and(and(tiny, steps(1)...), tasksetKey+"default_workflow_type=good_workflow")
 	gapIsNone(t, runs(t, loadPython(t, t.TempDir(), o, args...), o))
 }
 

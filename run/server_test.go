@@ -83,7 +83,7 @@ func TestRunOnServer(t *testing.T) {
 	dir := t.TempDir()
 	same(t, "on a server", runs(t, load(t, dir, remote...), o), want)
 	same(t, "started again when it was done", runs(t, load(t, dir, remote...), o), want)
-	same(t, "unbroken", survivesKills(t, o, 37, jobWith(remote...)), want)
+	same(t, "unbroken", survivesKills(t, o, 6, jobWith(remote...)), want)
 }
 
 // What keeps a run from a server is said before anything else happens, with the remedy.

@@ -91,7 +91,7 @@ func TestReferenceOfAStage(t *testing.T) {
 // Killed at any operation on the disk in any stage, the run continues to the same bits.
 func TestStagesSurviveKills(t *testing.T) {
 	t.Parallel()
-	survivesKills(t, options(), 47, func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
+	survivesKills(t, options(), 6, func(t testing.TB, dir string, o Options) ([]monitor.Line, error) {
 		if _, err := Run(t.Context(), load(t, dir, warmed...), o); err != nil {
 			return nil, err
 		}

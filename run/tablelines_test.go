@@ -84,5 +84,5 @@ func TestTableKeepsMetrics(t *testing.T) {
 func TestTableMetricsSurviveKills(t *testing.T) {
 	t.Parallel()
 	args := and(tiny, "synchronizer.sync_interval=3", betweenTable)
-	survivesKills(t, options(), 79, jobWith(args...))
+	survivesKills(t, options(), 6, jobWith(args...))
 }

@@ -94,7 +94,7 @@ func TestAdaptiveSelectorSurvivesKills(t *testing.T) {
 		if service == "fleeting" {
 			o.Fleeting = forgets
 		}
-		survivesKills(t, o, 37, jobWith(cfg...))
+		survivesKills(t, o, 6, jobWith(cfg...))
 	}
 }
 

@@ -79,7 +79,7 @@ func TestMixSurvivesKills(t *testing.T) {
 	t.Parallel()
 	args := append(tinyRun, "buffer.train_batch_size=3", "trainer.save_interval=1", "explorer.eval_on_startup=false",
 		"model.tinker.rank=4", "buffer.total_steps=3", "trainer.total_steps=3")
-	want := survivesKills(t, options(), 37, jobOf(func(t testing.TB, dir string) *config.Config {
+	want := survivesKills(t, options(), 6, jobOf(func(t testing.TB, dir string) *config.Config {
 		return example(t, dir, "mix", args...)
 	}))
 	if n := want[2].Metrics["actor/expert/sft_loss"]; !(n > 0) {

@@ -78,7 +78,7 @@ func TestTemplatesThatChangeTurns(t *testing.T) {
 			o := saying("</think>")
 			if name == "shortens" {
 				o = options()
-				survivesKills(t, o, 127, jobOf(func(t testing.TB, dir string) *config.Config {
+				survivesKills(t, o, 3, jobOf(func(t testing.TB, dir string) *config.Config {
 					return lake(t, dir, template)
 				}))
 			}

@@ -31,7 +31,7 @@ func main() {
 }
 
 // perTest is the number of folders that TestMutations of tinker/server damages.
-const perTest = 90
+const perTest = 45
 
 func run(folders int) error {
 	return errors.Join(

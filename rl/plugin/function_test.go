@@ -2,7 +2,6 @@ package plugin_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
 	"github.com/seed-d9ad8ee0/trinity/rl/outside"
 	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
-	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
 )
 
@@ -44,9 +43,7 @@ def wants(completion, answer, nothing):
 
 // A reward may be the name of a function in a file, with the arguments of TRL's or of one answer, or a weighted sum.
 func TestRewardFunctions(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3: " + python.Oldest + " or newer runs this test, and CI has one")
-	}
+	pythontest.Needed(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"trl.py": likeTRL, "this.py": likeThis} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

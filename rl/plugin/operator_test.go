@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +14,14 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/pipeline"
 	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 )
+
+func TestMain(m *testing.M) {
+	pythontest.Direct()
+	os.Exit(m.Run())
+}
 
 // mortal has an operator that counts its calls and asks a judge, and one that never survives a call.
 const mortal = `
@@ -56,9 +61,7 @@ func (n *noting) Ask(_ context.Context, _ []chat.Message, _ float64, seed uint64
 // TestOperatorLost: an operator whose process is lost, between its calls or in one, begins anew in another and asks the
 // same. One that ends every process it is in fails.
 func TestOperatorLost(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3: " + python.Oldest + " or newer runs this test, and CI has one")
-	}
+	pythontest.Needed(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mortal.py"), []byte(mortal), 0o644); err != nil {
 		t.Fatal(err)

@@ -67,6 +67,7 @@ func TestLost(t *testing.T) {
 
 // TestRaised: what Python raises, and results that are none, fail their own call with a class and a text.
 func TestRaised(t *testing.T) {
+	t.Parallel()
 	h := open(t, func(o *python.Options) { o.MaxMessage = 1 << 20 })
 	for _, tt := range []struct {
 		call, kind, want string
@@ -93,6 +94,7 @@ func TestRaised(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	h := open(t, nil)
 	var got struct {
 		A []python.Float
@@ -138,7 +140,7 @@ func TestDeadline(t *testing.T) {
 		{"test.sleep", "in sleep", true},
 		{"fail.spin", "in spin", true},
 	} {
-		long := begin(t.Context(), t, h, "fail.wait", 2) // longer than the grace
+		long := begin(t.Context(), t, h, "fail.wait", 1.2) // longer than the grace
 		ctx, cancel := context.WithCancel(t.Context())
 		var called chan error
 		if tt.call == "fail.wait_up" {
@@ -251,6 +253,7 @@ func TestSession(t *testing.T) {
 
 // TestSetup runs on every process, also on those that replace others.
 func TestSetup(t *testing.T) {
+	t.Parallel()
 	n := 0
 	h := open(t, func(o *python.Options) {
 		o.Setup = func(ctx context.Context, p python.Caller) error {
@@ -266,6 +269,7 @@ func TestSetup(t *testing.T) {
 }
 
 func TestFork(t *testing.T) {
+	t.Parallel()
 	h := open(t, nil)
 	var status int
 	if err := h.Call(t.Context(), "fail.fork", nil, &status, nil); err != nil || status == 0 {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,9 +15,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "8") // most tests wait for a process or for a time
+	}
+	pythontest.Direct()
+	goleak.VerifyTestMain(m)
+}
 
 // logged collects entries.
 type logged struct {
@@ -31,18 +39,10 @@ func (l *logged) add(e python.Entry) {
 	l.entries = append(l.entries, e)
 }
 
-// needsPython skips a test where there is no Python.
-func needsPython(t testing.TB) {
-	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3: " + python.Oldest + " or newer runs this test, and CI has one")
-	}
-}
-
 // open opens a host with the functions of testdata, changed by with.
 func open(t testing.TB, with func(*python.Options)) *python.Host {
 	t.Helper()
-	needsPython(t)
+	pythontest.Needed(t)
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -92,53 +92,51 @@ func add(_ context.Context, name string, args json.RawMessage) (any, error) {
 	return in.A + in.B, nil
 }
 
-func TestCall(t *testing.T) {
-	h := open(t, nil)
-	var got map[string]any
-	if err := h.Call(t.Context(), "test.echo", map[string]any{"text": "ä\n☃"}, &got, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got["text"] != "ä\n☃" {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestCallBack(t *testing.T) {
-	h := open(t, nil)
-	for _, name := range []string{"test.up", "test.up_async"} {
-		var got int
-		if err := h.Call(t.Context(), name, map[string]int{"a": 2, "b": 3}, &got, add); err != nil || got != 5 {
-			t.Errorf("%s: %d, %v", name, got, err)
-		}
-		err := h.Call(t.Context(), name, map[string]int{"a": -2}, &got, add)
-		var raised *python.Error
-		if !errors.As(err, &raised) || raised.Type != "UpError" || raised.Message != "a is negative" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestException(t *testing.T) {
-	h := open(t, nil)
-	err := h.Call(t.Context(), "test.fail", map[string]string{"what": "x"}, nil, nil)
-	var raised *python.Error
-	if !errors.As(err, &raised) || raised.Type != "ValueError" || raised.Message != "no such thing: x" ||
-		!strings.Contains(raised.Traceback, "hosttest.py") || strings.Contains(raised.Traceback, "_host/main.py") {
-		t.Errorf("%v\n%s", err, raised.Traceback)
-	}
-}
-
-func TestPrint(t *testing.T) {
+// TestCalls makes calls of every kind in one process.
+func TestCalls(t *testing.T) {
+	t.Parallel()
 	var l logged
 	h := open(t, func(o *python.Options) { o.Log = l.add })
-	ctx := python.WithTask(t.Context(), "task 7")
-	if err := h.Call(ctx, "test.say", map[string]string{"text": "hello"}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	want := python.Entry{Task: "task 7", Call: "test.say", Level: "info", Text: "hello"}
-	if len(l.entries) != 1 || l.entries[0] != want {
-		t.Errorf("%+v", l.entries)
-	}
+	t.Run("result", func(t *testing.T) {
+		var got map[string]any
+		if err := h.Call(t.Context(), "test.echo", map[string]any{"text": "ä\n☃"}, &got, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got["text"] != "ä\n☃" {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("call back", func(t *testing.T) {
+		for _, name := range []string{"test.up", "test.up_async"} {
+			var got int
+			if err := h.Call(t.Context(), name, map[string]int{"a": 2, "b": 3}, &got, add); err != nil || got != 5 {
+				t.Errorf("%s: %d, %v", name, got, err)
+			}
+			err := h.Call(t.Context(), name, map[string]int{"a": -2}, &got, add)
+			var raised *python.Error
+			if !errors.As(err, &raised) || raised.Type != "UpError" || raised.Message != "a is negative" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+	t.Run("exception", func(t *testing.T) {
+		err := h.Call(t.Context(), "test.fail", map[string]string{"what": "x"}, nil, nil)
+		var raised *python.Error
+		if !errors.As(err, &raised) || raised.Type != "ValueError" || raised.Message != "no such thing: x" ||
+			!strings.Contains(raised.Traceback, "hosttest.py") || strings.Contains(raised.Traceback, "_host/main.py") {
+			t.Errorf("%v\n%s", err, raised.Traceback)
+		}
+	})
+	t.Run("print", func(t *testing.T) {
+		ctx := python.WithTask(t.Context(), "task 7")
+		if err := h.Call(ctx, "test.say", map[string]string{"text": "hello"}, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		want := python.Entry{Task: "task 7", Call: "test.say", Level: "info", Text: "hello"}
+		if len(l.entries) != 1 || l.entries[0] != want {
+			t.Errorf("%+v", l.entries)
+		}
+	})
 }

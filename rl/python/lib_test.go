@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
 // TestLibrary runs the tests of the package trinity that are Python's own, those of testdata/lib, with nothing but the
 // standard library.
 func TestLibrary(t *testing.T) {
-	needsPython(t)
+	pythontest.Needed(t)
 	t.Parallel()
 	abs := func(path string) string {
 		path, err := filepath.Abs(path)

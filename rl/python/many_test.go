@@ -16,11 +16,11 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
 
-// TestManyEpisodes: a thousand episodes are open at once in two processes, each of several turns; sync ones wait on
+// TestManyEpisodes: hundreds of episodes are open at once in two processes, each of several turns; sync ones wait on
 // threads, async ones in the loop. No turn is answered before all have begun, so they are really open together.
 func TestManyEpisodes(t *testing.T) {
 	t.Parallel()
-	const n, turns = 1000, 3
+	const n, turns = 400, 3
 	for _, kind := range []string{"sync", "async"} {
 		h := open(t, func(o *python.Options) { o.Processes = 2 })
 		var begun atomic.Int64
@@ -80,8 +80,8 @@ func TestStorm(t *testing.T) {
 	for worker := range 16 {
 		random := rand.New(rand.NewPCG(1, uint64(worker)))
 		wg.Go(func() {
-			for i := range 100 {
-				count(stormy(t, h, 100*worker+i, random))
+			for i := range 50 {
+				count(stormy(t, h, 50*worker+i, random))
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestStorm(t *testing.T) {
 	works(t, h)
 }
 
-// stormy makes the call number of 1600: some do harm, the others are drawn.
+// stormy makes the call number of 800: some do harm, the others are drawn.
 func stormy(t *testing.T, h *python.Host, number int, random *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
 // ended waits until none of the processes runs. A zombie that waits for its parent has ended.
@@ -70,6 +71,7 @@ func TestNothingOutlivesClose(t *testing.T) {
 
 // TestLostLeavesNothing: a process that crashes takes its children with it.
 func TestLostLeavesNothing(t *testing.T) {
+	t.Parallel()
 	h := open(t, nil)
 	var pids []int
 	if err := h.Call(t.Context(), "fail.spawn", nil, &pids, nil); err != nil {
@@ -82,7 +84,7 @@ func TestLostLeavesNothing(t *testing.T) {
 // TestNothingOutlivesKill starts this test binary as a program, kills it, and looks for what it started: also when
 // Python is busy in C code that lets nothing else run, and when the guard is dead.
 func TestNothingOutlivesKill(t *testing.T) {
-	needsPython(t)
+	pythontest.Needed(t)
 	if os.Getenv("PYTHON_TEST_VICTIM") != "" {
 		victim(t)
 	}

@@ -65,6 +65,7 @@ var differs = map[string]string{"```python```": "",
 
 // The Python tool does with answers what GEM's does, character by character.
 func TestPythonIsGEMs(t *testing.T) {
+	t.Parallel()
 	p := python(t, sandbox.None)
 	for _, g := range goldens(t, "python") {
 		if !strings.HasPrefix(p.program.Version, "3.11.") && strings.Contains(g.Text, "Error") {
@@ -149,6 +150,7 @@ func (listener) Step(action string) (env.Transition, error) {
 
 // Rewards, counters and the notice at the last use are those of ToolEnvWrapper.
 func TestEpisodesAreGEMs(t *testing.T) {
+	t.Parallel()
 	p := python(t, sandbox.None)
 	for _, g := range goldens(t, "episode") {
 		o := g.Options

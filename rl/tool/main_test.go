@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
 	"github.com/seed-d9ad8ee0/trinity/rl/env"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
 // TestMain makes this test binary a program that opens sandboxes, and an MCP server.
@@ -17,6 +18,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "mcp-server" {
 		os.Exit(serveStdio())
 	}
+	pythontest.Direct()
 	os.Exit(m.Run())
 }
 

@@ -158,6 +158,7 @@ func serverOf(t *testing.T, c serverConfig, timeout time.Duration) *server {
 
 // One call of the model is one call of the server, over HTTP.
 func TestMCPOverHTTP(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int32
 	m := open(t, serveHTTP(t, &calls).URL)
 	checkAnswers(t, m, "")
@@ -200,6 +201,7 @@ func TestMCPOverStdio(t *testing.T) {
 
 // Whatever the server is to blame for is an error, and never an observation.
 func TestMCPFailures(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int32
 	h := serveHTTP(t, &calls)
 	m := open(t, h.URL)

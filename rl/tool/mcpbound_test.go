@@ -52,6 +52,7 @@ const evilTool = `{"name":"%s","inputSchema":{"type":"object"},"description":"%s
 
 // Lists of tools that are too long, or have too much in them, are refused before they are in memory.
 func TestMCPListsAreBounded(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
 	for _, tt := range []struct {
 		name, want string
@@ -78,6 +79,9 @@ func TestMCPListsAreBounded(t *testing.T) {
 				tt.page = func(w io.Writer, cursor string) { page(plainWriter{w}, cursor) }
 			}
 			for _, first := range []string{"", "server/discover", "initialize"} {
+				if first != "" && tt.name != "deep" { // the bounds are the same, whatever is answered
+					continue
+				}
 				list, err := readServers(evil(t, stream, first, tt.page))
 				if err != nil {
 					t.Fatal(err)
@@ -85,9 +89,6 @@ func TestMCPListsAreBounded(t *testing.T) {
 				s := serverOf(t, list[0], time.Minute)
 				tools, err := s.list(t.Context())
 				s.session.Close()
-				if first != "" && tt.name == "pages without end" { // which are no answer to it, and small
-					continue
-				}
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%s, stream %v, %s: %d tools, %v; want %q", tt.name, stream, first, len(tools), err,
 						tt.want)
@@ -107,6 +108,7 @@ func (w plainWriter) Write(p []byte) (int, error) {
 
 // A server that is started is bounded too.
 func TestMCPStartedServerIsBounded(t *testing.T) {
+	t.Parallel()
 	shell := filepath.Join(t.TempDir(), "server.sh")
 	script := `while read -r line; do
 	id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')

@@ -5,7 +5,6 @@ package verifiers
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/internal/process"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
@@ -143,9 +143,7 @@ def serve_env(address_queue, config_data, **_):
 
 // TestPrintsWithoutNewline: a server is found, and a refusal is heard, behind what a package prints without a newline.
 func TestPrintsWithoutNewline(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
-	}
+	pythontest.Needed(t)
 	dir := t.TempDir()
 	for name, text := range chatty {
 		path := filepath.Join(dir, "verifiers", name)

@@ -40,7 +40,7 @@ func TestSilentSessions(t *testing.T) {
 
 // Memory after thousands of requests is no larger than after hundreds.
 func TestMemoryStaysFlat(t *testing.T) {
-	n := 1500
+	n := 700
 	if testing.Short() {
 		n = 300
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // mixedCrashes is how often the power fails under mixed load.
-const mixedCrashes = 4
+const mixedCrashes = 3
 
 // front is an address that stays while the server behind it crashes and restarts. After a crash it sends no answer of
 // the crashed process.

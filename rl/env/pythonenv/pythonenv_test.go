@@ -2,6 +2,7 @@ package pythonenv_test
 
 import (
 	"errors"
+	"flag"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,9 +16,17 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/env/envtest"
 	"github.com/seed-d9ad8ee0/trinity/rl/env/pythonenv"
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "8") // most tests wait for a process or for a time
+	}
+	pythontest.Direct()
+	goleak.VerifyTestMain(m)
+}
 
 // opened is a registry with environments in Python, and what it told the user.
 type opened struct {
@@ -92,9 +101,19 @@ func (o *opened) make(t *testing.T, id string, p env.Params) env.Env {
 	return e
 }
 
-// TestContract: environments in Python pass the suite of all environments, whether they can be copied or not.
-func TestContract(t *testing.T) {
+// TestTogether makes environments of all kinds in the same processes.
+func TestTogether(t *testing.T) {
+	t.Parallel()
 	o := open(t, 0)
+	for name, test := range map[string]func(*testing.T, *opened){"contract": contract, "wrapped": wrapped,
+		"parameters": parameters, "rows": rows, "programs": programs, "refused": refused, "unsteady": unsteady,
+		"numpy": numPy, "no seed": noSeed} {
+		t.Run(name, func(t *testing.T) { test(t, o) })
+	}
+}
+
+// contract: environments in Python pass the suite of all environments, whether they can be copied or not.
+func contract(t *testing.T, o *opened) {
 	for _, id := range []string{
 		"python:gem:game:Guess-v0-easy", "python:guessing.py:Guess?max_turns=8&hints=false",
 		"python:guessing.py:Uncopied", "python:guessing.py:Shared", "python:guessing:Guess",
@@ -106,9 +125,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestWrapped: wrappers around an environment in Python do what they do around native ones.
-func TestWrapped(t *testing.T) {
-	o := open(t, 0)
+// wrapped: wrappers around an environment in Python do what they do around native ones.
+func wrapped(t *testing.T, o *opened) {
 	wrappers, err := env.Wrappers("concat_with_action,episode_tracking", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -131,9 +149,8 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// TestParams: the numbers of a constructor are parameters, and the id's arguments reach it.
-func TestParams(t *testing.T) {
-	o := open(t, 0)
+// parameters: the numbers of a constructor are parameters, and the id's arguments reach it.
+func parameters(t *testing.T, o *opened) {
 	for id, want := range map[string]string{
 		"python:gem:game:Guess-v0-easy":  "high=5 low=1 max_turns=3",
 		"python:gem:game:Guess-v0-drawn": "high=drawn low=1 max_turns=4",
@@ -157,10 +174,8 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestRows: dataset= gives an environment the rows of a file, and wrappers= puts GEM's wrappers around it.
-func TestRows(t *testing.T) {
-	t.Parallel()
-	o := open(t, 0)
+// rows: dataset= gives an environment the rows of a file, and wrappers= puts GEM's wrappers around it.
+func rows(t *testing.T, o *opened) {
 	e := o.make(t, "python:gem:math:Rows?dataset=rows.jsonl&wrappers=loud", nil)
 	first, err := e.Reset(1)
 	if err != nil || first.Text != "WHAT IS 4 + 4?" {
@@ -172,19 +187,17 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestPrograms: programs that environments run get their input and are judged by their output and exit status, as
+// programs: programs that environments run get their input and are judged by their output and exit status, as
 // outside of the host, however many run at once.
-func TestPrograms(t *testing.T) {
-	t.Parallel()
-	o := open(t, 0)
-	programs := map[string]float64{
+func programs(t *testing.T, o *opened) {
+	rewards := map[string]float64{
 		"a, b = map(int, input().split())\nprint(a + b)": 1, "print(-1)": 0, "print(": 0,
 		"import sys\na, b = map(int, input().split())\nprint(a + b)\nsys.exit(3)":                              0,
 		"import os\na, b = map(int, input().split())\nos.write(2, b'x' * 100_000)\nprint(a + b)":               1,
 		"import os\na, b = map(int, input().split())\nprint(a + b if sorted(os.listdir('.')) == [] else 'no')": 1,
 	}
 	var wg sync.WaitGroup
-	for program, want := range programs {
+	for program, want := range rewards {
 		e := o.make(t, "python:programs.py:Programs", nil)
 		wg.Go(func() {
 			for seed := range uint64(2) {
@@ -201,9 +214,8 @@ func TestPrograms(t *testing.T) {
 	wg.Wait()
 }
 
-// TestRefused: what cannot be an environment says what is wrong and what to do.
-func TestRefused(t *testing.T) {
-	o := open(t, 0)
+// refused: what cannot be an environment says what is wrong and what to do.
+func refused(t *testing.T, o *opened) {
 	for id, want := range map[string]string{
 		"python:":                                 "write python:gem:ID",
 		"python:nothing":                          "names no environment",
@@ -225,10 +237,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUnsteady: an environment that does not obey its seed is told of, and the repetitions of a task still begin alike.
-func TestUnsteady(t *testing.T) {
-	t.Parallel()
-	o := open(t, 0)
+// unsteady: an environment that does not obey its seed is told of, and the repetitions of a task still begin alike.
+func unsteady(t *testing.T, o *opened) {
 	e := o.make(t, "python:faulty.py:Unsteady", nil)
 	if !o.told("two resets of python:faulty.py:Unsteady with one seed do not begin alike") {
 		t.Errorf("notes %q", o.notes)
@@ -249,9 +259,8 @@ func TestUnsteady(t *testing.T) {
 	}
 }
 
-// TestNumPy: what an environment draws from numpy.random is decided by the seed, in the first episode of a process too.
-func TestNumPy(t *testing.T) {
-	o := open(t, 0)
+// numPy: what an environment draws from numpy.random is decided by the seed, in the first episode of a process too.
+func numPy(t *testing.T, o *opened) {
 	if exec.Command(python.Find("", ""), "-c", "import numpy").Run() != nil {
 		t.Skip("this Python has no numpy")
 	}
@@ -272,9 +281,8 @@ func TestNumPy(t *testing.T) {
 	}
 }
 
-// TestNoSeed: reset without a seed draws from the global random, which is seeded.
-func TestNoSeed(t *testing.T) {
-	o := open(t, 0)
+// noSeed: reset without a seed draws from the global random, which is seeded.
+func noSeed(t *testing.T, o *opened) {
 	e := o.make(t, "python:faulty.py:Silent", nil)
 	a, err1 := e.Reset(5)
 	b, err2 := e.Reset(5)

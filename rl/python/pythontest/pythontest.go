@@ -1,0 +1,29 @@
+// Package pythontest finds Python for tests.
+package pythontest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/rl/python"
+)
+
+// Direct puts the folder of the interpreter that python3 starts in front of PATH, for a TestMain. A version manager has
+// a shell script under the name, which takes longer than Python does.
+func Direct() {
+	said, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if path := strings.TrimSpace(string(said)); err == nil && path != "" {
+		os.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+}
+
+// Needed skips a test where there is no Python.
+func Needed(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3: " + python.Oldest + " or newer runs this test, and CI has one")
+	}
+}
