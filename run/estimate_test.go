@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/run/budget"
@@ -75,6 +76,8 @@ func TestEstimateAsksNoServer(t *testing.T) {
 
 // reckon inspects a configuration without stages and reckons its budget.
 func reckon(ctx context.Context, cfg *config.Config, o Options) (*budget.Budget, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // the pilot's own patience would end on a busy machine
+	defer cancel()
 	in, err := Inspect(ctx, cfg, o)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,9 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 )
 
-// The pilot measures how long answers are: it takes about pilotSamples samples and at most pilotTime. A pilot that
-// takes longer is discarded, as the answers that are finished by then are the short ones.
+// The pilot measures how long answers are: it takes about pilotSamples samples and at most pilotTime, or the time until
+// the deadline of its context. A pilot that takes longer is discarded, as the answers that are finished by then are the
+// short ones.
 const (
 	pilotSamples = 128
 	pilotTasks   = 8 // at least, however many samples each has
@@ -67,17 +68,20 @@ func (p *Plan) Pilot(ctx context.Context, b *Budget, client tinker.SamplingClien
 	return nil
 }
 
-// runSome runs about pilotSamples repetitions of tasks all over the run, for pilotTime at most.
+// runSome runs about pilotSamples repetitions of tasks all over the run.
 func (p *Plan) runSome(ctx context.Context, client *counting) (t trial, err error) {
 	repeat := max(1, p.Repeat)
 	tasks, err := p.some(max(pilotTasks, (pilotSamples+repeat-1)/repeat))
 	if err != nil {
 		return t, err
 	}
-	limited, cancel := context.WithTimeout(ctx, pilotTime)
-	defer cancel()
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, pilotTime)
+		defer cancel()
+	}
 	var tokens, experiences atomic.Int64
-	g, gctx := errgroup.WithContext(limited)
+	g, gctx := errgroup.WithContext(ctx)
 	begin := time.Now()
 	for _, task := range tasks {
 		task.Repeat = repeat
