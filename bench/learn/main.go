@@ -87,7 +87,8 @@ func (e example) learns(ctx context.Context, seed int, order string) error {
 func (e example) control(ctx context.Context, runs int) error {
 	gain := 0.0
 	for seed := range runs {
-		sum, err := e.train(ctx, ", advantages shuffled", seed+1, run.Options{Plugins: job.Shuffled(), Order: "sequential"})
+		o := run.Options{Plugins: job.Shuffled(), Order: "sequential"}
+		sum, err := e.train(ctx, ", advantages shuffled", seed+1, o)
 		if err != nil {
 			return err
 		}
@@ -102,7 +103,8 @@ func (e example) control(ctx context.Context, runs int) error {
 		most = 0.2
 	}
 	if gain > most {
-		return fmt.Errorf("with advantages shuffled inside each group held-out accuracy rose by %.3f in %d runs", gain, runs)
+		return fmt.Errorf("with advantages shuffled inside each group held-out accuracy rose by %.3f in %d runs", gain,
+			runs)
 	}
 	return nil
 }
