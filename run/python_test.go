@@ -92,7 +92,7 @@ func TestPythonWorkflows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := and(and(tiny, tt.args...), tasksetKey+"default_workflow_type=judged",
+			args := and(and(tiny, tt.args...),
 				"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]")
 			first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
 			gapIsNone(t, first)

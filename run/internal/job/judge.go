@@ -30,12 +30,13 @@ type Judge struct {
 	client  tinker.SamplingClient // nil until it is first asked
 }
 
-// FindJudge finds the judge if a taskset's workflow asks one, else nil. Templates are told date.
+// FindJudge finds the judge if a taskset's workflow may ask one, else nil. Templates are told date.
 func (j *Job) FindJudge(ctx context.Context, date time.Time) (*Judge, error) {
 	in := j.Config.Buffer.ExplorerInput
+	named := func(t config.Taskset) bool { return t.Format.WorkflowKey != "" } // rows name any workflow
 	asks := func(t config.Taskset) bool {
 		_, theirs := j.Own.Workflows[t.DefaultWorkflowType].(workflow.Foreign)
-		return theirs || workflow.Judged(t.DefaultWorkflowType)
+		return theirs || named(t) || workflow.Judged(t.DefaultWorkflowType)
 	}
 	operates := slices.ContainsFunc(j.Config.DataProcessor.ExperiencePipeline.Operators,
 		func(o config.Operator) bool { return j.Operators[o.Name] != nil })
@@ -49,7 +50,7 @@ func (j *Job) FindJudge(ctx context.Context, date time.Time) (*Judge, error) {
 	list := make([]*Judge, len(j.Config.Explorer.AuxiliaryModels))
 	for i, conf := range j.Config.Explorer.AuxiliaryModels {
 		if i > 0 && !operates && !slices.ContainsFunc(tasksets, func(t config.Taskset) bool {
-			return j.Own.Workflows[t.DefaultWorkflowType] != nil
+			return named(t) || j.Own.Workflows[t.DefaultWorkflowType] != nil
 		}) {
 			break // workflows of this program ask the first alone
 		}
