@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,8 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seed-d9ad8ee0/trinity/internal/bound"
 )
@@ -156,6 +161,26 @@ func TestEventsAreCounted(t *testing.T) {
 			if (err != nil) != bad {
 				t.Errorf("%.30q in steps of %d: %v", text, step, err)
 			}
+		}
+	}
+}
+
+// saying is the connection of a server that says one message.
+type saying struct {
+	mcp.Connection
+	message jsonrpc.Message
+}
+
+func (s saying) Read(context.Context) (jsonrpc.Message, error) { return s.message, nil }
+
+// What a server that was started asks is bounded as its answers are.
+func TestMCPMessagesAreBounded(t *testing.T) {
+	deep := json.RawMessage(strings.Repeat("[", 300) + strings.Repeat("]", 300))
+	for _, m := range []jsonrpc.Message{&jsonrpc.Request{Method: "ping", Params: deep}, &jsonrpc.Response{Result: deep}} {
+		var much atomic.Pointer[bound.Error]
+		got, err := countedConn{saying{message: m}, &much}.Read(t.Context())
+		if got != nil || err == nil || much.Load() == nil || !strings.Contains(err.Error(), "more than 256 levels") {
+			t.Errorf("%T: %v, %v; it is kept: %v", m, got, err, much.Load())
 		}
 	}
 }
