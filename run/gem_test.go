@@ -180,7 +180,11 @@ func gemJob(pairs ...string) startJob {
 // Stopped anywhere and resumed, a run ends with the metrics of an unbroken one.
 func TestGemSurvivesKills(t *testing.T) {
 	t.Parallel()
-	survivesKills(t, playing(), 6, gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2"))
+	few := gemJob("max_steps=2", "save_every=1", "eval_every=1", "eval_episodes=2")
+	survivesKills(t, playing(), 6, few)
+	if !testing.Short() {
+		survivesKills(t, onEngine(), 3, few)
+	}
 }
 
 // A service that loses its models, and a server: a killed run goes back to the last state it saved, and trains again
