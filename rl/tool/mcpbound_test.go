@@ -176,7 +176,8 @@ func (s saying) Read(context.Context) (jsonrpc.Message, error) { return s.messag
 // What a server that was started asks is bounded as its answers are.
 func TestMCPMessagesAreBounded(t *testing.T) {
 	deep := json.RawMessage(strings.Repeat("[", 300) + strings.Repeat("]", 300))
-	for _, m := range []jsonrpc.Message{&jsonrpc.Request{Method: "ping", Params: deep}, &jsonrpc.Response{Result: deep}} {
+	for _, m := range []jsonrpc.Message{&jsonrpc.Request{Method: "ping", Params: deep},
+		&jsonrpc.Response{Result: deep}} {
 		var much atomic.Pointer[bound.Error]
 		got, err := countedConn{saying{message: m}, &much}.Read(t.Context())
 		if got != nil || err == nil || much.Load() == nil || !strings.Contains(err.Error(), "more than 256 levels") {
