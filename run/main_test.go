@@ -1,7 +1,6 @@
 package run
 
 import (
-	"flag"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -20,18 +19,8 @@ func TestMain(m *testing.M) {
 	}
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(1 << 30) // beyond it garbage is collected at once: many jobs are open beside each other
-	flag.Parse()
-	manyAtOnce()
-	pythontest.Direct()
+	pythontest.Prepare()
 	os.Exit(inMemory(m.Run))
-}
-
-// manyAtOnce has more tests run beside each other than there are processors, unless -parallel says how many: they wait
-// for Python and for servers as long as they compute.
-func manyAtOnce() {
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		flag.Set("test.parallel", "8")
-	}
 }
 
 // inMemory runs the tests with their temporary folders in memory, if there is such a folder with room: most of what a

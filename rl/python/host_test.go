@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,11 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		flag.Set("test.parallel", "8") // most tests wait for a process or for a time
-	}
-	pythontest.Direct()
+	pythontest.Prepare()
 	goleak.VerifyTestMain(m)
 }
 

@@ -124,7 +124,11 @@ func (p *pass) expertMLP(l, e int, rows []int) {
 	p.gather(x.x, p.layers[l].n2, rows)
 	p.gathered(on, p.w.layers[l].gateUp(e), x.gateUp, x.x, x.midGU, rows, gateUpOf(l, e))
 	on.Rows(0, len(rows), func(a, b int, _ *kernel.Scratch) {
-		clamp, tmp := p.w.Config.Clamp, make([]float32, F)
+		clamp := p.w.Config.Clamp
+		var tmp []float32
+		if clamp.Limit > 0 {
+			tmp = make([]float32, F)
+		}
 		for i := a; i < b; i++ {
 			gu := x.gateUp.Row(i)
 			if clamp.Limit > 0 {

@@ -2,7 +2,6 @@ package pythonenv_test
 
 import (
 	"errors"
-	"flag"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,11 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		flag.Set("test.parallel", "8") // most tests wait for a process or for a time
-	}
-	pythontest.Direct()
+	pythontest.Prepare()
 	goleak.VerifyTestMain(m)
 }
 

@@ -2,6 +2,7 @@
 package pythontest
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,16 @@ import (
 
 	"github.com/seed-d9ad8ee0/trinity/rl/python"
 )
+
+// Prepare parses the flags for a TestMain, and is Direct. More tests run beside each other than there are processors,
+// unless -parallel says how many: they wait for Python and for servers as long as they compute.
+func Prepare() {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "8")
+	}
+	Direct()
+}
 
 // Direct puts the folder of the interpreter that python3 starts in front of PATH, for a TestMain. A version manager has
 // a shell script under the name, which takes longer than Python does.
