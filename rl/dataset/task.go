@@ -94,8 +94,12 @@ func (f Format) missing(src *Source, index int, row Row, setting, key string) er
 	if len(columns) == 0 {
 		columns = []string{"none"}
 	}
-	return &MissingColumn{setting, fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them",
-		src.Place(index), key, strings.Join(columns, ", "), f.where(setting))}
+	none := ""
+	if setting == "response_key" {
+		none = `, or to "" if the rows have no answers`
+	}
+	return &MissingColumn{setting, fmt.Errorf("dataset: %s: no column %q; the columns are: %s; set %s to one of them%s",
+		src.Place(index), key, strings.Join(columns, ", "), f.where(setting), none)}
 }
 
 // MissingColumn is an error about a row without the column that a key of the format names.

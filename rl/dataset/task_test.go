@@ -79,7 +79,7 @@ func TestMissingColumn(t *testing.T) {
 	wantMessage(t, err, []string{"train.jsonl:1", `no column "question"`, "query, solution",
 		"buffer.explorer_input.taskset.format.prompt_key"})
 	err = Format{PromptKey: "query", ResponseKey: "answer"}.Check(s)
-	wantMessage(t, err, []string{`no column "answer"`, "response_key"})
+	wantMessage(t, err, []string{`no column "answer"`, "response_key", `or to "" if the rows have no answers`})
 	_, err = Format{MessagesKey: "messages"}.Messages(s, 0)
 	wantMessage(t, err, []string{`no column "messages"`, "messages_key"})
 	if err := (Format{PromptKey: "query", ResponseKey: "solution", WorkflowKey: "workflow"}).Check(s); err != nil {
