@@ -94,7 +94,7 @@ func (r *Runner) Backward(w *Weights, seqs []Seq, tape *Tape, grads ...*Grads) {
 	d.resize(w.Config, p.rows(), p.rank)
 	d.tasks = d.tasks[:0]
 	clear(d.dOut.Data)
-	p.headGradients(&tape.score)
+	scoring{p}.headGradients(&tape.score)
 	for l := len(p.layers) - 1; l >= 0; l-- {
 		if tape.keep == keepInputs && p.between() {
 			p.recompute(l)
@@ -132,10 +132,10 @@ func (p *pass) train(grads []*Grads) error {
 // recompute fills layer l's activations again from its input.
 func (p *pass) recompute(l int) {
 	p.layer(func(a, b int, on nn.Products) { p.project(l, a, b, on) })
-	p.recur(l)
+	recurrent{p}.recur(l)
 	p.layer(func(a, b int, on nn.Products) {
 		if p.attend(l, a, b, on); p.w.Config.sparse(l) {
-			p.route(l, a, b, on)
+			mixture{p}.route(l, a, b, on)
 			return
 		}
 		p.mlp(l, a, b, on)
@@ -145,14 +145,14 @@ func (p *pass) recompute(l int) {
 // layerGradients computes d.dIn from d.dOut through layer l and adds the layer's gradients.
 func (p *pass) layerGradients(l int) {
 	if p.w.Config.sparse(l) {
-		p.expertsBackward(l)
+		mixture{p}.expertsBackward(l)
 	}
 	p.layer(func(a, b int, on nn.Products) {
 		p.mlpBackward(l, a, b, on)
 		p.attendBackward(l, a, b, on)
 	})
 	if kv := p.w.Config.KVHeads; p.w.Config.linear(l) {
-		p.recurBackward(l)
+		recurrent{p}.recurBackward(l)
 	} else {
 		p.P.Run(len(p.roots)*kv, func(i int, sc *kernel.Scratch) {
 			ws := p.ws.Get()
@@ -186,7 +186,7 @@ func (r *Runner) headChunk(c Config) int {
 
 // headGradients computes d.dOut, the gradient of the last layer's output, from the tape of Score, and adds the
 // gradients of the head and of the final norm.
-func (p *pass) headGradients(s *score) {
+func (p scoring) headGradients(s *score) {
 	c, d := p.w.Config, &p.back
 	chunk := p.headChunk(c)
 	for from := 0; from < len(s.rows); {

@@ -240,7 +240,7 @@ func (p *pass) mlp(l, a, b int, on nn.Products) {
 func (p *pass) mlpBackward(l, a, b int, on nn.Products) {
 	w, s, c, d := &p.w.layers[l], &p.layers[l], p.w.Config, &p.back
 	if c.sparse(l) {
-		p.routeBackward(l, a, b, on)
+		mixture{p}.routeBackward(l, a, b, on)
 		return
 	}
 	dy := p.residualBackward(d.dmlp, d.dOut, s.mlp, w.afterMLP, s.invMLP, a, b, on)

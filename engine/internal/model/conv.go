@@ -115,7 +115,7 @@ const convName = "conv.conv.weight"
 const convChannels = 512
 
 // eachConv runs f for parts of the channels of n stretches or trees, in parallel.
-func (p *pass) eachConv(l, n int, f func(ws *nn.Workspace, i, from, to int)) {
+func (p recurrent) eachConv(l, n int, f func(ws *nn.Workspace, i, from, to int)) {
 	dim := p.w.Config.Dim
 	parts := (dim + convChannels - 1) / convChannels
 	for i := range p.stretches {
@@ -130,7 +130,7 @@ func (p *pass) eachConv(l, n int, f func(ws *nn.Workspace, i, from, to int)) {
 }
 
 // convolve computes the convolution of layer l.
-func (p *pass) convolve(l int) {
+func (p recurrent) convolve(l int) {
 	c, w, rows := p.w.Config, p.w.layers[l].conv, p.convRows(l)
 	p.eachConv(l, len(p.stretches), func(ws *nn.Workspace, i, from, to int) {
 		if s := p.stretches[i]; s.From < s.To {
@@ -140,14 +140,14 @@ func (p *pass) convolve(l int) {
 }
 
 // convolveBackward computes the gradient of the rows that enter the convolution of layer l.
-func (p *pass) convolveBackward(l int) {
+func (p recurrent) convolveBackward(l int) {
 	c, w, rows := p.w.Config, p.w.layers[l].conv, p.convRows(l)
 	p.eachConv(l, len(p.roots), func(ws *nn.Workspace, i, from, to int) {
 		c.Conv.Backward(p.K, ws, w, rows, p.back.conv(), p.stretches, p.prev, p.roots[i], from, to)
 	})
 }
 
-func (p *pass) convRows(l int) nn.ConvRows {
+func (p recurrent) convRows(l int) nn.ConvRows {
 	return nn.ConvRows{In: p.layers[l].delta.In, Y: p.layers[l].delta.Y}
 }
 
@@ -156,7 +156,7 @@ func (d *backBuffers) conv() nn.ConvGrads {
 }
 
 // convTask puts the gradient of a convolution's weights on the list.
-func (p *pass) convTask(l int, out []float32) {
+func (p recurrent) convTask(l int, out []float32) {
 	if out == nil {
 		return
 	}

@@ -39,8 +39,11 @@ func (w *deltaWeights) store(c Config, at string, data map[string][]float32) {
 	data[at+"linear_attn.dt_bias"], data[at+"linear_attn.norm.weight"] = w.Bias, w.Norm
 }
 
+// recurrent is the part of a pass that layers without attention compute: delta rules and convolutions.
+type recurrent struct{ *pass }
+
 // eachDelta runs f for each key head of each tree of sequences, in parallel.
-func (p *pass) eachDelta(l int, f func(on nn.Products, ws *nn.Workspace, root, head int)) {
+func (p recurrent) eachDelta(l int, f func(on nn.Products, ws *nn.Workspace, root, head int)) {
 	n := p.w.Config.Delta.Keys
 	for i := range p.stretches {
 		p.stretches[i].Layer = p.w.Config.place(l)
@@ -53,7 +56,7 @@ func (p *pass) eachDelta(l int, f func(on nn.Products, ws *nn.Workspace, root, h
 }
 
 // recur computes what layer l has for attention, if it has none.
-func (p *pass) recur(l int) {
+func (p recurrent) recur(l int) {
 	c := p.w.Config
 	switch {
 	case !c.linear(l):
@@ -68,7 +71,7 @@ func (p *pass) recur(l int) {
 }
 
 // recurBackward computes d.dIn of a mixer from the gradient of its result.
-func (p *pass) recurBackward(l int) {
+func (p recurrent) recurBackward(l int) {
 	d := &p.back
 	if p.w.Config.Arch.Conv {
 		p.convolveBackward(l)
@@ -82,11 +85,11 @@ func (p *pass) recurBackward(l int) {
 }
 
 // deltaTasks puts the gradients of the parameters of a delta rule outside its linears on the list.
-func (p *pass) deltaTasks(l int, g *Grads) {
+func (p recurrent) deltaTasks(l int, g *Grads) {
 	c, s, b := p.w.Config, &p.layers[l].delta, &p.back
 	at := fmt.Sprintf("model.layers.%d.linear_attn.", l)
-	p.addBias(g.of(at+"dt_bias"), b.ddelta, c.Delta.Width()-c.Delta.Values)
-	p.addBias(g.of(at+"A_log"), b.dlog, 0)
+	b.addBias(g.of(at+"dt_bias"), b.ddelta, c.Delta.Width()-c.Delta.Values)
+	b.addBias(g.of(at+"A_log"), b.dlog, 0)
 	run := func(out []float32, f func()) {
 		if out != nil {
 			b.tasks = append(b.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) { f() }})

@@ -36,8 +36,11 @@ type expertWork struct {
 	dweights              []float32 // [T,K]
 }
 
+// mixture is the experts' part of a pass.
+type mixture struct{ *pass }
+
 // route computes the logits of the experts of layer l for rows a to b-1.
-func (p *pass) route(l, a, b int, on nn.Products) {
+func (p mixture) route(l, a, b int, on nn.Products) {
 	w, s := &p.w.layers[l], &p.layers[l]
 	on.Rows(a, b, func(a, b int, _ *kernel.Scratch) {
 		nn.RMSNorm(p.K, s.n2.Slice(a, b), s.h.Slice(a, b), w.norm2, p.w.Config.Eps, s.inv2[a:b])
@@ -47,7 +50,7 @@ func (p *pass) route(l, a, b int, on nn.Products) {
 }
 
 // dispatch finds the experts of each row by the logits of layer l, and the rows of each expert.
-func (p *pass) dispatch(l int) {
+func (p mixture) dispatch(l int) {
 	r, router, T := &p.work.routes, p.w.Config.Experts, p.rows()
 	n := T * router.Used
 	r.chosen, r.weights = make([]int32, n), floats(r.weights, n)
@@ -79,7 +82,7 @@ func (r *routes) sort(router nn.Router) {
 }
 
 // eachExpert calls f for each expert that has rows, upward, with some of them and their places in weights, upward.
-func (p *pass) eachExpert(f func(e int, rows, slots []int)) {
+func (p mixture) eachExpert(f func(e int, rows, slots []int)) {
 	r := &p.work.routes
 	for e := range p.w.Config.Experts.Experts {
 		rows, slots := r.rows[r.first[e]:r.first[e+1]], r.slots[r.first[e]:r.first[e+1]]
@@ -92,10 +95,10 @@ func (p *pass) eachExpert(f func(e int, rows, slots []int)) {
 }
 
 // together is for products that the workers share.
-func (p *pass) together() nn.Products { return nn.Products{K: p.K, SC: p.sc, P: p.P} }
+func (p mixture) together() nn.Products { return nn.Products{K: p.K, SC: p.sc, P: p.P} }
 
 // experts computes the output of layer l from h and the logits of its experts.
-func (p *pass) experts(l int) {
+func (p mixture) experts(l int) {
 	s, x, on, out := &p.layers[l], &p.work, p.together(), p.output(l)
 	p.dispatch(l)
 	clear(out.Data)
@@ -114,7 +117,7 @@ func (p *pass) experts(l int) {
 }
 
 // expertMLP computes what enters the last linear of an expert, for rows of layer l.
-func (p *pass) expertMLP(l, e int, rows []int) {
+func (p mixture) expertMLP(l, e int, rows []int) {
 	x, F, on := &p.work, p.w.Config.ExpertFF, p.together()
 	x.x.Resize(len(rows), p.w.Config.Dim)
 	x.gateUp.Resize(len(rows), 2*F)
@@ -141,7 +144,7 @@ func (p *pass) expertMLP(l, e int, rows []int) {
 }
 
 // gather copies rows of from.
-func (p *pass) gather(to, from nn.Rows, rows []int) {
+func (p mixture) gather(to, from nn.Rows, rows []int) {
 	p.together().Rows(0, len(rows), func(a, b int, _ *kernel.Scratch) {
 		for i := a; i < b; i++ {
 			copy(to.Row(i), from.Row(rows[i]))

@@ -12,7 +12,7 @@ import (
 // and up of an expert are computed again.
 //
 // The sums of d.dn2 are over a row's experts, upward, then its logits.
-func (p *pass) expertsBackward(l int) {
+func (p mixture) expertsBackward(l int) {
 	x, d, router := &p.work, &p.back, p.w.Config.Experts
 	p.dispatch(l)
 	x.dweights = floats(x.dweights, len(x.weights))
@@ -43,7 +43,7 @@ func (p *pass) expertsBackward(l int) {
 
 // expertBackward computes the gradients of rows of expert e, after expertMLP. x.act and x.midDown become those of
 // rows times their weights, which the gradients of down need beside x.dy.
-func (p *pass) expertBackward(l, e int, rows, slots []int) {
+func (p mixture) expertBackward(l, e int, rows, slots []int) {
 	x, d, c, on, w := &p.work, &p.back, p.w.Config, p.together(), &p.w.layers[l]
 	F, bias := c.ExpertFF, w.down(e).Bias
 	for _, m := range []column{{&x.dy, c.Dim}, {&x.dx, c.Dim}, {&x.dact, F}, {&x.dgateUp, 2 * F},
@@ -81,10 +81,10 @@ func (p *pass) expertBackward(l, e int, rows, slots []int) {
 
 // expertTasks puts the gradients of expert e on the list, for one stretch of the pass: rows a to b-1 of the work. list
 // begins with the targets of the expert.
-func (p *pass) expertTasks(l, e int, u segment, list []target, rows, slots []int, a, b int) {
+func (p mixture) expertTasks(l, e int, u segment, list []target, rows, slots []int, a, b int) {
 	x, d := &p.work, &p.back
 	if u.adapter == nil {
-		p.addMatrix(u.grads, list[0], x.dgateUp, x.x)
+		d.addMatrix(u.grads, list[0], x.dgateUp, x.x)
 		at := list[1].at + "down_proj."
 		d.add(u.grads.of(at+"weight"), x.dy.Cols, x.act.Cols, x.dy, 0, x.act, 0)
 		p.addWeighted(u.grads.of(at+"bias"), slots)
@@ -100,7 +100,7 @@ func (p *pass) expertTasks(l, e int, u segment, list []target, rows, slots []int
 }
 
 // addWeighted puts the bias of an expert's down on the list: the sum of x.dy times the rows' weights.
-func (p *pass) addWeighted(out []float32, slots []int) {
+func (p mixture) addWeighted(out []float32, slots []int) {
 	if out == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (p *pass) addWeighted(out []float32, slots []int) {
 }
 
 // routeBackward computes d.dh of a layer with experts for rows a to b-1, after expertsBackward.
-func (p *pass) routeBackward(l, a, b int, on nn.Products) {
+func (p mixture) routeBackward(l, a, b int, on nn.Products) {
 	d, w := &p.back, p.w.layers[l].router
 	in := on.Pack(0, d.drouter.Slice(a, b), d.drouter.Cols, w.BF16())
 	on.Transposed(d.dn2.Slice(a, b), in, 0, in.M, w.W, true, nil)

@@ -37,8 +37,11 @@ func (h *headRows) slice(a, b int) headRows {
 	return headRows{h.x.Slice(a, b), h.mid.Slice(a, b), h.logits.Slice(a, b), h.dx.Slice(a, b), h.dmid.Slice(a, b)}
 }
 
+// scoring is the head's part of a pass: logits, scores, and their gradients.
+type scoring struct{ *pass }
+
 // head computes h.logits for rows of the pass, whose hidden states it gathers.
-func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
+func (p scoring) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 	for i, t := range rows {
 		copy(h.x.Row(i), hidden.Row(t))
 	}
@@ -49,13 +52,13 @@ func (p *pass) head(h headRows, rows []int, hidden nn.Rows, on nn.Products) {
 func (a *Adapter) onHead() *nn.LoRA { return a.head }
 
 // headBackward computes h.dx from h.logits, which holds the gradients of the logits.
-func (p *pass) headBackward(h headRows, rows []int, on nn.Products) {
+func (p scoring) headBackward(h headRows, rows []int, on nn.Products) {
 	p.gatheredBackward(on, p.w.head, h.dx, h.logits, h.dmid, rows, (*Adapter).onHead)
 	p.scaleHead(h.dx)
 }
 
 // scaleHead multiplies the head's inputs, or their gradients, by the family's factor.
-func (p *pass) scaleHead(x nn.Rows) {
+func (p scoring) scaleHead(x nn.Rows) {
 	if scale := p.w.Config.LogitScale; scale > 0 {
 		p.K.Scale(x.Data, scale)
 	}
@@ -74,7 +77,7 @@ func (r *Runner) Logits(w *Weights, seqs []Seq, hidden []float32, rows []int, ou
 		ws := r.ws.Get()
 		ws.Rows[0].Resize(b-a, c.Dim)
 		ws.Rows[1].Resize(b-a, p.rank)
-		p.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: all.Slice(a, b)}, rows[a:b], h, on)
+		scoring{p}.head(headRows{x: ws.Rows[0], mid: ws.Rows[1], logits: all.Slice(a, b)}, rows[a:b], h, on)
 		r.ws.Put(ws)
 	})
 }
@@ -129,7 +132,8 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 			return
 		}
 		all := nn.Rows{Data: hidden, Cols: w.Config.Dim}
-		if !p.scoreRows(s, from, min(from+chunk, len(s.rows)), all, targets.of(logp), entropies) {
+		to := min(from+chunk, len(s.rows))
+		if done := (scoring{p}).scoreRows(s, from, to, all, targets.of(logp), entropies); !done {
 			return
 		}
 	}
@@ -146,7 +150,7 @@ func (r *Runner) ScoreEntropy(w *Weights, seqs []Seq, hidden []float32, targets 
 
 // scoreRows computes the logits of s.rows[from:to], in r.back.head, and the requested scores. It reports whether the
 // call continues.
-func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp func(row int) []float32,
+func (p scoring) scoreRows(s *score, from, to int, hidden nn.Rows, logp func(row int) []float32,
 	entropies *Entropies) bool {
 	c, head := p.w.Config, &p.back.head
 	p.back.held = nil
@@ -166,7 +170,7 @@ func (p *pass) scoreRows(s *score, from, to int, hidden nn.Rows, logp func(row i
 }
 
 // headParts runs f over n rows as blocks does, and yields between parts of them. It reports whether the call continues.
-func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
+func (p scoring) headParts(n int, f func(a, b int, on nn.Products)) bool {
 	weights := p.w.Config.Dim * p.w.Config.Vocab
 	for at := 0; at < n; {
 		if at > 0 && !p.between() {
@@ -181,7 +185,7 @@ func (p *pass) headParts(n int, f func(a, b int, on nn.Products)) bool {
 
 // headPart is the number of rows between two calls of Between: many, since each part reads the head's weights once, or
 // those that take no longer than a layer while another runner waits.
-func (p *pass) headPart() int {
+func (p scoring) headPart() int {
 	if p.Waits != nil && p.Waits() {
 		return layerRows(p.w.Config, p.rows())
 	}

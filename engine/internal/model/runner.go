@@ -165,7 +165,7 @@ func (p *pass) forward() {
 		if !p.between() {
 			return
 		}
-		p.recur(l)
+		recurrent{p}.recur(l)
 		p.block(l, func(a, b int, on nn.Products) {
 			if l+1 < len(p.layers) {
 				p.project(l+1, a, b, on)
@@ -190,9 +190,9 @@ func (p *pass) block(l int, next func(a, b int, on nn.Products)) {
 	}
 	p.layer(func(a, b int, on nn.Products) {
 		p.attend(l, a, b, on)
-		p.route(l, a, b, on)
+		mixture{p}.route(l, a, b, on)
 	})
-	p.experts(l)
+	mixture{p}.experts(l)
 	p.layer(next)
 }
 

@@ -153,26 +153,26 @@ func (p *pass) fullTasks(l int, g *Grads) {
 	list[0].outs = storedInputs(c, l)
 	if c.sparse(l) {
 		d.add(g.of(at+c.routerName()+".weight"), c.Experts.Experts, c.Dim, d.drouter, 0, s.n2, 0)
-		p.addBias(g.of(at+c.routerName()+".bias"), d.drouter, 0)
+		d.addBias(g.of(at+c.routerName()+".bias"), d.drouter, 0)
 	} else {
-		p.addMatrix(g, list[2], d.dgateUp, s.n2)
-		p.addMatrix(g, list[3], p.dDown(), s.act)
+		d.addMatrix(g, list[2], d.dgateUp, s.n2)
+		d.addMatrix(g, list[3], p.dDown(), s.act)
 	}
-	p.addMatrix(g, list[0], p.dMixed(l), s.n1)
-	p.addMatrix(g, list[1], p.dO(), p.answered(l))
-	p.addBias(g.of(at+sinksName), d.dsinks, 0)
+	d.addMatrix(g, list[0], p.dMixed(l), s.n1)
+	d.addMatrix(g, list[1], p.dO(), p.answered(l))
+	d.addBias(g.of(at+sinksName), d.dsinks, 0)
 	attn, afterAttn, mlp, afterMLP := c.normNames()
-	p.addNorm(g.of(at+attn), d.dn1, s.x, s.inv1)
-	p.addNorm(g.of(at+mlp), d.dn2, s.h, s.inv2)
+	d.addNorm(g.of(at+attn), d.dn1, s.x, s.inv1)
+	d.addNorm(g.of(at+mlp), d.dn2, s.h, s.inv2)
 	if afterAttn != "" {
-		p.addNorm(g.of(at+afterAttn), d.dh, s.o, s.invO)
-		p.addNorm(g.of(at+afterMLP), d.dOut, s.mlp, s.invMLP)
+		d.addNorm(g.of(at+afterAttn), d.dh, s.o, s.invO)
+		d.addNorm(g.of(at+afterMLP), d.dOut, s.mlp, s.invMLP)
 	}
 	switch {
 	case c.linear(l) && c.Arch.Conv:
-		p.convTask(l, g.of(at+convName))
+		recurrent{p}.convTask(l, g.of(at+convName))
 	case c.linear(l):
-		p.deltaTasks(l, g)
+		recurrent{p}.deltaTasks(l, g)
 	case c.Arch.QKNorm:
 		query, key := c.headNorms()
 		p.addHeadNorm(g.of(at+query), s, 0, c.Heads)
@@ -181,36 +181,36 @@ func (p *pass) fullTasks(l int, g *Grads) {
 }
 
 // addMatrix puts the matrices of a linear and their biases on the list.
-func (p *pass) addMatrix(g *Grads, t target, dy, x nn.Rows) {
+func (d *backBuffers) addMatrix(g *Grads, t target, dy, x nn.Rows) {
 	col := 0
 	for _, out := range t.outs {
-		p.back.add(g.of(t.at+out.name+".weight"), out.out, t.in, dy, col, x, 0)
-		p.addBias(g.of(t.at+out.name+".bias"), dy, col)
+		d.add(g.of(t.at+out.name+".weight"), out.out, t.in, dy, col, x, 0)
+		d.addBias(g.of(t.at+out.name+".bias"), dy, col)
 		col += out.out
 	}
 }
 
 // addBias puts a bias on the list: the sum of dy's columns from col on.
-func (p *pass) addBias(out []float32, dy nn.Rows, col int) {
+func (d *backBuffers) addBias(out []float32, dy nn.Rows, col int) {
 	if out == nil {
 		return
 	}
-	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+	d.tasks = append(d.tasks, gradTask{run: func(k *kernel.Set, _ *kernel.Scratch) {
 		for t := range dy.Len() {
-			p.K.Add(out, dy.Row(t)[col:col+len(out)])
+			k.Add(out, dy.Row(t)[col:col+len(out)])
 		}
 	}})
 }
 
 // addNorm puts the weight of an RMSNorm on the list.
-func (p *pass) addNorm(out []float32, dy, x nn.Rows, inv []float32) {
+func (d *backBuffers) addNorm(out []float32, dy, x nn.Rows, inv []float32) {
 	if out == nil {
 		return
 	}
-	p.back.tasks = append(p.back.tasks, gradTask{run: func(*kernel.Set, *kernel.Scratch) {
+	d.tasks = append(d.tasks, gradTask{run: func(k *kernel.Set, _ *kernel.Scratch) {
 		tmp := make([]float32, len(out))
 		for t := range dy.Len() {
-			nn.RMSNormGrad(p.K, out, dy.Row(t), x.Row(t), inv[t], tmp)
+			nn.RMSNormGrad(k, out, dy.Row(t), x.Row(t), inv[t], tmp)
 		}
 	}})
 }
@@ -233,7 +233,7 @@ func (p *pass) addHeadNorm(out []float32, s *acts, h0, h1 int) {
 }
 
 // headTasks puts the gradients of the head and the final norm for one chunk of rows, upward, on the list.
-func (p *pass) headTasks(rows []int) {
+func (p scoring) headTasks(rows []int) {
 	c, d, h := p.w.Config, &p.back, &p.back.head
 	for _, u := range p.segments {
 		a, _ := slices.BinarySearch(rows, u.a)

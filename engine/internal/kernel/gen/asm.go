@@ -32,29 +32,43 @@ func scalar(name, reg string) param { return param{name, "float32", reg} }
 // fn begins a function that returns a float32 if returns is set, and loads its
 // arguments. doc is the comment of the Go declaration.
 func (a *asm) fn(name, doc string, frame int, returns bool, params ...param) {
+	result := ""
+	if returns {
+		result = "float32"
+	}
+	a.begin(name, doc, result, frame, "MOVQ", "VBROADCASTSS", params)
+}
+
+// begin begins a function and loads its arguments by the instruction load, or loadFloat for a float32. result is the
+// type of what it returns, or empty; ret is the place of it in the frame of the arguments.
+func (a *asm) begin(name, doc, result string, frame int, load, loadFloat string, params []param) (ret int) {
 	var loads []string
 	offset := 0
 	list := make([]string, len(params))
 	for i, p := range params {
 		list[i] = p.name + " " + p.kind
-		op, size := "MOVQ", 8
+		op, size := load, 8
 		if p.kind == "float32" {
-			op, size = "VBROADCASTSS", 4
+			op, size = loadFloat, 4
 		}
 		offset = (offset + size - 1) / size * size
 		loads = append(loads, fmt.Sprintf("%s %s+%d(FP), %s", op, p.name, offset, p.reg))
 		offset += size
 	}
 	signature := fmt.Sprintf("func %s(%s)", name, strings.Join(list, ", "))
-	if returns {
-		signature += " (ret float32)"
-		offset = (offset+7)/8*8 + 4
+	ret = (offset + 7) / 8 * 8
+	switch result {
+	case "int":
+		signature, offset = signature+" (ret int)", ret+8
+	case "float32":
+		signature, offset = signature+" (ret float32)", ret+4
 	}
 	fmt.Fprintf(&a.decl, "\n// %s %s\n//\n//go:noescape\n%s\n", name, doc, signature)
 	fmt.Fprintf(&a.text, "\n// %s\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", signature, name, frame, offset)
 	for _, l := range loads {
 		a.ins("%s", l)
 	}
+	return ret
 }
 
 // ins writes one instruction.

@@ -57,7 +57,7 @@ func (t neonTile) finishBlock(failed string) {
 		t.fadd(v, v, t.temp(0))
 	})
 	t.ins("CBNZ R4, %s", add)
-	t.neonClear(t.temp(0))
+	t.clear(t.temp(0))
 	t.eachSum(func(_, _, v int) { t.fadd(v, v, t.temp(0)) })
 	t.ins("B %s", done)
 	t.label(add)
@@ -71,6 +71,6 @@ func (t neonTile) finishBlock(failed string) {
 }
 
 // fadd sets V d to V n + V m, float32: FADD (vector).
-func (a *asm) fadd(d, n, m int) {
+func (a arm) fadd(d, n, m int) {
 	a.ins("WORD $%#08x // FADD V%d.S4, V%d.S4, V%d.S4", 0x4e20d400|m<<16|n<<5|d, d, n, m)
 }

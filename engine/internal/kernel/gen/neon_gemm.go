@@ -63,7 +63,7 @@ func neonVectors(rows int) int {
 }
 
 // emit writes the kernels of all heights and their table.
-func (g neonGEMM) emit(a *asm) {
+func (g neonGEMM) emit(a arm) {
 	names := []string{"nil"}
 	for rows := 1; rows <= neonMax; rows++ {
 		name := fmt.Sprintf("%sx%d", g.name, rows)
@@ -76,7 +76,7 @@ func (g neonGEMM) emit(a *asm) {
 // neonTile writes one kernel.
 type neonTile struct {
 	neonGEMM
-	*asm
+	arm
 	rows int
 }
 
@@ -105,7 +105,7 @@ func (t neonTile) kernel(name string) {
 	if t.blocked {
 		frame = 16 * t.rows * t.width()
 	}
-	ret := t.neonFn(name, t.doc, "int", frame, num("steps", "R0"), ptr("a", "R8"), ptr("b", "R1"), ptr("c", "R2"),
+	ret := t.fn(name, t.doc, "int", frame, num("steps", "R0"), ptr("a", "R8"), ptr("b", "R1"), ptr("c", "R2"),
 		num("ldc", "R3"), num("acc", "R4"), num("lda", "R5"), num("ahead", "R6"))
 	for i := 1; i < t.rows; i++ {
 		t.ins("ADD R5, %s, %s", t.row(i-1), t.row(i))
@@ -158,7 +158,7 @@ func (t neonTile) moveTile(move func(v int, at string)) {
 	}
 }
 
-func (t neonTile) clearSums() { t.eachSum(func(_, _, v int) { t.neonClear(v) }) }
+func (t neonTile) clearSums() { t.eachSum(func(_, _, v int) { t.clear(v) }) }
 
 // fold writes the walk of float32 and of order Sequential.
 func (t neonTile) fold(failed string) {

@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// Go's assembler has no mnemonics for arithmetic on vectors of float32: neonOp writes the bits, which are those of the
+// Go's assembler has no mnemonics for arithmetic on vectors of float32: op writes the bits, which are those of the
 // Arm Architecture Reference Manual.
 
 // The instructions on vectors of four words: operands V d, V n, V m.
@@ -32,8 +32,8 @@ var neonNames = map[int]string{fadd: "FADD", fsub: "FSUB", fmul: "FMUL", fdiv: "
 	fcmgt: "FCMGT", fcmeq: "FCMEQ", bit: "BIT", and: "AND", orr: "ORR", bic: "BIC", addW: "ADD", subW: "SUB",
 	cmeqW: "CMEQ", fneg: "FNEG", frintn: "FRINTN", fcvtns: "FCVTNS"}
 
-// neonOp writes an instruction on V d, V n and V m.
-func (a *asm) neonOp(op, d, n, m int) {
+// op writes an instruction on V d, V n and V m.
+func (a arm) op(op, d, n, m int) {
 	word := op | m<<16 | n<<5 | d
 	if op == fneg || op == frintn || op == fcvtns {
 		word = op | n<<5 | d
@@ -43,15 +43,15 @@ func (a *asm) neonOp(op, d, n, m int) {
 	a.ins("WORD $%#08x // %s V%d.4S, V%d.4S, V%d.4S", word, neonNames[op], d, n, m)
 }
 
-// neonShift writes a shift of V n to V d by a number of bits.
-func (a *asm) neonShift(op string, bits, d, n int) {
+// shift writes a shift of V n to V d by a number of bits.
+func (a arm) shift(op string, bits, d, n int) {
 	word := map[string]int{"SHL": 0x4f005400 | (32+bits)<<16, "SSHR": 0x4f000400 | (64-bits)<<16,
 		"USHR": 0x6f000400 | (64-bits)<<16}[op] | n<<5 | d
 	a.ins("WORD $%#08x // %s V%d.4S, V%d.4S, #%d", word, op, d, n, bits)
 }
 
-// neonNarrow writes the low halves of V n, shifted right by 16 bits, to the low or the high half of V d.
-func (a *asm) neonNarrow(d, n int, high bool) {
+// narrow writes the low halves of V n, shifted right by 16 bits, to the low or the high half of V d.
+func (a arm) narrow(d, n int, high bool) {
 	word, name := 0x0f108400, "SHRN"
 	if high {
 		word, name = 0x4f108400, "SHRN2"
@@ -59,36 +59,36 @@ func (a *asm) neonNarrow(d, n int, high bool) {
 	a.ins("WORD $%#08x // %s V%d, V%d.4S, #16", word|n<<5|d, name, d, n)
 }
 
-func (a *asm) neonMove(d, n int) { a.neonOp(orr, d, n, n) }
+func (a arm) move(d, n int) { a.op(orr, d, n, n) }
 
-// neonNumber fills V v with a word, neonFloat with a float32.
-func (a *asm) neonNumber(word uint32, v int) {
+// number fills V v with a word, float with a float32.
+func (a arm) number(word uint32, v int) {
 	a.ins("MOVW $%#x, R20", word)
 	a.ins("VDUP R20, V%d.S4", v)
 }
 
-func (a *asm) neonFloat(x float32, v int) { a.neonNumber(math.Float32bits(x), v) }
+func (a arm) float(x float32, v int) { a.number(math.Float32bits(x), v) }
 
-// neonLoad reads 16 floats at a pointer to V v and the next three, neonStore writes them.
-func (a *asm) neonLoad(pointer string, v int) {
+// load reads 16 floats at a pointer to V v and the next three, store writes them.
+func (a arm) load(pointer string, v int) {
 	for i := range 4 {
 		a.ins("FMOVQ %d(%s), F%d", 16*i, pointer, v+i)
 	}
 }
 
-func (a *asm) neonStore(v int, pointer string) {
+func (a arm) store(v int, pointer string) {
 	for i := range 4 {
 		a.ins("FMOVQ F%d, %d(%s)", v+i, 16*i, pointer)
 	}
 }
 
-// neonBlocks writes a function that calls body for each of R0 blocks, after which the pointers are at the next one.
+// blocks writes a function that calls body for each of R0 blocks, after which the pointers are at the next one.
 // setup comes before the first, end after the last; sums says that the last pointer is to 16 lanes, read to V v0 and
 // the next three before and written after.
-func (a *asm) neonBlocks(name, doc string, params []param, sums int, setup, body func()) {
+func (a arm) blocks(name, doc string, params []param, sums int, setup, body func()) {
 	var pointers []string
 	all := append([]param{num("blocks", "R0")}, params...)
-	a.neonFn(name, doc, "", 0, all...)
+	a.fn(name, doc, "", 0, all...)
 	for _, p := range params {
 		if p.kind == "*float32" {
 			pointers = append(pointers, p.reg)
@@ -99,7 +99,7 @@ func (a *asm) neonBlocks(name, doc string, params []param, sums int, setup, body
 	lanes := ""
 	if sums >= 0 {
 		lanes, pointers = pointers[len(pointers)-1], pointers[:len(pointers)-1]
-		a.neonLoad(lanes, sums)
+		a.load(lanes, sums)
 	}
 	setup()
 	loop, done := a.newLabel("loop"), a.newLabel("done")
@@ -113,7 +113,7 @@ func (a *asm) neonBlocks(name, doc string, params []param, sums int, setup, body
 	a.ins("BNE %s", loop)
 	a.label(done)
 	if sums >= 0 {
-		a.neonStore(sums, lanes)
+		a.store(sums, lanes)
 	}
 	a.ins("RET")
 }
@@ -125,8 +125,8 @@ func neonFour(f func(i int)) {
 	}
 }
 
-// neonLoop writes a loop of R0 rounds and the end of the function.
-func (a *asm) neonLoop(setup, body func()) {
+// loop writes a loop of R0 rounds and the end of the function.
+func (a arm) loop(setup, body func()) {
 	loop, done := a.newLabel("loop"), a.newLabel("done")
 	setup()
 	a.ins("CBZ R0, %s", done)
