@@ -214,6 +214,9 @@ HEAD = """# The Python SDK against `trinity serve`
 `make bench NAME=sdk-torch` writes this page: the unmodified SDK calls every public method, and its `_async` twin, and uses every parameter, kind
 of chunk, loss and optimizer (0.25.0: of those that it has). CI fails if the page lacks one. `get_console_url` names the hosted console; here it is `trinity studio`.
 
+A sampler of kind `inflight` moves to newer weights between two tokens, also in answers under way. Each logprob comes from the weights that drew its token; keys
+and values before it stay as older weights computed them. `versions`, a field that trinity adds to the answer, says from which token on which weights count.
+
 """
 
 
