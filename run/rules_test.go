@@ -1,0 +1,72 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/seed-d9ad8ee0/trinity/config"
+	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
+	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
+	"github.com/seed-d9ad8ee0/trinity/rl/reward"
+	"github.com/seed-d9ad8ee0/trinity/run"
+)
+
+const rules = "examples/rules/"
+
+// The example of a form is valid, with rows that have no answers.
+func TestRulesAreValid(t *testing.T) {
+	pythontest.Needed(t)
+	nothing := func(string) (string, bool) { return "", false }
+	cfg, err := config.Load(fromRoot(rules+"rules.yaml"),
+		[]string{"model.model_path=examples/tiny/model", "checkpoint_root_dir=" + t.TempDir()}, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := run.Inspect(t.Context(), cfg, run.Options{Find: fromRoot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+}
+
+// The checker gives 1 to answers that keep the rule, and at most 0.2 to others, such as those that got round it once.
+func TestRulesChecker(t *testing.T) {
+	pythontest.Needed(t)
+	const checker = rules + "rules.py:reward"
+	set, err := plugin.Open(t.Context(), plugin.Options{Find: fromRoot,
+		Dotted: plugin.Names{Rewards: []string{checker}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	for _, c := range []struct {
+		kind, topic string
+		limit       int
+		answer      string
+		least, most float64
+	}{
+		{"exactly", "the moon", 6, "The moon is bright and round.", 1, 1},
+		{"exactly", "the moon", 5, "The moon has exactly 5 words.", 0, 0.2},
+		{"exactly", "the moon", 5, "The moon is bright and round.", 0.15, 0.15},
+		{"most", "tea", 7, "The tea is very hot.", 1, 1},
+		{"most", "tea", 7, "Tea tea tea tea tea.", 0, 0.2},
+		{"most", "tea", 7, "the tea is very hot", 0, 0.2},
+		{"word", "a dog", 10, "The old dog is sleeping.", 1, 1},
+		{"word", "a dog", 10, "The dog is sleeping.", 0, 0.2},
+		{"question", "a hotel", 8, "Is the hotel far away?", 1, 1},
+		{"question", "a hotel", 8, "The hotel is far away.", 0, 0.2},
+		{"three", "a hotel", 3, "bed, bath, lobby", 1, 1},
+		{"three", "a hotel", 3, "hotel, bath, lobby", 0, 0.2},
+		{"three", "a hotel", 3, "", 0, 0},
+	} {
+		row := dataset.Row{{Key: "kind", Value: c.kind}, {Key: "topic", Value: c.topic}, {Key: "limit", Value: c.limit},
+			{Key: "word", Value: "old"}}
+		scores, err := set.RewardFuncs()[checker](reward.Sample{Response: c.answer, Columns: row})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := scores.Total(); got < c.least-1e-9 || got > c.most+1e-9 {
+			t.Errorf("%s, %d: %q is worth %g, want %g to %g", c.kind, c.limit, c.answer, got, c.least, c.most)
+		}
+	}
+}
