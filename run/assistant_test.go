@@ -24,23 +24,38 @@ func fromRoot(path string) string {
 	return filepath.Join("..", path)
 }
 
-// The example of an assistant is valid in both stages, with its data and its checker.
-func TestAssistantIsValid(t *testing.T) {
+// The examples with a checker in Python are valid in all stages, with their data.
+func TestCheckedExamplesAreValid(t *testing.T) {
 	pythontest.Needed(t)
 	nothing := func(string) (string, bool) { return "", false }
-	cfg, err := config.Load(fromRoot(assistant+"assistant.yaml"),
-		[]string{"model.model_path=examples/tiny/model", "checkpoint_root_dir=" + t.TempDir()}, nothing)
+	for file, stages := range map[string]int{assistant + "assistant.yaml": 2, rules + "rules.yaml": 1} {
+		cfg, err := config.Load(fromRoot(file),
+			[]string{"model.model_path=examples/tiny/model", "checkpoint_root_dir=" + t.TempDir()}, nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := run.Inspect(t.Context(), cfg, run.Options{Find: fromRoot})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if n := len(in.Parts()); n != stages {
+			t.Errorf("%s: %d stages, want %d", file, n, stages)
+		}
+	}
+}
+
+// checkerOf opens a reward function of an example.
+func checkerOf(t *testing.T, name string) reward.Func {
+	t.Helper()
+	pythontest.Needed(t)
+	set, err := plugin.Open(t.Context(), plugin.Options{Find: fromRoot,
+		Dotted: plugin.Names{Rewards: []string{name}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := run.Inspect(t.Context(), cfg, run.Options{Find: fromRoot})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	if n := len(in.Parts()); n != 2 {
-		t.Errorf("%d stages, want sft and grpo", n)
-	}
+	t.Cleanup(func() { set.Close() })
+	return set.RewardFuncs()[name]
 }
 
 // sentence is a row of the assistant's data. Its call is JSON text.
@@ -95,16 +110,9 @@ func TestAssistantData(t *testing.T) {
 
 // The checker gives the data's own calls 1, and everything else less.
 func TestAssistantChecker(t *testing.T) {
-	pythontest.Needed(t)
-	const checker = assistant + "call.py:reward"
-	set, err := plugin.Open(t.Context(), plugin.Options{Find: fromRoot,
-		Dotted: plugin.Names{Rewards: []string{checker}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
+	checker := checkerOf(t, assistant+"call.py:reward")
 	grade := func(answer, truth string) float64 {
-		scores, err := set.RewardFuncs()[checker](reward.Sample{Response: answer, Truth: truth})
+		scores, err := checker(reward.Sample{Response: answer, Truth: truth})
 		if err != nil {
 			t.Fatal(err)
 		}

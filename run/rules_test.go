@@ -3,42 +3,15 @@ package run_test
 import (
 	"testing"
 
-	"github.com/seed-d9ad8ee0/trinity/config"
 	"github.com/seed-d9ad8ee0/trinity/rl/dataset"
-	"github.com/seed-d9ad8ee0/trinity/rl/plugin"
-	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/reward"
-	"github.com/seed-d9ad8ee0/trinity/run"
 )
 
 const rules = "examples/rules/"
 
-// The example of a form is valid, with rows that have no answers.
-func TestRulesAreValid(t *testing.T) {
-	pythontest.Needed(t)
-	nothing := func(string) (string, bool) { return "", false }
-	cfg, err := config.Load(fromRoot(rules+"rules.yaml"),
-		[]string{"model.model_path=examples/tiny/model", "checkpoint_root_dir=" + t.TempDir()}, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := run.Inspect(t.Context(), cfg, run.Options{Find: fromRoot})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Close()
-}
-
 // The checker gives 1 to answers that keep the rule, and at most 0.2 to others, such as those that got round it once.
 func TestRulesChecker(t *testing.T) {
-	pythontest.Needed(t)
-	const checker = rules + "rules.py:reward"
-	set, err := plugin.Open(t.Context(), plugin.Options{Find: fromRoot,
-		Dotted: plugin.Names{Rewards: []string{checker}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
+	checker := checkerOf(t, rules+"rules.py:reward")
 	for _, c := range []struct {
 		kind, topic string
 		limit       int
@@ -61,7 +34,7 @@ func TestRulesChecker(t *testing.T) {
 	} {
 		row := dataset.Row{{Key: "kind", Value: c.kind}, {Key: "topic", Value: c.topic}, {Key: "limit", Value: c.limit},
 			{Key: "word", Value: "old"}}
-		scores, err := set.RewardFuncs()[checker](reward.Sample{Response: c.answer, Columns: row})
+		scores, err := checker(reward.Sample{Response: c.answer, Columns: row})
 		if err != nil {
 			t.Fatal(err)
 		}
