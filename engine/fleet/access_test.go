@@ -159,7 +159,7 @@ func refused(t *testing.T, nc *nats.Conn, violations <-chan error, what string, 
 		if !errors.Is(err, nats.ErrPermissionViolation) {
 			t.Errorf("%s: %v", what, err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Errorf("%s is allowed", what)
 	}
 }
@@ -197,7 +197,7 @@ func TestForeignMalformedAndOversizeAnswersAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := nc.Request(subject, data, 10*time.Second); err != nil {
+		if _, err := nc.Request(subject, data, patience); err != nil {
 			t.Errorf("%s: %v", subject, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestRevokedCredentialsAreRefusedByTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nc.Request(n.Announce(id), data, 10*time.Second); err != nil {
+	if _, err := nc.Request(n.Announce(id), data, patience); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Remove("w"); err != nil {
@@ -269,7 +269,7 @@ func headOf(t *testing.T, nc *nats.Conn, n message.Names) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.NextMsg(10 * time.Second)
+	m, err := s.NextMsg(patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func outside(t *testing.T, n int) (servers []*server.Server, urls string) {
 		servers = append(servers, s)
 	}
 	for _, s := range servers {
-		if !s.ReadyForConnections(20 * time.Second) {
+		if !s.ReadyForConnections(patience) {
 			t.Fatal("a server is not ready")
 		}
 		all = append(all, s.ClientURL())
@@ -105,7 +105,7 @@ func TestAnOutsideServerThatComesLater(t *testing.T) {
 	go func() {
 		var err error
 		h, err = fleet.Open(t.Context(), fleet.HeadOptions{Dir: filepath.Join(dir, "fleet"), Job: "test", Version: "v1",
-			URL: p.url(), Beat: beat, Log: log.log})
+			URL: p.url(), Log: log.log})
 		opened <- err
 	}()
 	eventually(t, "the head says that it waits", func() bool {
@@ -139,7 +139,7 @@ func TestALeafNode(t *testing.T) {
 	doAll(t, h, 0, 30)
 	data := bytes.Repeat([]byte("payload of a large task"), 100_000)
 	k := fleet.NewTask("square", data, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if r, err := h.Do(ctx, k); err != nil || !bytes.Equal(r.Payload, want(k)) {
 		t.Errorf("a large task: %v", err)
@@ -156,7 +156,7 @@ func run(t *testing.T, o *server.Options) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("a server is not ready")
 	}
 	return s

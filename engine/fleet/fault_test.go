@@ -47,7 +47,7 @@ func during(t *testing.T, h *fleet.Head, tasks int, fault func()) {
 
 func TestWorkersAreKilledAndComeBack(t *testing.T) {
 	t.Parallel()
-	h, _ := newHead(t)
+	h, _ := newHead(t, impatient)
 	r := rand.New(rand.NewPCG(1, 2))
 	hands := make([]*hand, 3)
 	for i := range hands {
@@ -152,8 +152,10 @@ func TestASlowWorkersTasksAreGivenOutTwice(t *testing.T) {
 	eventually(t, "two workers", func() bool { return here(h) == 2 })
 	doAll(t, h, 0, 20) // their speeds are known now
 	hang.Store(true)
-	doAll(t, h, 20, 40)
-	if n := h.Status().Copies; n == 0 {
+	for i := 20; h.Status().Copies == 0 && i < manyTasks; i += 20 { // the fine one may be first with all
+		doAll(t, h, i, i+20)
+	}
+	if h.Status().Copies == 0 {
 		t.Error("no task was given out twice")
 	}
 }
@@ -223,7 +225,7 @@ func TestWithoutWorkersTheHeadSaysForWhomItWaits(t *testing.T) {
 
 func TestBadNetworks(t *testing.T) {
 	t.Parallel()
-	h, _ := newHead(t)
+	h, _ := newHead(t, impatient)
 	p := newProxy(t, strings.TrimPrefix(h.URL(), "nats://"))
 	over := func(o *fleet.JoinOptions) { o.URL = p.url() }
 	join(t, h, "a", slowly(5*time.Millisecond), over)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +23,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beat is short, so that lost workers are found soon.
-const beat = 100 * time.Millisecond
+// patience is how long a test waits for what must happen, on a machine that is busy with other things.
+const patience = time.Minute
+
+// impatient finds lost workers soon, and on a busy machine workers that are only late. It is for tests that either suits.
+func impatient(o *fleet.HeadOptions) { o.Beat = 100 * time.Millisecond }
 
 // square is a pure function: its answer depends on the task alone.
 func square(ctx context.Context, t fleet.Task, have func(string) (string, error)) ([]byte, error) {
@@ -85,7 +89,7 @@ func newHead(t *testing.T, change ...func(*fleet.HeadOptions)) (*fleet.Head, *jo
 func openHead(t *testing.T, dir, listen string, change ...func(*fleet.HeadOptions)) (*fleet.Head, *journal) {
 	t.Helper()
 	j := &journal{t: t}
-	o := fleet.HeadOptions{Dir: dir, Job: "test", Listen: listen, Version: "v1", Beat: beat, Log: j.log}
+	o := fleet.HeadOptions{Dir: dir, Job: "test", Listen: listen, Version: "v1", Log: j.log}
 	for _, c := range change {
 		c(&o)
 	}
@@ -140,7 +144,7 @@ func (w *hand) end(t *testing.T) error {
 	case err := <-w.done:
 		w.done <- err
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Error("a worker does not end")
 		return errors.New("does not end")
 	}
@@ -170,12 +174,19 @@ func doAll(t *testing.T, h *fleet.Head, from, to int) []fleet.Result {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
 	}
 	t.Fatalf("never happened: %s", what)
+}
+
+// removed reports whether the head has set a worker aside.
+func removed(h *fleet.Head, name string) bool {
+	return slices.ContainsFunc(h.Status().Workers, func(w fleet.WorkerStatus) bool {
+		return w.About.Name == name && w.State == "removed"
+	})
 }
 
 // answered waits until the head has the answers of n tasks.
