@@ -67,7 +67,7 @@ func TestGapBeforeDelete(t *testing.T) {
 	}()
 	select {
 	case j = <-opened:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the start waits for request 2, which no client has sent")
 	}
 	c = mustBegin(t, j)
@@ -156,7 +156,7 @@ func count(t *testing.T, dir, pattern string) int {
 // eventually waits until something holds that no event reports.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never happened: %s", what)
 		}

@@ -273,7 +273,7 @@ func TestMCPConfigurations(t *testing.T) {
 		`"./nowhere" cannot be`:  "./nowhere --flag",
 		`(http://127.0.0.1:1/x)`: "http://127.0.0.1:1/x",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		m, err := openMCP(ctx, text, Options{})
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), want) {
