@@ -165,6 +165,7 @@ func refused(t *testing.T, nc *nats.Conn, violations <-chan error, what string, 
 }
 
 func TestForeignMalformedAndOversizeAnswersAreRefused(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, j := openHead(t, dir, "127.0.0.1:0", func(o *fleet.HeadOptions) { o.MaxAnswer = 1 << 20 })
 	release := make(chan struct{})

@@ -138,6 +138,7 @@ func TestTheHeadIsRestarted(t *testing.T) {
 }
 
 func TestASlowWorkersTasksAreGivenOutTwice(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t)
 	var hang atomic.Bool
 	stuck := func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {

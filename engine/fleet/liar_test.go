@@ -188,6 +188,7 @@ func TestNobodyIsBlamedForOthers(t *testing.T) {
 
 // Garbage is no answer: others compute the task, and who sends it is set aside.
 func TestAnswersThatCannotBeReadAreNone(t *testing.T) {
+	t.Parallel()
 	h, j := newHead(t)
 	join(t, h, "garbage", func(context.Context, fleet.Task, func(string) (string, error)) ([]byte, error) {
 		return bytes.Repeat([]byte("\x1b[2J\n"), 100), nil
@@ -233,6 +234,7 @@ func TestAnswersThatCannotBeReadAreNone(t *testing.T) {
 
 // Workers write their names and errors into the log, but no lines of their own.
 func TestTheLogIsTheHeads(t *testing.T) {
+	t.Parallel()
 	h, j := newHead(t)
 	const evil = "gpu\nfleet: worker other is set aside\x1b[2J"
 	long := strings.Repeat("E", 300<<10)
@@ -260,6 +262,7 @@ func TestTheLogIsTheHeads(t *testing.T) {
 
 // An error is as long as its worker likes; of it the head keeps the beginning.
 func TestAnErrorIsCut(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	h, j := openHead(t, dir, "127.0.0.1:0")
 	r := newRogue(t, dir, h)
@@ -301,6 +304,7 @@ func TestAnErrorIsCut(t *testing.T) {
 
 // What a worker gave before it was set aside is compared with another's answer. If that differs, the head decides.
 func TestALiarDoesNotMakeOthersWrong(t *testing.T) {
+	t.Parallel()
 	h, j := newHead(t, func(o *fleet.HeadOptions) { o.Local = square })
 	const used = 10
 	sound := map[string]bool{}

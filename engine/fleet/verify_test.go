@@ -98,6 +98,7 @@ func TestWrongAnswersAreFoundWithinOneStep(t *testing.T) {
 }
 
 func TestAnswersOfALiarAreDoubted(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 0.3, square })
 	var lie atomic.Bool // begins to lie when its earlier answers are in
 	turns := func(ctx context.Context, k fleet.Task, have func(string) (string, error)) ([]byte, error) {
@@ -205,6 +206,7 @@ func usesLies(t *testing.T, others int) (wrong int64) {
 }
 
 func TestALiarThatComesBackIsRefused(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t, func(o *fleet.HeadOptions) { o.Verify, o.Local = 1, square })
 	cache := t.TempDir()
 	same := func(o *fleet.JoinOptions) { o.Cache = cache }
@@ -222,6 +224,7 @@ func TestALiarThatComesBackIsRefused(t *testing.T) {
 }
 
 func TestWorkersOfOtherVersionsAreRefused(t *testing.T) {
+	t.Parallel()
 	h, _ := newHead(t, func(o *fleet.HeadOptions) {
 		o.Numerics = "n1"
 		o.Admit = func(a fleet.About) error {

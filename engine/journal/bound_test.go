@@ -123,6 +123,7 @@ func TestOriginDeleted(t *testing.T) {
 
 // An idle model does not keep the log of other models.
 func TestIdleModelDoesNotHoldTheLog(t *testing.T) {
+	t.Parallel()
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Nanosecond, SnapshotBytes: 8 << 10})
 	defer j.Close()

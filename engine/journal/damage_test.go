@@ -15,6 +15,7 @@ import (
 // One wrong bit anywhere in the log or in a snapshot gives an error with the file's name: in the log at the start, in
 // a snapshot when its model is needed. Verify finds both.
 func TestDamageIsNamed(t *testing.T) {
+	t.Parallel()
 	modelDir := tinyModel(t)
 	dir := t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{})

@@ -182,6 +182,7 @@ func script(svc tinker.Service, answers *[]string) error {
 // TestEveryKill: a process is stopped at each operation on the disk. The next one has every request that was promised,
 // and the script's answers are those of an unbroken run.
 func TestEveryKill(t *testing.T) {
+	t.Parallel()
 	dir := tinyModel(t)
 	often := journal.Options{SnapshotAfter: time.Nanosecond, KeepResults: 4} // after every request
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": often} {

@@ -13,6 +13,7 @@ import (
 // After a full disk the journal continues as soon as there is room, without a restart and with the answers of an
 // unbroken run.
 func TestFullDiskHeals(t *testing.T) {
+	t.Parallel()
 	modelDir := tinyModel(t)
 	var want []string
 	whole := mustOpen(t, modelDir, t.TempDir(), disk.OS(), journal.Options{})

@@ -92,6 +92,7 @@ func TestHaltsAfterAFault(t *testing.T) {
 // A job whose journal has the failure of an older version continues: from the log the save is executed at last, and
 // where a snapshot is past it, under the next number.
 func TestContinuesAfterAFailureOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
 	dir, work := tinyModel(t), t.TempDir()
 	var want []string
 	if err := scripted(dir, t.TempDir(), disk.OS(), journal.Options{}, &want); err != nil {
@@ -161,6 +162,7 @@ func TestNumberOfAnotherRequest(t *testing.T) {
 
 // On a server, whose clients outlive it, the promise of a loaded state waits until the disk can keep it.
 func TestLoadedStateWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
 	d := &snapless{FS: disk.OS()}
 	waits := make(chan struct{}, 100)
 	j, err := openFake(tinyModel(t), t.TempDir(), d, journal.Options{Warn: func(msg string) {

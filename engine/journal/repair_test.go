@@ -18,6 +18,7 @@ import (
 
 // After a repair the journal opens, the losses were named, and the model has the state of an unbroken run up to them.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Hour})
 	c := mustBegin(t, j)

@@ -162,6 +162,7 @@ func TestFailedStepStaysFailed(t *testing.T) {
 
 // A deleted checkpoint stays deleted, also when the kill comes before anything else is written.
 func TestDeletedStaysDeleted(t *testing.T) {
+	t.Parallel()
 	modelDir, dir := tinyModel(t), t.TempDir()
 	j := mustOpen(t, modelDir, dir, disk.OS(), journal.Options{SnapshotAfter: time.Hour})
 	c := mustBegin(t, j)

@@ -41,6 +41,7 @@ func (f *unsyncableFile) Sync() error {
 
 // After a failed rotation the log goes on in the old segment, and the next start reads all of it.
 func TestFailedRotation(t *testing.T) {
+	t.Parallel()
 	modelDir, dir := tinyModel(t), t.TempDir()
 	failed := make(chan string, 100)
 	o := journal.Options{SnapshotAfter: time.Nanosecond, Warn: func(msg string) { failed <- msg }}

@@ -98,6 +98,7 @@ func (p *parting) check(t *testing.T, svc tinker.Service) {
 // A process is stopped at each operation on the disk around an unload. A promised unload is completed after the next
 // start, no request accepted before it is lost, and the other model is not affected.
 func TestEveryKillAroundUnload(t *testing.T) {
+	t.Parallel()
 	dir := tinyModel(t)
 	for name, o := range map[string]journal.Options{"log": {}, "snapshots": {SnapshotAfter: time.Nanosecond}} {
 		t.Run(name, func(t *testing.T) {

@@ -183,6 +183,7 @@ func TestCountersOnFullDisk(t *testing.T) {
 
 // A training request whose record did not fit on the disk is counted when it is sent again, once.
 func TestRepeatedAfterFullDiskIsCounted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, Options{})
 	full := &disktest.Full{FS: r.fs}
 	r.fs = full

@@ -218,6 +218,7 @@ func (s *script) fetch(i int, id string) (string, error) {
 // TestEveryCrash stops the server at operations on the disk and starts it again: every answer stays valid, nothing is
 // executed twice, and all results are those of an unbroken run.
 func TestEveryCrash(t *testing.T) {
+	t.Parallel()
 	modelDir := tinyModel(t)
 	var want []string // the answers of the first case, which is not stopped
 	disktest.EveryCrash(t, func(t *testing.T, dir string) (disktest.Job, func()) {

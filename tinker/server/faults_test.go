@@ -16,6 +16,7 @@ import (
 // A damaged checkpoint affects only its owner: lists leave it out, expired checkpoints are still deleted, and its
 // owner can delete it.
 func TestOneDamagedCheckpoint(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]string{"no JSON": "{", "empty": "", "another format": `{"format":99}`} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Options{})

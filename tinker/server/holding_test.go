@@ -140,6 +140,7 @@ func streamedTokens(body io.Reader) (ids []int32, err error) {
 // Clients that vanish midway leave no pages behind: as many samples run together afterwards as fit into an unused
 // cache.
 func TestVanishedClientsLeaveNoPages(t *testing.T) {
+	t.Parallel()
 	const together, tokens = 4, 440
 	r := newBusyEndpoint(t, together<<19) // half a MiB holds the 512 positions of this model's context
 	full := fmt.Sprintf(`{"model":"tiny","prompt":"What is","max_tokens":%d,"seed":1,"ignore_eos":true}`, tokens)

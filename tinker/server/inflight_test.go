@@ -78,6 +78,7 @@ func versionsOf(r tinker.SampleResponse) (list [][]tinker.Version) {
 // An answer under way moves to weights that are published with kind inflight, and says so. A snapshot beside it stays,
 // and so does its tenant's alone.
 func TestInflightSampler(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, Options{})
 	p := &publisher{rig: r, model: r.model(r.session(), 0)}
 	a, still := p.save("inflight"), p.save("snapshot")
@@ -125,6 +126,7 @@ func (p *publisher) next() int64 { p.sessions++; return int64(p.sessions) + 100 
 // A request that the end of a process interrupts keeps the weights that were noted for its tokens. A lost answer is
 // drawn again to the same bits.
 func TestInflightRestart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, Options{})
 	p := &publisher{rig: r, model: r.model(r.session(), 0)}
 	a := p.save("inflight")

@@ -75,6 +75,7 @@ func (f *front) end(r *rig) {
 // repeat their requests, and every answer has the bits of an unbroken run: no accepted request is lost and none is
 // executed twice.
 func TestMixedLoadOverCrashes(t *testing.T) {
+	t.Parallel()
 	const steps = 8
 	newCrowd := func() (*front, *rig) {
 		f := newFront(t)

@@ -23,6 +23,7 @@ const mutations = 45
 // TestMutations damages one file of a data folder: a bit flips, the end is cut, a piece is missing, the file is gone.
 // Either the start or a request names the damage, or every answer is that of an undamaged folder.
 func TestMutations(t *testing.T) {
+	t.Parallel()
 	whole, recorded := mutationFolders(t)
 	var files []string // of all folders
 	for _, dir := range whole {

@@ -22,6 +22,7 @@ func (r *rig) freeze(model string, seq, number int64) (id string) {
 // When a tenant has too many unnamed samplers, the least recently used are deleted; one in use stays, and so do
 // another tenant's.
 func TestUnnamedSamplersAreBounded(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]Options{"number": {Keep: Keep{MaxUnnamed: 3}},
 		"bytes": {Keep: Keep{MaxUnnamedBytes: 1}}} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +101,7 @@ func TestIdleWeightsMakeRoom(t *testing.T) {
 // Idle runs are evicted to make room for others. Runs with work stay, and while they fill a tenant's memory its
 // further models are refused in a form that its client understands; another tenant finds room.
 func TestModelsAreBoundedByMemory(t *testing.T) {
+	t.Parallel()
 	r := newTunedRig(t, Options{}, func(o *engine.Options) { o.Memory = 4 << 20 })
 	session := r.session()
 	made := int64(0)
