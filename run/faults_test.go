@@ -82,7 +82,7 @@ func TestSurvivesFaults(t *testing.T) {
 		},
 	}
 	for name, start := range jobs {
-		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 8, start) })
+		t.Run(name, func(t *testing.T) { survivesFaults(t, options(), 10, start) })
 	}
 	if !testing.Short() {
 		t.Run("engine", func(t *testing.T) { survivesFaults(t, onEngine(), 2, jobWith(tinyRun...)) })
@@ -100,7 +100,7 @@ func TestSurvivesFaultsOfAServer(t *testing.T) {
 	url := serveOn(t, count)
 	started := count.Count()
 	runs(t, load(t, t.TempDir(), and(args, "model.tinker.base_url="+url)...), o)
-	for turn, at := range stops(8, count.Count()) {
+	for turn, at := range stops(12, count.Count()) {
 		if at <= started {
 			continue
 		}
