@@ -106,7 +106,7 @@ func TestFullyAsyncSurvivesKills(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			survivesKills(t, tt.o, 3, jobWith(and(async, tt.args...)...))
+			survivesKills(t, tt.o, 2, jobWith(and(async, tt.args...)...))
 		})
 	}
 }

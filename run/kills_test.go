@@ -31,9 +31,8 @@ func jobWith(args ...string) startJob {
 	return jobOf(func(t testing.TB, dir string) *config.Config { return load(t, dir, args...) })
 }
 
-// stops lists so many of a job's operations on the disk, evenly spaced from the first on, to stop it at: under the race
-// detector three, since the same goroutines resume wherever it was, and each one with TRINITY_TEST_KILLS=all, which
-// .ci/nightly sets.
+// stops lists so many of a job's operations on the disk, evenly spaced, to stop it at: under the race detector three,
+// since the same goroutines resume wherever it was, and each one with TRINITY_TEST_KILLS=all, which .ci/nightly sets.
 func stops(points, count int) (list []int) {
 	switch {
 	case os.Getenv("TRINITY_TEST_KILLS") == "all":
@@ -42,7 +41,7 @@ func stops(points, count int) (list []int) {
 		points = min(points, 3)
 	}
 	for i := range min(points, count) {
-		list = append(list, 1+i*count/points)
+		list = append(list, 1+(2*i+1)*count/(2*points))
 	}
 	return list
 }

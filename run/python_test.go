@@ -79,32 +79,21 @@ func rowsOf(t testing.TB, ways [][2]string) []string {
 func TestPythonWorkflows(t *testing.T) {
 	t.Parallel()
 	o := pythonIn(t, "plugins")
-	for name, tt := range map[string]struct {
-		trained float64 // in a step
-		args    []string
-	}{
-		"one experience": {16, append(rowsOf(t, [][2]string{{"own_simple", "math_and_length"},
-			{"own_async_simple", "digit_reward"}, {"own_math"}, {"own_boxed", "boxed_tokens"}, {"bare"}, {"turns"},
-			{"edited_turns"}, {"judged"}}), steps(2)...)},
-		"several": {39, append(rowsOf(t, [][2]string{{"gathered"}, {"by_hand"}, {"step_wise"}, {"propagated"},
-			{"async_propagated"}, {"with_openai"}, {"streamed"}, {"recorded"}, {"executes"}}),
-			"trainer.total_steps=1", "buffer.train_batch_size=39")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			args := and(and(tiny, tt.args...),
-				"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]")
-			first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
-			gapIsNone(t, first)
-			m := first[0].Metrics
-			if n := m["experience_pipeline/experience_count"]; m["rollout/failed_task_count"] != 0 || n != tt.trained {
-				t.Errorf("%v experiences, %v tasks failed; want %v, all of which the first step trains", n,
-					m["rollout/failed_task_count"], tt.trained)
-			}
-			same(t, "two processes", runs(t, loadPython(t, t.TempDir(), o, and(args, "explorer.python_processes=2")...),
-				o), first)
-		})
+	args := and(and(tiny, rowsOf(t, [][2]string{{"own_simple", "math_and_length"}, {"own_async_simple", "digit_reward"},
+		{"own_math"}, {"own_boxed", "boxed_tokens"}, {"bare"}, {"turns"}, {"edited_turns"}, {"judged"}, {"gathered"},
+		{"by_hand"}, {"step_wise"}, {"propagated"}, {"async_propagated"}, {"with_openai"}, {"streamed"}, {"recorded"},
+		{"executes"}})...), "buffer.total_steps=2", "trainer.total_steps=1",
+		"buffer.train_batch_size=55",
+		"explorer.auxiliary_models=[{model_path: examples/tiny/model, max_response_tokens: 8}]")
+	first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
+	gapIsNone(t, first)
+	m := first[0].Metrics
+	if n := m["experience_pipeline/experience_count"]; m["rollout/failed_task_count"] != 0 || n != 55 {
+		t.Errorf("%v experiences, %v tasks failed; want 55, all of which the first step trains", n,
+			m["rollout/failed_task_count"])
 	}
+	same(t, "two processes", runs(t, loadPython(t, t.TempDir(), o, and(args, "explorer.python_processes=2")...), o),
+		first)
 }
 
 // A run that is continued in the middle of what an explore step gave has the lines of one that was not.
@@ -196,7 +185,6 @@ func TestPythonReward(t *testing.T) {
 	args := and(tiny, rowsOf(t, [][2]string{{"", "digit_reward"}, {"", "math_and_length"}, {"", "async_reward"}})...)
 	first := runs(t, loadPython(t, t.TempDir(), o, args...), o)
 	gapIsNone(t, first)
-	same(t, "again", runs(t, loadPython(t, t.TempDir(), o, args...), o), first)
 	heavy := runs(t, loadPython(t, t.TempDir(), o, and(tiny, tasksetKey+"default_reward_fn_type=digit_reward",
 		tasksetKey+"reward_fn_args={weight: 100}")...), o)
 	if v := heavy[1].Metrics["rollout/digits/max"]; v != 0 && v < 100 {

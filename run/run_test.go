@@ -290,7 +290,7 @@ func TestSurvivesEveryKill(t *testing.T) {
 		"buffer.batch_size=1",
 		"explorer.eval_on_startup=false", "buffer.explorer_input.eval_tasksets=[]",
 		"model.tinker.rank=4", "algorithm.repeat_times=2", "model.max_response_tokens=8")
-	survivesKills(t, options(), 64, jobWith(few...))
+	survivesKills(t, options(), 33, jobWith(few...))
 	if !testing.Short() {
 		survivesKills(t, onEngine(), 3, jobWith(few...))
 	}

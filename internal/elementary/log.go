@@ -20,9 +20,9 @@ func Log(x float64) float64 {
 	}
 	t := (m - 1) / (m + 1)
 	q := float64(t * t)
-	sum := 0.0
-	for i := 21; i >= 1; i -= 2 {
-		sum = float64(sum*q) + 1/float64(i)
+	sum := 1.0 / 21
+	for _, term := range [...]float64{1. / 19, 1. / 17, 1. / 15, 1. / 13, 1. / 11, 1. / 9, 1. / 7, 1. / 5, 1. / 3, 1} {
+		sum = float64(sum*q) + term
 	}
 	return float64(float64(e)*math.Ln2) + float64(2*float64(t*sum))
 }

@@ -130,7 +130,7 @@ func (s *session) open() (any, error) {
 	return map[string]string{"base_url": s.url, "api_key": "EMPTY", "model": s.r.Model.Name}, nil
 }
 
-// takeCalls records the samples of calls below the run's URL.
+// takeCalls records the samples of calls below the run's URL. A rollout that is over has forgotten its calls.
 func (s *session) takeCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,11 +138,11 @@ func (s *session) takeCalls() {
 		return
 	}
 	calls := s.offered.Calls()
-	for _, c := range calls[s.taken:] {
+	for _, c := range calls[min(s.taken, len(calls)):] {
 		s.records = append(s.records, &record{ref: len(s.records), text: c.Text, heard: c.Heard, prompt: c.Prompt,
 			sampled: c.Sampled, logprobs: c.Logprobs, stop: c.Stop, called: true})
 	}
-	s.taken = len(calls)
+	s.taken = max(s.taken, len(calls))
 }
 
 // called are the calls below the run's URL without the first ones.

@@ -102,6 +102,27 @@ func ask(t *testing.T, s *session, name, args string, to any) {
 const first = `[{"role":"user","content":"a"}]`
 const second = `[{"role":"user","content":"a"},{"role":"assistant","content":"yes"},{"role":"user","content":"b"}]`
 
+// offered is a rollout with calls.
+type offered struct {
+	workflow.Offered
+	calls []workflow.Answer
+}
+
+func (o *offered) Calls() []workflow.Answer { return o.calls }
+
+// What a URL recorded stays known when its rollout is over, as it is when the run ends beside a workflow.
+func TestRecordedStays(t *testing.T) {
+	s, _ := testSession()
+	o := &offered{calls: []workflow.Answer{{Text: "a"}, {Text: "b"}}}
+	s.offered = o
+	for range 2 {
+		if n := len(s.called(0)); n != 2 {
+			t.Errorf("%d calls are known, want 2", n)
+		}
+		o.calls = nil
+	}
+}
+
 // A conversation that was sampled is converted to the ids and logprobs of sampling, and nothing is scored for it.
 func TestConvertSampled(t *testing.T) {
 	s, model := testSession()

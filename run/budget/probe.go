@@ -33,7 +33,9 @@ const (
 	probeLength  = 256
 	probeBatch   = 2048 // tokens
 	firstBatch   = 128
-	probeTime    = 400 * time.Millisecond // each measurement is repeated that long, but at least twice
+	probeLeast   = 40 * time.Millisecond  // each measurement is repeated that long, and until two agree,
+	probeTime    = 400 * time.Millisecond // or that long, but at least twice
+	probeAgree   = .97                    // the ratio of the two best
 	batchTime    = 2 * time.Second        // of a batch, if that is less than probeBatch tokens
 )
 
@@ -187,17 +189,21 @@ func (p *probe) unload(ctx context.Context, c tinker.TrainingClient) error {
 	return err
 }
 
-// fastest repeats work for probeTime, at least twice, and returns its best rate, in tokens per second: what else the
-// machine does only slows.
+// fastest repeats work until its two best rates agree, or for probeTime, and returns the best, in tokens per second:
+// what else the machine does only slows.
 func fastest(work func() (tokens int, err error)) (float64, error) {
-	best := 0.0
-	for i, begin := 0, time.Now(); i < 2 || time.Since(begin) < probeTime; i++ {
+	best, second := 0.0, 0.0
+	for i, begin := 0, time.Now(); ; i++ {
 		start := time.Now()
 		n, err := work()
 		if err != nil {
 			return 0, err
 		}
-		best = max(best, float64(n)/max(time.Since(start).Seconds(), 1e-9))
+		rate := float64(n) / max(time.Since(start).Seconds(), 1e-9)
+		best, second = max(best, rate), max(second, min(best, rate))
+		spent := time.Since(begin)
+		if i > 0 && (spent >= probeTime || spent >= probeLeast && second >= probeAgree*best) {
+			return best, nil
+		}
 	}
-	return best, nil
 }
