@@ -15,6 +15,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf"
 	"github.com/seed-d9ad8ee0/trinity/hf/gguf/gguftest"
 	"github.com/seed-d9ad8ee0/trinity/internal/sandbox"
+	"github.com/seed-d9ad8ee0/trinity/rl/python/pythontest"
 	"github.com/seed-d9ad8ee0/trinity/rl/tool"
 )
 
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the program as a user would, outside a clone: the example it carries is unpacked into a cache of its
 // own. The scripts show the message for each mistake.
 func TestScripts(t *testing.T) {
+	pythontest.Direct()
 	tiny := gguftest.Model{Arch: "llama", Type: gguf.Q8_0}.Bytes(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),

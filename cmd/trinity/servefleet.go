@@ -41,6 +41,9 @@ func (c *serveStart) openFleet(ctx context.Context, eo *engine.Options, log *slo
 		eo.Models[name] = m
 	}
 	log.Info("workers may join", "with", f.Head.Creds(), "command", f.Head.JoinLine())
+	if at := f.Head.MetricsURL(); at != "" {
+		log.Info("Prometheus may read", "url", at)
+	}
 	return f, nil
 }
 

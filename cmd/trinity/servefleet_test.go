@@ -23,9 +23,9 @@ func TestServeFleet(t *testing.T) {
 	}
 	alone.Kill()
 
-	metrics := freeAddress(t)
 	s := newRunning(t, t.TempDir(), "--threads", "1", "--fleet", "127.0.0.1:0", "--fleet-verify", "0.5",
-		"--fleet-metrics", metrics, "--no-fleet-local")
+		"--fleet-metrics", "127.0.0.1:0", "--no-fleet-local")
+	metrics := await(t, s.Process(), `Prometheus may read.*(http:\S+/metrics)`)[1]
 	data := filepath.Join(s.Home, "data")
 	workers := &program.Crew{Program: s.Program, Prefix: "w", Creds: await(t, s.Process(), program.Credentials)[1]}
 	t.Cleanup(workers.Close)
@@ -52,16 +52,6 @@ func TestServeFleet(t *testing.T) {
 	}
 }
 
-// freeAddress is a port of this machine that nobody listens on.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	addr, err := program.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
-}
-
 // fleetSays is what trinity fleet prints.
 func fleetSays(t *testing.T, s *program.Server, args ...string) string {
 	t.Helper()
@@ -82,7 +72,7 @@ func checkFleet(t *testing.T, s *program.Server, data, metrics string) {
 	if text := fleetSays(t, s, "list", "-f", "json", data); !strings.Contains(text, `"State": "here"`) {
 		t.Errorf("trinity fleet -f json shows\n%s", text)
 	}
-	resp, err := http.Get("http://" + metrics + "/metrics")
+	resp, err := http.Get(metrics)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	pythontest.Prepare()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(pythontest.Share()))
 }
 
 // logged collects entries.
@@ -42,7 +42,7 @@ func open(t testing.TB, with func(*python.Options)) *python.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := python.Options{Dirs: []string{dir}, Imports: []string{"hosttest", "failing"}}
+	o := python.Options{Dirs: []string{dir}, Imports: []string{"hosttest", "failing"}, Folder: pythontest.Shared()}
 	if with != nil {
 		with(&o)
 	}

@@ -97,18 +97,13 @@ func llamaTokenizer(seed uint64) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts := map[string]int{}
-	add := func(text string, times int) {
-		for _, t := range corpusSplit.FindAllString(text, -1) {
-			counts[t] += times
-		}
-	}
+	c := corpus{}
 	r := rand.New(rand.NewPCG(seed, 1<<35))
 	for range corpusRows {
 		p := newProblem(r)
-		add(p.question, 1)
-		add(p.solved(true).Response, 1)
-		add(strings.Join(p.prose, "\n"), 1)
+		c.add(p.question, 1)
+		c.add(p.solved(true).Response, 1)
+		c.add(strings.Join(p.prose, "\n"), 1)
 	}
 	for month := range 12 {
 		text, err := prompt.render("", time.Date(2024, time.Month(1+month), 1, 0, 0, 0, 0, time.UTC))
@@ -116,10 +111,10 @@ func llamaTokenizer(seed uint64) (map[string]any, error) {
 			return nil, err
 		}
 		for _, piece := range special.Split(text, -1) {
-			add(piece, corpusRows/12)
+			c.add(piece, corpusRows/12)
 		}
 	}
-	tree := trainTokenizer(counts, llamaVocab, numbersSplit, llamaSpecials())
+	tree := trainTokenizer(c.preTokens(), llamaVocab, numbersSplit, llamaSpecials())
 	likeLlama(tree)
 	return tree, nil
 }

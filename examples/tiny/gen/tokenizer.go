@@ -44,26 +44,44 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// preTokenCounts splits a corpus of problems, their solutions and the words of
-// the chat format.
-func preTokenCounts(seed uint64) map[string]int {
+// corpus counts words, each with the space before it. No pre-token reaches over such a space.
+type corpus map[string]int
+
+func (c corpus) add(text string, times int) {
+	for i, word := range strings.Split(text, " ") {
+		if i > 0 {
+			word = " " + word
+		}
+		c[word] += times
+	}
+}
+
+// preTokens splits each word once.
+func (c corpus) preTokens() map[string]int {
 	counts := map[string]int{}
-	add := func(text string, times int) {
-		for _, t := range corpusSplit.FindAllString(text, -1) {
+	for word, times := range c {
+		for _, t := range corpusSplit.FindAllString(word, -1) {
 			counts[t] += times
 		}
 	}
+	return counts
+}
+
+// preTokenCounts splits a corpus of problems, their solutions and the words of
+// the chat format.
+func preTokenCounts(seed uint64) map[string]int {
+	c := corpus{}
 	r := rand.New(rand.NewPCG(seed, 1<<33))
 	for range corpusRows {
 		p := newProblem(r)
-		add(p.question, 1)
-		add(p.working(), 1)
-		add(strings.Join(p.prose, "\n"), 1)
+		c.add(p.question, 1)
+		c.add(p.working(), 1)
+		c.add(strings.Join(p.prose, "\n"), 1)
 	}
 	for _, role := range []string{"system\n" + systemPrompt, "user\n", "assistant\n"} {
-		add(role, corpusRows)
+		c.add(role, corpusRows)
 	}
-	return counts
+	return c.preTokens()
 }
 
 // systemPrompt is format.system_prompt in gsm8k.yaml and pretrain.yaml.

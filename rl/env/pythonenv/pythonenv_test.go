@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	pythontest.Prepare()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(pythontest.Share()))
 }
 
 // opened is a registry with environments in Python, and what it told the user.
@@ -59,7 +59,7 @@ func openStopped(t *testing.T, timeout time.Duration, stop <-chan struct{}) *ope
 		t.Fatal(err)
 	}
 	h, err := python.Open(t.Context(), python.Options{Dirs: []string{dir, filepath.Join(dir, "fake")}, Processes: 2,
-		Imports: []string{pythonenv.Module}, Grace: 500 * time.Millisecond})
+		Imports: []string{pythonenv.Module}, Grace: 500 * time.Millisecond, Folder: pythontest.Shared()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,29 @@ func Direct() {
 	}
 }
 
+// Share makes a folder in which the hosts of a test program, and of the programs it starts, unpack and compile the
+// carried library once: Shared, for python.Options.Folder. It is for a TestMain, which calls end instead of os.Exit.
+func Share() (end func(code int)) {
+	os.Unsetenv("PYTHONDONTWRITEBYTECODE")
+	if Shared() != "" {
+		return os.Exit
+	}
+	folder, err := os.MkdirTemp("", "trinity-test-python-*")
+	if err != nil {
+		return os.Exit // each host has a folder of its own
+	}
+	os.Setenv(shared, folder)
+	return func(code int) {
+		os.RemoveAll(folder)
+		os.Exit(code)
+	}
+}
+
+// Shared is the folder that Share has made, or "".
+func Shared() string { return os.Getenv(shared) }
+
+const shared = "TRINITY_TEST_PYTHON_SHARED"
+
 // Needed skips a test where there is no Python.
 func Needed(t testing.TB) {
 	t.Helper()

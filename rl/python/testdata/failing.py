@@ -47,7 +47,7 @@ async def block_the_loop(args, call):
 
 
 async def wait(args, call):
-    tell(args)
+    asyncio.get_running_loop().call_soon(tell, args)  # when it sleeps
     await asyncio.sleep(args["seconds"])
 
 
