@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // patience is how long a test waits for what must happen, on a machine that is busy with other things.
 const patience = time.Minute
 
-// impatient finds lost workers soon, and on a busy machine workers that are only late. It is for tests that either suits.
+// impatient finds lost workers soon, and on a busy machine those that are late. It is for tests that either suits.
 func impatient(o *fleet.HeadOptions) { o.Beat = 100 * time.Millisecond }
 
 // square is a pure function: its answer depends on the task alone.

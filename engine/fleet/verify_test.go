@@ -82,7 +82,7 @@ func TestWrongAnswersAreFoundWithinOneStep(t *testing.T) {
 			join(t, h, "liar", lie)
 			join(t, h, "honest", square)
 			eventually(t, "two workers", func() bool { return here(h) == 2 })
-			for i := 0; h.Status().Disputes == 0 && i < manyTasks; i += 16 { // steps, until it was not too late with all
+			for i := 0; h.Status().Disputes == 0 && i < manyTasks; i += 16 { // until it has answered in time
 				doAll(t, h, i, i+16) // every answer is right
 			}
 			for _, w := range h.Status().Workers {
