@@ -63,7 +63,7 @@ func upstreamFields(e *experience.Experience) map[string]any {
 		"custom_fields": []any{}, "multi_modal_input_keys": []any{},
 		"info": map[string]any{"model_version": e.Info.ModelVersion, "use_count": e.Info.UseCount,
 			"model_version_drift": int(e.Metrics[experience.VersionDrift]),
-			"task_index": map[string]any{"index": e.Info.TaskIndex, "taskset_id": e.Info.TasksetID}},
+			"task_index":          map[string]any{"index": e.Info.TaskIndex, "taskset_id": e.Info.TasksetID}},
 	}
 	if e.Reward != nil {
 		fields["reward"] = *e.Reward
