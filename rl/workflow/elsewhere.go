@@ -16,10 +16,10 @@ func elsewhere(name string) string {
 		"webshop_workflow":         "its world is WebShop, a Python program",
 		"simple_mm_workflow":       "it reads images and videos, and models here read text",
 		"async_simple_mm_workflow": "it reads images and videos, and models here read text",
-		"math_rm_workflow": "its reward is RM-Gallery's, a Python package; rubric_judge_workflow " +
-			"asks a judge",
-		"async_math_rm_workflow": "its reward is RM-Gallery's, a Python package; rubric_judge_workflow " +
-			"asks a judge",
+		"math_rm_workflow": "its rewards are RM-Gallery's and OpenJudge's, Python packages; " +
+			"rubric_judge_workflow asks a judge",
+		"async_math_rm_workflow": "its rewards are RM-Gallery's and OpenJudge's, Python packages; " +
+			"rubric_judge_workflow asks a judge",
 		"agentscope_workflow_adapter":         agentScope,
 		"agentscope_workflow_adapter_v1":      agentScope,
 		"agentscope_react_workflow":           agentScope,
