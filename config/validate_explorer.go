@@ -53,9 +53,22 @@ func (k *checker) inference() {
 
 func (k *checker) inferenceModel(key string, m *InferenceModel) {
 	atLeast(k, key+".engine_num", m.EngineNum, 1)
+	k.layout(key, m)
 	if m.Temperature != nil && m.TopP != nil && m.TopK != nil && k.c.given(key) {
 		k.ownSampling(key, *m.Temperature, *m.TopP, *m.TopK)
 	}
+}
+
+// layout checks how an engine is laid out over GPUs, which does not apply here. Files that upstream saved have 0 where
+// it has no engine of its own.
+func (k *checker) layout(key string, m *InferenceModel) {
+	if m.EngineType == "tinker" || m.EngineType == "external" || k.c.Model.Tinker.Enable ||
+		k.c.Model.ExternalModel.Enable {
+		return
+	}
+	atLeast(k, key+".tensor_parallel_size", m.TensorParallelSize, 1)
+	atLeast(k, key+".data_parallel_size", m.DataParallelSize, 1)
+	atLeast(k, key+".pipeline_parallel_size", m.PipelineParallelSize, 1)
 }
 
 // ownSampling checks parameters only where they are the section's own, so that a mistake is reported once.

@@ -118,6 +118,9 @@ func (k *checker) adapter() {
 	m := &k.c.Model
 	k.baseDtype()
 	atLeast(k, "model.tinker.rank", m.Tinker.Rank, 0)
+	if m.Tinker.ServerLoss != "" {
+		k.oneOf("model.tinker.server_loss_fn", m.Tinker.ServerLoss, []string{"trinity_ppo"})
+	}
 	if m.Tinker.Enable {
 		if m.Tinker.Rank > 0 && !m.Tinker.TrainMLP && !m.Tinker.TrainAttn && !m.Tinker.TrainUnembed {
 			k.bad("model.tinker", "trains nothing: train_mlp, train_attn and train_unembed are all false; set one to "+

@@ -30,8 +30,8 @@ func TestValidateAndRunAgree(t *testing.T) {
 			"ALFWorld, a Python package"},
 		{taskset + ".default_workflow_type=intercode_sql_workflow", taskset + ".default_workflow_type",
 			"a Docker image with MySQL"},
-		{taskset + ".default_workflow_type=thinking_budget_workflow", taskset + ".default_workflow_type",
-			"ends a thought at a budget"},
+		{taskset + ".default_workflow_type=thinking_budget_workflow " + taskset + ".default_reward_fn_type=math_reward",
+			taskset + ".default_workflow_type", "workflow_args.thinking_token_budget: is missing"},
 		{taskset + ".default_reward_fn_type=math_rewards", taskset + ".default_reward_fn_type",
 			"did you mean math_reward?"},
 		{eval + "=[{name: e, path: " + few + ", default_workflow_type: simple_workflow, default_reward_fn_type: " +

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 -m venv bin/graders
 bin/graders/bin/pip install -q -r rl/reward/testdata/graders.txt
-bin/graders/bin/pip install -q --no-deps trinity-rft==0.5.2 verl==0.7.1
+bin/graders/bin/pip install -q --no-deps trinity-rft==0.6.0 verl==0.7.1
 bin/graders/bin/python rl/reward/testdata/graders.py rl/reward/testdata/graders.jsonl rl/reward/testdata/detex.jsonl 2>/dev/null | grep .
 PYTHONHASHSEED=0 bin/graders/bin/python rl/reward/testdata/constructs.py rl/reward/testdata/constructs.jsonl 2>/dev/null
-go test ./rl/reward/... -run 'TestGraders$|TestDetex$|TestConstructs$' -count 1 -v
+go test ./rl/reward ./rl/reward/internal/dapo -run 'TestGraders$|TestDetex$|TestConstructs$' -count 1 -v

@@ -22,6 +22,7 @@ type example struct {
 	model   string
 	rows    string // made rows with every column that it names
 	service string // OpenAI's interface
+	steps   int    // of a run
 }
 
 // stub speaks OpenAI's interface and gives one answer.
@@ -55,31 +56,35 @@ func (x *example) env(name string) (string, bool) {
 
 func (x *example) writeRows() error {
 	x.rows = filepath.Join(x.dir, "rows.jsonl")
+	if err := os.MkdirAll(x.dir, 0o755); err != nil {
+		return err
+	}
+	cfg, err := config.Load(x.file, nil, x.env)
+	if x.steps > 1 && err == nil {
+		return x.writeProblems(cfg)
+	}
 	row := map[string]any{"question": "2 + 2?", "answer": "#### 4", "size": 2, "p": 0.8, "seed": 42,
 		"rubric": []map[string]any{{"description": "is right", "weight": 1}}}
-	if cfg, err := config.Load(x.file, nil, x.env); err == nil {
+	if err == nil {
 		for _, t := range cfg.Buffer.ExplorerInput.Training() {
 			if t.DefaultRewardFnType == "countdown_reward" {
 				row[t.Format.ResponseKey] = map[string]any{"target": 4, "numbers": []int{2, 2}}
 			}
 		}
-		columnsOf(cfg, row)
+		columnsOf(cfg, row, "2 + 2?", "4")
 	}
 	line, err := json.Marshal(row)
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(x.dir, 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(x.rows, []byte(strings.Repeat(string(line)+"\n", 12)), 0o644)
 }
 
 // columnsOf adds the columns that a configuration names.
-func columnsOf(cfg *config.Config, row map[string]any) {
-	talk := []map[string]any{{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}}
+func columnsOf(cfg *config.Config, row map[string]any, question, answer string) {
+	talk := []map[string]any{{"role": "user", "content": question}, {"role": "assistant", "content": answer}}
 	add := func(f config.Format, s *config.DataSelector) {
-		for key, value := range map[string]any{f.PromptKey: "2 + 2?", f.ResponseKey: "4", f.ChosenKey: "4",
+		for key, value := range map[string]any{f.PromptKey: question, f.ResponseKey: answer, f.ChosenKey: answer,
 			f.RejectedKey: "5", f.MessagesKey: talk, f.ImageKey: "x"} {
 			if _, there := row[key]; key != "" && !there {
 				row[key] = value
@@ -110,13 +115,19 @@ func (x *example) overrides() []string {
 	}
 	list := []string{"model.model_path=" + x.model, "model.max_model_len=1600", "model.max_prompt_tokens=1500",
 		"model.max_response_tokens=32", "model.enable_prompt_truncation=true", "buffer.batch_size=5",
-		"buffer.total_steps=1", "trainer.total_steps=1", "seed=1", "synchronizer.sync_timeout=30",
+		fmt.Sprint("buffer.total_steps=", x.steps),
+		fmt.Sprint("trainer.total_steps=", x.steps), "seed=1", "synchronizer.sync_timeout=30",
 		"synchronizer.sync_interval=1", "explorer.max_timeout=60"}
-	if cfg.Algorithm.RepeatTimes > 2 {
-		list = append(list, "algorithm.repeat_times=2")
+	repeat := min(2, cfg.Algorithm.RepeatTimes)
+	if x.steps > 1 {
+		repeat = min(8, cfg.Algorithm.RepeatTimes)
+		list = append(list, "buffer.explorer_input.taskset.format.system_prompt=Think, then answer.")
 	}
-	if cfg.Given("buffer.train_batch_size") {
-		list = append(list, "buffer.train_batch_size=10")
+	list = append(list, fmt.Sprint("algorithm.repeat_times=", repeat))
+	if x.steps > 1 && len(cfg.DataProcessor.ExperiencePipeline.Operators) > 0 {
+		list = append(list, fmt.Sprint("buffer.train_batch_size=", repeat)) // operators drop most
+	} else if cfg.Given("buffer.train_batch_size") {
+		list = append(list, fmt.Sprint("buffer.train_batch_size=", 5*repeat))
 	}
 	for i := range cfg.Explorer.AuxiliaryModels {
 		list = append(list, fmt.Sprintf("explorer.auxiliary_models[%d].model_path=%s", i, x.model),
@@ -129,6 +140,9 @@ func (x *example) dataOverrides(cfg *config.Config) (list []string) {
 	in := cfg.Buffer.ExplorerInput
 	taskset := func(key string) {
 		list = append(list, key+".path="+x.rows)
+		if cfg.Given(key + ".repeat_times") {
+			list = append(list, key+".repeat_times=2")
+		}
 		if cfg.Given(key + ".rollout_args.max_tokens") {
 			list = append(list, key+".rollout_args.max_tokens=32")
 		}

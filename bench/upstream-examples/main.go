@@ -1,6 +1,6 @@
 // Command upstream-examples validates and runs each example of Trinity-RFT, as it stands and with stand-ins.
 // Needs: git and a network, or -examples with the folder of a checkout.
-// Takes: about twenty minutes; seconds with -validate, which runs nothing.
+// Takes: about twenty minutes; two with -steps of the newer examples; seconds with -validate, which runs nothing.
 package main
 
 import (
@@ -25,6 +25,7 @@ func main() {
 	examples := flag.String("examples", "", "the `folder` examples of Trinity-RFT; \"\" is fetched to bin/upstream")
 	upstream := flag.String("upstream", "https://github.com/modelscope/Trinity-RFT", "where it is fetched from")
 	validate := flag.Bool("validate", false, "only say of each file whether it is accepted as it stands")
+	steps := flag.Bool("steps", false, "run each file that is accepted for two steps, and print a row of each")
 	only := flag.String("only", "", "the examples whose path contains this")
 	flag.Parse()
 	job.Main("upstream-examples", func(ctx context.Context) error {
@@ -33,6 +34,9 @@ func main() {
 			if err := fetch(ctx, *upstream); err != nil {
 				return err
 			}
+		}
+		if *steps {
+			return table(ctx, *examples, *only)
 		}
 		if *validate {
 			return list(ctx, *examples, *only)
@@ -85,7 +89,8 @@ func compare(ctx context.Context, folder, only string) error {
 		if deeper := strings.Count(filepath.ToSlash(name), "/") > 1; deeper || !strings.Contains(name, only) {
 			continue // what lies deeper is no example
 		}
-		x := &example{file: file, root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL}
+		x := &example{file: file, root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL,
+			steps: 1}
 		if err := x.writeRows(); err != nil {
 			return err
 		}

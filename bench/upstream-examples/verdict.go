@@ -108,8 +108,8 @@ func (x *example) line(err error) string {
 	if n := strings.Count(rest, ".yaml:"); n > 0 {
 		text += fmt.Sprintf(" (and %d more)", n)
 	}
-	if runes := []rune(strings.ToValidUTF8(text, "?")); len(runes) > 200 {
-		text = string(runes[:200]) + "…"
+	if runes := []rune(strings.ToValidUTF8(text, "?")); len(runes) > 500 {
+		text = string(runes[:500]) + "…"
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {

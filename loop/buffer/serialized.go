@@ -61,9 +61,9 @@ func upstreamFields(e *experience.Experience) map[string]any {
 		"prompt_text": e.PromptText, "response_text": e.ResponseText,
 		"messages": nil, "tools": nil, "chosen_messages": nil, "rejected_messages": nil,
 		"custom_fields": []any{}, "multi_modal_input_keys": []any{},
-		"info": map[string]any{"model_version": e.Info.ModelVersion, "model_version_drift": 0,
-			"use_count":  e.Info.UseCount,
-			"task_index": map[string]any{"index": e.Info.TaskIndex, "taskset_id": e.Info.TasksetID}},
+		"info": map[string]any{"model_version": e.Info.ModelVersion, "use_count": e.Info.UseCount,
+			"model_version_drift": int(e.Metrics[experience.VersionDrift]),
+			"task_index":          map[string]any{"index": e.Info.TaskIndex, "taskset_id": e.Info.TasksetID}},
 	}
 	if e.Reward != nil {
 		fields["reward"] = *e.Reward

@@ -159,16 +159,20 @@ func (t *tree) experience() *experience.Experience {
 		e.Logprobs, e.ActionMask = append(e.Logprobs, logprobs...), append(e.ActionMask, mask...)
 	}
 	var answers []string
-	e.Info.ModelVersion = first.version
+	oldest, newest := first.version, first.version
 	for _, c := range t.calls {
 		answers = append(answers, c.heard)
-		e.Info.ModelVersion = min(e.Info.ModelVersion, c.version)
+		oldest, newest = min(oldest, c.version), max(newest, c.version)
 	}
+	e.Info.ModelVersion = oldest
 	e.ResponseText = strings.Join(answers, "\n")
 	if last.stop == tinker.StopLength {
 		e.TruncateStatus = experience.ResponseTruncated
 	}
 	e.Metrics = map[string]float64{"num_turns": float64(len(t.calls))}
+	if newest > oldest {
+		e.Metrics[experience.VersionDrift] = float64(newest - oldest)
+	}
 	if n := len(leaves); n > 1 {
 		e.Metrics[workflow.NewSequences] = float64(n - 1)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-d9ad8ee0/trinity/rl/experience"
 	"github.com/seed-d9ad8ee0/trinity/rl/workflow"
 	"github.com/seed-d9ad8ee0/trinity/tinker"
 	"github.com/seed-d9ad8ee0/trinity/tinker/endpoint"
@@ -100,7 +101,8 @@ func TestTreeIsOneExperience(t *testing.T) {
 		}
 	}
 	if trained != 7 || e.PromptLength != 2 || e.Metrics[workflow.NewSequences] != 2 || e.Metrics["num_turns"] != 5 ||
-		e.Info.ModelVersion != 7 || !strings.HasPrefix(e.ResponseText, "hi.\nho\n") {
+		e.Info.ModelVersion != 7 || e.Metrics[experience.VersionDrift] != 4 ||
+		!strings.HasPrefix(e.ResponseText, "hi.\nho\n") {
 		t.Errorf("%d trained tokens; %+v", trained, e)
 	}
 }

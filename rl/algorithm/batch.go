@@ -10,13 +10,13 @@ import (
 
 // BatchMetrics describes the experiences of a training step under Trinity-RFT's names: critic/{score,rewards,
 // advantages,returns} and {response,prompt}_length with mean, max and min, the lengths also with clip_ratio
-// (the share that is as long as the longest), sample/model_version, sample/task_count and
-// perf/total_num_tokens. Advantages and returns are over all response tokens, masked ones included, as upstream
-// has them, of the experiences with a trained token. What no experience has is left out;
+// (the share that is as long as the longest), sample/model_version and sample/model_version_drift with the
+// same three, sample/task_count and perf/total_num_tokens. Advantages and returns are over all response tokens, masked
+// ones included, as upstream has them, of the experiences with a trained token. What no experience has is left out;
 // sample/unread_answer_count is how many rows of a data set had no answer within the longest sequence, where there
 // are some. Of an expert's experiences only lengths and tokens count: nobody sampled or graded them.
 func BatchMetrics(list []*experience.Experience) map[string]float64 {
-	var scores, advantages, returns, responses, prompts, versions []float64
+	var scores, advantages, returns, responses, prompts, versions, drifts []float64
 	tokens, unread := 0, 0
 	tasks := make(map[string]bool)
 	for _, e := range list {
@@ -25,6 +25,7 @@ func BatchMetrics(list []*experience.Experience) map[string]float64 {
 				scores = append(scores, s)
 			}
 			versions = append(versions, float64(e.Info.ModelVersion))
+			drifts = append(drifts, e.Metrics[experience.VersionDrift])
 			if count(e.ActionMask) > 0 {
 				advantages = appendFloat64s(advantages, e.Advantages)
 				returns = appendFloat64s(returns, e.Returns)
@@ -45,6 +46,7 @@ func BatchMetrics(list []*experience.Experience) map[string]float64 {
 	for key, values := range map[string][]float64{
 		"critic/score": scores, "critic/rewards": scores, "critic/advantages": advantages, "critic/returns": returns,
 		"response_length": responses, "prompt_length": prompts, "sample/model_version": versions,
+		"sample/model_version_drift": drifts,
 	} {
 		maps.Copy(m, spread(key, values))
 	}

@@ -15,6 +15,7 @@ func TestBatchMetrics(t *testing.T) {
 	b[0].ActionMask = []bool{true, true, true}
 	b[0].TokenRewards = []float32{0.25, 0.25, 1}
 	b[0].Info.ModelVersion = 3
+	b[0].Metrics = map[string]float64{experience.VersionDrift: 2}
 	for i, e := range []*experience.Experience{a[0], a[1], b[0]} {
 		setAdvantage(e, float64(i))
 	}
@@ -30,7 +31,9 @@ func TestBatchMetrics(t *testing.T) {
 		"prompt_length/mean":         4.0 / 3, "prompt_length/max": 2, "prompt_length/min": 1,
 		"prompt_length/clip_ratio":  1.0 / 3,
 		"sample/model_version/mean": 1, "sample/model_version/max": 3, "sample/model_version/min": 0,
-		"sample/task_count": 2, "perf/total_num_tokens": 11,
+		"sample/model_version_drift/mean": 2.0 / 3, "sample/model_version_drift/max": 2,
+		"sample/model_version_drift/min": 0,
+		"sample/task_count":              2, "perf/total_num_tokens": 11,
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d metrics, want %d: %v", len(got), len(want), got)
@@ -40,7 +43,7 @@ func TestBatchMetrics(t *testing.T) {
 			t.Errorf("%s = %v, want %v", k, v, w)
 		}
 	}
-	if got := BatchMetrics([]*experience.Experience{{Tokens: []int32{1}, ActionMask: []bool{true}}}); len(got) != 13 {
+	if got := BatchMetrics([]*experience.Experience{{Tokens: []int32{1}, ActionMask: []bool{true}}}); len(got) != 16 {
 		t.Errorf("an ungraded experience gives %v, want no critic metrics", got)
 	}
 }

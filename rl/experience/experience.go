@@ -81,6 +81,10 @@ type Experience struct {
 // and advantages read them; the run does not report them.
 const InfoPrefix = "info/"
 
+// VersionDrift is, among Metrics, how many versions the newest weights that sampled an experience are ahead of its
+// ModelVersion. It is there only where weights changed between two of its answers.
+const VersionDrift = InfoPrefix + "model_version_drift"
+
 // Measured is the number of a name, of the info if it has one, else of the metrics.
 func (e *Experience) Measured(name string) (v float64, ok bool) {
 	if v, ok = e.Metrics[InfoPrefix+name]; !ok {

@@ -52,11 +52,7 @@ func TestGraders(t *testing.T) {
 	}
 	for _, row := range rows {
 		for _, grader := range []string{"math_reward", "math_boxed_reward", "accuracy_reward", "math_dapo_reward"} {
-			grade := Funcs()[grader]
-			if old := Before06(grader); old != nil { // upstream's verdicts are of 0.5.2
-				grade = old
-			}
-			scores, err := grade(Sample{Response: row.Response, Truth: row.Truth})
+			scores, err := Funcs()[grader](Sample{Response: row.Response, Truth: row.Truth})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,16 +10,14 @@ func elsewhere(name string) string {
 		"RAFT_alfworld_workflow":         "its world is ALFWorld, a Python package",
 		"RAFT_reflect_alfworld_workflow": "its world is ALFWorld, a Python package",
 		"intercode_sql_workflow":         "its world is InterCode's, a Python package and a Docker image with MySQL",
-		"thinking_budget_workflow": "it needs a server that ends a thought at a budget of tokens, which neither the " +
-			"Tinker API nor the local engine does",
-		"sciworld_workflow":        "its world is ScienceWorld, a Java program",
-		"webshop_workflow":         "its world is WebShop, a Python program",
-		"simple_mm_workflow":       "it reads images and videos, and models here read text",
-		"async_simple_mm_workflow": "it reads images and videos, and models here read text",
-		"math_rm_workflow": "its reward is RM-Gallery's, a Python package; rubric_judge_workflow " +
-			"asks a judge",
-		"async_math_rm_workflow": "its reward is RM-Gallery's, a Python package; rubric_judge_workflow " +
-			"asks a judge",
+		"sciworld_workflow":              "its world is ScienceWorld, a Java program",
+		"webshop_workflow":               "its world is WebShop, a Python program",
+		"simple_mm_workflow":             "it reads images and videos, and models here read text",
+		"async_simple_mm_workflow":       "it reads images and videos, and models here read text",
+		"math_rm_workflow": "its rewards are RM-Gallery's and OpenJudge's, Python packages; " +
+			"rubric_judge_workflow asks a judge",
+		"async_math_rm_workflow": "its rewards are RM-Gallery's and OpenJudge's, Python packages; " +
+			"rubric_judge_workflow asks a judge",
 		"agentscope_workflow_adapter":         agentScope,
 		"agentscope_workflow_adapter_v1":      agentScope,
 		"agentscope_react_workflow":           agentScope,

@@ -121,6 +121,7 @@ func Workflows() map[string]Workflow {
 		"frozen_lake_workflow":            FrozenLake{},
 		"sudoku_workflow":                 Sudoku{},
 		"tool_call_workflow":              ToolCall{},
+		"thinking_budget_workflow":        ThinkingBudget{},
 		"on_policy_distill_workflow":      Distill{},
 		"on_policy_distill_math_workflow": DistillMath{},
 		"gem_workflow":                    Gem{},

@@ -1,10 +1,10 @@
 """Makes graders.jsonl, what Trinity-RFT's graders say of mixed LaTeX answers, and detex.jsonl, LaTeX as pylatexenc's text.
 
 The answers and truths are this file's own, drawn with a fixed seed. The verdicts are those of the published packages:
-Trinity-RFT 0.5.2 (trinity.common.rewards) over verl 0.7.1 (prime_math), math_verify, latex2sympy2_extended, sympy and
+Trinity-RFT 0.6.0 (trinity.common.rewards) over verl 0.7.1 (prime_math), math_verify, latex2sympy2_extended, sympy and
 pylatexenc as pip resolves them (graders.txt). Nothing of them is written but the verdicts.
 
-    pip install -r graders.txt && pip install --no-deps trinity-rft==0.5.2 verl==0.7.1
+    pip install -r graders.txt && pip install --no-deps trinity-rft==0.6.0 verl==0.7.1
     python graders.py graders.jsonl detex.jsonl
 """
 

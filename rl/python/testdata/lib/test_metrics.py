@@ -24,6 +24,15 @@ class Metrics(unittest.TestCase):
         self.assertEqual(m.aggregate_metrics([]), {})
         self.assertEqual(m.aggregate_metrics([{"a": 1}, {"a": 3}], "", ["std", "median"]), {"a/std": 1})
 
+    def test_groups(self):
+        rows = [{"a": 1, "b:sum": 2, "t": "x"}, {"a:mean": 3, "b:sum": True}]
+        self.assertEqual(m.group_numeric_metrics(rows), {("a", m.AggType.MEAN): [1, 3], ("b", m.AggType.SUM): [2, 1]})
+        self.assertEqual(m.group_metrics_by_canonical_key(rows),
+                         {"a": (m.AggType.MEAN, [1, 3]), "b:sum": (m.AggType.SUM, [2, 1])})
+        self.assertEqual({a: f([3, 5, 4]) for a, f in m.AGG_REDUCERS.items()},
+                         {m.AggType.SUM: 12, m.AggType.MAX: 5, m.AggType.MIN: 3, m.AggType.LAST: 4})
+        self.assertEqual(m.STAT_FNS["std"]([1, 3]), 1)
+
     def test_evaluation(self):
         self.assertEqual(m.aggregate_eval_metrics([{"a": .5, "n:sum": 1}, {"a": 1, "n:sum": 2}], "eval/x"),
                          {"eval/x/a": .75, "eval/x/n/sum": 3})

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-d9ad8ee0/trinity/rl/reward/internal/tex"
 )
 
-// Grade says whether an answer is the truth, as math_dapo_reward of Trinity-RFT 0.5.2 over verl 0.7.1 decides it:
+// Grade says whether an answer is the truth, as math_dapo_reward of Trinity-RFT 0.6.0 over verl 0.7.1 decides it:
 // by spelling. Both have a sympy behind the spellings that never gets to run there (a function that cannot be sent to
 // its process, a timeout that is not a context manager), so 0.25 is not 1/4, and neither is x+1 the same as 1+x. An
 // answer with \pi is right only as it is spelled. Three comparisons in turn: two normal forms, then by value and part.

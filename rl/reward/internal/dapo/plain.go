@@ -23,7 +23,7 @@ var (
 	plainUnitEnd = regexp.MustCompile(`^(?:es)?s? *(?:\^[0-9]+)?`)
 )
 
-// plainForm is the normal form of the PRM800K grader (Lightman et al. 2023) as Trinity-RFT 0.5.2 has it: dollars,
+// plainForm is the normal form of the PRM800K grader (Lightman et al. 2023) as Trinity-RFT 0.6.0 has it: dollars,
 // percent and units go, "or" and "and" are commas, millions are powers of ten, whole numbers are spelled as such, LaTeX
 // becomes text (detex), a mixed number is a sum, letters are small.
 func plainForm(text string) string {

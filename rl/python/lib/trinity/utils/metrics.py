@@ -30,8 +30,14 @@ def _std(values):
     return math.sqrt(sum((v - mean) ** 2 for v in values) / len(values))
 
 
-_REDUCE = {AggType.MEAN: _mean, AggType.SUM: sum, AggType.MAX: max, AggType.MIN: min, AggType.LAST: lambda v: v[-1]}
-_STATS = {"mean": _mean, "max": max, "min": min, "std": _std}
+def take_last(values):
+    """The last value."""
+    return values[-1]
+
+
+AGG_REDUCERS = {AggType.SUM: sum, AggType.MAX: max, AggType.MIN: min, AggType.LAST: take_last}
+STAT_FNS = {"mean": _mean, "max": max, "min": min, "std": _std}
+_REDUCE = {AggType.MEAN: _mean, **AGG_REDUCERS}
 
 
 def parse_metric_key(key):
@@ -42,7 +48,7 @@ def parse_metric_key(key):
     return key, AggType.MEAN
 
 
-def _columns(metric_dicts):
+def group_numeric_metrics(metric_dicts):
     """The numbers under each name and aggregate, in the order in which they appear."""
     out = {}
     for metrics in metric_dicts:
@@ -55,14 +61,14 @@ def _columns(metric_dicts):
 def _aggregated(metric_dicts, prefix, mean):
     """The aggregates of all columns. mean gives those of a column that is averaged, by the end of their name."""
     begin, out = f"{prefix}/" if prefix else "", {}
-    for (name, agg), values in _columns(metric_dicts).items():
+    for (name, agg), values in group_numeric_metrics(metric_dicts).items():
         ends = mean(values) if agg is AggType.MEAN else {f"/{agg.value}": _REDUCE[agg](values)}
         out.update({begin + name + end: v for end, v in ends.items()})
     return out
 
 
 def _stats(names):
-    return lambda values: {f"/{n}": _STATS[n](values) for n in names if n in _STATS}
+    return lambda values: {f"/{n}": STAT_FNS[n](values) for n in names if n in STAT_FNS}
 
 
 def aggregate_metrics(metric_dicts, prefix="", default_output_stats=None):
@@ -81,9 +87,14 @@ def _key(name, agg):
     return name if agg is AggType.MEAN else f"{name}:{agg.value}"
 
 
+def group_metrics_by_canonical_key(metric_dicts):
+    """Aggregate and numbers under each name, as aggregate_run_level_metrics has it."""
+    return {_key(*column): (column[1], values) for column, values in group_numeric_metrics(metric_dicts).items()}
+
+
 def aggregate_run_level_metrics(metric_dicts):
     """One dict for the experiences of a run. Names keep their aggregate, so that tasks and batches see it too."""
-    return {_key(name, agg): _REDUCE[agg](values) for (name, agg), values in _columns(metric_dicts).items()}
+    return {_key(name, agg): _REDUCE[agg](values) for (name, agg), values in group_numeric_metrics(metric_dicts).items()}
 
 
 def calculate_task_level_metrics(metrics, is_eval):
@@ -92,7 +103,7 @@ def calculate_task_level_metrics(metrics, is_eval):
     if not is_eval:
         return aggregate_run_level_metrics(metrics)
     out = {}
-    for (name, agg), values in _columns(metrics).items():
+    for (name, agg), values in group_numeric_metrics(metrics).items():
         if agg is not AggType.MEAN or "time/task_execution" in name or "time/run_execution" in name:
             out[_key(name, agg)] = _REDUCE[agg](values)
             continue
