@@ -122,14 +122,8 @@ func TestNumbers(t *testing.T) {
 // TestDeadline: a call that does not end in time fails alone, and says where it was. What can be cancelled is.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(o *python.Options) { o.Grace = time.Second })
-	pid := func() (pid int) {
-		if err := h.Call(t.Context(), "fail.remember", args{}, &pid, nil); err != nil {
-			t.Fatal(err)
-		}
-		return pid
-	}
-	first := pid()
+	calm := open(t, func(o *python.Options) { o.Grace = time.Minute })
+	strict := open(t, func(o *python.Options) { o.Grace = time.Second })
 	for _, tt := range []struct {
 		call     string
 		where    string
@@ -140,7 +134,18 @@ func TestDeadline(t *testing.T) {
 		{"test.sleep", "in sleep", true},
 		{"fail.spin", "in spin", true},
 	} {
-		long := begin(t.Context(), t, h, "fail.wait", 1.2) // longer than the grace
+		h, long := calm, .1
+		if tt.replaced {
+			h, long = strict, 1.2 // longer than the grace
+		}
+		pid := func() (pid int) {
+			if err := h.Call(t.Context(), "fail.remember", args{}, &pid, nil); err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+		first := pid()
+		beside := begin(t.Context(), t, h, "fail.wait", long)
 		ctx, cancel := context.WithCancel(t.Context())
 		var called chan error
 		if tt.call == "fail.wait_up" {
@@ -157,17 +162,15 @@ func TestDeadline(t *testing.T) {
 		if !strings.Contains(given.Stack, tt.where) || strings.Contains(given.Stack, "_host/main.py") {
 			t.Errorf("%s was at\n%s", tt.call, given.Stack)
 		}
-		if err := <-long; err != nil {
+		if err := <-beside; err != nil {
 			t.Errorf("another call beside %s: %v", tt.call, err)
 		}
 		if tt.replaced {
 			eventually(t, "the process of "+tt.call+" is replaced", func() bool { return pid() != first })
 		}
-		now := pid()
-		if (now != first) != tt.replaced {
+		if now := pid(); (now != first) != tt.replaced {
 			t.Errorf("%s: process replaced: %v", tt.call, now != first)
 		}
-		first = now
 	}
 }
 
