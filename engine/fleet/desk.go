@@ -21,7 +21,7 @@ type desk struct {
 	fetches *semaphore.Weighted // bytes of large answers being read
 }
 
-// subscribe listens to workers and operators.
+// subscribe listens to workers and operators: the server knows of it when it returns.
 func (d desk) subscribe() error {
 	names := d.line.names
 	for subject, f := range map[string]nats.MsgHandler{
@@ -41,6 +41,9 @@ func (d desk) subscribe() error {
 		if err != nil {
 			return fmt.Errorf("fleet: %w", err)
 		}
+	}
+	if err := d.line.nc.Flush(); err != nil && !errors.Is(err, nats.ErrTimeout) { // a slow server gets to it
+		return fmt.Errorf("fleet: %w", err)
 	}
 	return nil
 }
