@@ -25,6 +25,36 @@ type example struct {
 	steps   int    // of a run
 }
 
+// bed is what runs of examples share.
+type bed struct {
+	root, model string
+	service     *httptest.Server
+}
+
+func newBed() (b *bed, err error) {
+	b = &bed{}
+	if b.root, err = os.MkdirTemp("", "trinity-upstream-"); err != nil {
+		return nil, err
+	}
+	if b.model, err = longContext(filepath.Join(b.root, "model")); err != nil {
+		os.RemoveAll(b.root)
+		return nil, err
+	}
+	b.service = stub()
+	return b, nil
+}
+
+func (b *bed) close() {
+	b.service.Close()
+	os.RemoveAll(b.root)
+}
+
+// example is the i-th, which runs in a folder of its own.
+func (b *bed) example(i, steps int) *example {
+	return &example{root: b.root, dir: filepath.Join(b.root, fmt.Sprint(i)), model: b.model, service: b.service.URL,
+		steps: steps}
+}
+
 // stub speaks OpenAI's interface and gives one answer.
 func stub() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

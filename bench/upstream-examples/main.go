@@ -71,17 +71,11 @@ func compare(ctx context.Context, folder, only string) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.MkdirTemp("", "trinity-upstream-")
+	b, err := newBed()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(root)
-	model, err := longContext(filepath.Join(root, "model"))
-	if err != nil {
-		return err
-	}
-	s := stub()
-	defer s.Close()
+	defer b.close()
 	var problems []error
 	refused, ran := 0, 0
 	for i, file := range files {
@@ -89,12 +83,12 @@ func compare(ctx context.Context, folder, only string) error {
 		if deeper := strings.Count(filepath.ToSlash(name), "/") > 1; deeper || !strings.Contains(name, only) {
 			continue // what lies deeper is no example
 		}
-		x := &example{file: file, root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL,
-			steps: 1}
+		x := b.example(i, 1)
+		x.file = file
 		if err := x.writeRows(); err != nil {
 			return err
 		}
-		stands, err := x.verdict(ctx, nil, offline(root), 0)
+		stands, err := x.verdict(ctx, nil, offline(b.root), 0)
 		if err != nil {
 			return err
 		}

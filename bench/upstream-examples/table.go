@@ -26,21 +26,14 @@ func table(ctx context.Context, folder, only string) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.MkdirTemp("", "trinity-upstream-")
+	b, err := newBed()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(root)
-	model, err := longContext(filepath.Join(root, "model"))
-	if err != nil {
-		return err
-	}
-	s := stub()
-	defer s.Close()
+	defer b.close()
 	counts := map[string]int{}
 	for i, group := range together(files, only) {
-		x := example{root: root, dir: filepath.Join(root, fmt.Sprint(i)), model: model, service: s.URL, steps: 2}
-		for j, result := range x.beside(ctx, group) {
+		for j, result := range b.example(i, 2).beside(ctx, group) {
 			name, _ := filepath.Rel(folder, group[j])
 			fmt.Printf("%s: %s\n", name, result)
 			fate, _, _ := strings.Cut(result, " ")
@@ -78,11 +71,11 @@ func apart(file string) bool {
 }
 
 // beside runs files at once, in one folder, and says what becomes of each.
-func (x example) beside(ctx context.Context, files []string) []string {
+func (x *example) beside(ctx context.Context, files []string) []string {
 	results := make([]string, len(files))
 	var group sync.WaitGroup
 	for i, file := range files {
-		one := x
+		one := *x
 		one.file = file
 		group.Go(func() { results[i] = one.twoSteps(ctx) })
 	}
