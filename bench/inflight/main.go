@@ -30,7 +30,7 @@ func main() {
 	svg := flag.String("svg", "bin/inflight.svg", "where the curves go")
 	flag.Parse()
 	arms := []arm{{"synchronous", 0, false, false, 3}, {"asynchronous, snapshots", 3, false, false, 3},
-		{"asynchronous, in-flight", 3, true, false, 3}, {"in-flight, advantages shuffled", 3, true, true, 1}}
+		{"asynchronous, in-flight", 3, true, false, 3}, {"in-flight, advantages shuffled", 3, true, true, 3}}
 	job.Main("inflight", func(ctx context.Context) error {
 		ex, err := readExample()
 		if err != nil {
