@@ -54,7 +54,11 @@ func adaptersKeep(t *testing.T, begun, other string) {
 	e := open(t, o)
 	_, err := e.CreateModel(testContext(t), tinker.CreateModelRequest{SessionID: "all", BaseModel: baseName})
 	refused(t, "rank 0", err, "frozen in "+begun)
-	f, err := create(t, e, 0, lora(4)).SaveState(testContext(t), tinker.SaveRequest{Name: "here"})
+	run := create(t, e, 0, lora(4))
+	if info, err := run.Info(testContext(t)); err != nil || info.BaseDtype != begun {
+		t.Errorf("the model says that its base is in %q (%v), want %s", info.BaseDtype, err, begun)
+	}
+	f, err := run.SaveState(testContext(t), tinker.SaveRequest{Name: "here"})
 	path := value(t, f, err).Path
 	folder, err := e.Folder(path)
 	if err != nil {

@@ -93,6 +93,8 @@ type SupportedModel struct {
 type ModelInfo struct {
 	ModelID   string `json:"model_id"`
 	BaseModel string `json:"base_model"`
+	// BaseDtype is bf16, int8 or int4, as the base model's matrices are held; "" if the service does not say.
+	BaseDtype string `json:"base_dtype,omitempty"`
 	LoRA      LoRA   `json:"lora_config"`
 	// OptimizerType is as in CreateModelRequest.
 	OptimizerType string `json:"optimizer_type,omitempty"`

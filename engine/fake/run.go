@@ -101,8 +101,8 @@ func (r *run) Info(context.Context) (tinker.ModelInfo, error) {
 	if r.gone != nil {
 		return tinker.ModelInfo{}, r.gone
 	}
-	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, LoRA: r.lora, OptimizerType: r.state.Kind,
-		NextSeqID: r.requests.Next()}, nil
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.base.name, BaseDtype: "bf16", LoRA: r.lora,
+		OptimizerType: r.state.Kind, NextSeqID: r.requests.Next()}, nil
 }
 
 // Forward implements tinker.TrainingClient.

@@ -72,8 +72,8 @@ func (m *trainingClient) Info(ctx context.Context) (tinker.ModelInfo, error) {
 	lora := m.lora
 	lora.Rank, lora.Alpha = out.LoRARank, alpha
 	tokenizer, _, _ := strings.Cut(out.ModelData.TokenizerID, ":") // as the SDK does: variants share a tokenizer
-	info := tinker.ModelInfo{ModelID: m.id, BaseModel: base, LoRA: lora, NextSeqID: max(m.next, out.NextSeqID),
-		TokenizerID: tokenizer}
+	info := tinker.ModelInfo{ModelID: m.id, BaseModel: base, BaseDtype: out.BaseDtype, LoRA: lora,
+		NextSeqID: max(m.next, out.NextSeqID), TokenizerID: tokenizer}
 	if out.OptimizerConfig != nil {
 		info.OptimizerType = out.OptimizerConfig.Type
 	}

@@ -24,7 +24,8 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	}
 	var info wire.GetInfoResponse
 	r.post("/get_info", map[string]any{"model_id": m, "type": "get_info"}, &info)
-	if !info.IsLoRA || info.LoRARank != 4 || info.LoRAAlpha != 32 || info.ModelData.ModelName != "small" {
+	if !info.IsLoRA || info.LoRARank != 4 || info.LoRAAlpha != 32 || info.ModelData.ModelName != "small" ||
+		info.BaseDtype != "bf16" {
 		t.Errorf("get_info says %+v", info)
 	}
 	first := r.output(r.promise("/forward_backward", batch(m, 1, false)))

@@ -60,6 +60,7 @@ type GetInfoResponse struct {
 	LoRARank  int       `json:"lora_rank"`
 	LoRAAlpha float64   `json:"lora_alpha"` // not of the official protocol
 	ModelName string    `json:"model_name"`
+	BaseDtype string    `json:"base_dtype,omitempty"`  // not of the official protocol: bf16, int8 or int4
 	NextSeqID int64     `json:"next_seq_id,omitempty"` // not of the official protocol: the next free number
 	// OptimizerConfig is the run's; absent it is AdamW.
 	OptimizerConfig *Optimizer `json:"optimizer_config,omitempty"`

@@ -73,8 +73,8 @@ func (r *Run) Info(context.Context) (tinker.ModelInfo, error) {
 	if err != nil {
 		return tinker.ModelInfo{}, err
 	}
-	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.Base.Name, LoRA: r.LoRA, OptimizerType: r.optimizer,
-		NextSeqID: next}, nil
+	return tinker.ModelInfo{ModelID: r.id, BaseModel: r.Base.Name, BaseDtype: baseOf(r.Base.Config.Frozen),
+		LoRA: r.LoRA, OptimizerType: r.optimizer, NextSeqID: next}, nil
 }
 
 // Forward implements tinker.TrainingClient.
