@@ -17,6 +17,7 @@ KEY = "tml-foreign"
 
 class Server:
     name = version = ""
+    trains = True  # its saved states hold weights
 
     def __init__(self, home, port):
         self.home, self.port, self.process = pathlib.Path(home), port, None
@@ -81,7 +82,10 @@ class SkyRL(Server):
 
 
 class TuFT(Server):
-    """With persistence "FILE" it keeps its records through a restart, without, in memory only. The CPU test server's model is a toy."""
+    """With persistence "FILE" it keeps its records through a restart, without, in memory only. The CPU test server's model is a toy, and the
+    states that it saves are empty."""
+
+    trains = False
 
     def __init__(self, python, home, port, model, persistence):
         super().__init__(home, port)
