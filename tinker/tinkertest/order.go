@@ -10,7 +10,8 @@ import (
 func (s *suite) create() {
 	c := s.model(0)
 	info, err := c.Info(s.ctx)
-	if err != nil || info.BaseModel != s.base || info.BaseDtype != "bf16" || info.LoRA.Rank != 4 || info.NextSeqID != 1 {
+	if err != nil || info.BaseModel != s.base || info.BaseDtype != "bf16" || info.LoRA.Rank != 4 ||
+		info.NextSeqID != 1 {
 		s.Errorf("Info = %+v, %v", info, err)
 	}
 	s.train(c, 1e-2, some...)

@@ -319,6 +319,6 @@ func (s *Runs) GetInfo(c *edge.Call, req wire.GetInfoRequest) (any, error) {
 	s.State.Unlock()
 	return wire.GetInfoResponse{Type: "get_info", ModelID: m.ID, IsLoRA: info.LoRA.Rank > 0, LoRARank: info.LoRA.Rank,
 		LoRAAlpha: info.LoRA.Alpha, OptimizerConfig: wire.FromOptimizer(info.OptimizerType),
-		ModelName: name, BaseDtype: info.BaseDtype, NextSeqID: info.NextSeqID, ModelData: wire.ModelData{ModelName: name,
-			TokenizerID: s.Names.TokenizerID(name, info.BaseModel)}}, nil
+		ModelName: name, BaseDtype: info.BaseDtype, NextSeqID: info.NextSeqID,
+		ModelData: wire.ModelData{ModelName: name, TokenizerID: s.Names.TokenizerID(name, info.BaseModel)}}, nil
 }
